@@ -1,0 +1,121 @@
+"""Every error that a user can meet, each class with the exit code that it ends in.
+
+An error says what failed and where, then the evidence, then one action. `cli.main` is the only
+catcher; nothing else prints an error or exits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong in one file, as a user reads it.
+
+    `where` is `file`, `file:line` or empty; `key` the key path inside the file, such as `axes.os`.
+    """
+
+    text: str
+    file: str = ""
+    line: int = 0
+    key: str = ""
+    evidence: tuple[str, ...] = ()
+    hint: str = ""
+
+    def __str__(self) -> str:
+        where = self.file + (f":{self.line}" if self.file and self.line else "")
+        head = ": ".join(part for part in (where, f"`{self.key}`" if self.key else "") if part)
+        lines = [f"error: {head}: {self.text}" if head else f"error: {self.text}"]
+        lines += [f"  {line}" for line in self.evidence]
+        if self.hint:
+            lines += ["", f"hint: {self.hint}"]
+        return "\n".join(lines)
+
+
+class ImagegenError(Exception):
+    """Base of all: carries the problems that `cli.main` prints, all of them, before it exits."""
+
+    exit_code = 1
+
+    def __init__(self, *problems: Problem) -> None:
+        self.problems: tuple[Problem, ...] = problems
+        super().__init__("\n\n".join(str(problem) for problem in problems))
+
+    @classmethod
+    def of(cls, text: str, *, evidence: Sequence[str] = (), hint: str = "") -> ImagegenError:
+        """One problem that is in no file."""
+        return cls(Problem(text, evidence=tuple(evidence), hint=hint))
+
+
+class ConfigError(ImagegenError):
+    """A matrix, a catalog file, an option or an artefact file is wrong."""
+
+    exit_code = 2
+
+
+class NothingSelectedError(ImagegenError):
+    """A selection matched no cell, or no matrix has that name."""
+
+    exit_code = 3
+
+
+class ResolutionError(ImagegenError):
+    """No combination of releases satisfies the cell or the request."""
+
+    exit_code = 4
+
+
+class RenderError(ImagegenError):
+    """A template failed, or asked for something that its release does not have."""
+
+    exit_code = 5
+
+
+class BuildError(ImagegenError):
+    """At least one image was not built."""
+
+    exit_code = 6
+
+
+class ValidationError(ImagegenError):
+    """At least one image failed `validate`, or `validate` could not run in it."""
+
+    exit_code = 7
+
+
+class PublishError(ImagegenError):
+    """An image was refused for publication, or the registry refused it."""
+
+    exit_code = 8
+
+
+class EngineError(ImagegenError):
+    """The container engine is missing, too old, or stopped answering."""
+
+    exit_code = 9
+
+
+class Interrupted(ImagegenError):
+    """Ctrl-C: what ran on the engine was cancelled, nothing was tagged."""
+
+    exit_code = 130
+
+
+EXIT_CODES: tuple[tuple[int, str], ...] = (
+    (0, "all done"),
+    (1, "a defect in imagegen itself"),
+    (2, "bad usage or bad configuration"),
+    (3, "the selection matched nothing"),
+    (4, "no combination of releases satisfies the request"),
+    (5, "a template failed"),
+    (6, "at least one image was not built"),
+    (7, "at least one image failed validation"),
+    (8, "publication was refused or failed"),
+    (9, "the container engine is missing, too old, or died"),
+    (130, "interrupted"),
+)
