@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 LABEL_RECIPE = "io.imagegen.recipe"
 LABEL_CELL = "io.imagegen.cell"
@@ -47,14 +46,14 @@ class OsRelease:
 class Release:
     """One row of a component's releases: what it is, what it needs, where it comes from.
 
-    `requires` maps a component (or `os`) to a constraint; `facts` are free data for the templates
+    `requires` maps a component (or `os`) to constraints of which one must hold; `facts` are free data for the templates
     and for `validate`; `origin` says in words where the bits come from.
     """
 
     component: str
     version: str
     variant: str
-    requires: Mapping[str, str]
+    requires: Mapping[str, tuple[str, ...]]
     apt: Mapping[str, str]
     build_apt: Mapping[str, str]
     wheels: Mapping[str, str]
@@ -70,7 +69,8 @@ class Component:
     """One `dockerfiles/components/<name>/component.yaml` with its folder of templates and files.
 
     `needs` orders components in a Dockerfile; `seconds` is the predicted build time of its step;
-    `env` and `path` are what it adds to the image's environment; `suites` what proves it.
+    `env` and `path` are what it adds to the image's environment; `suites` what proves it;
+    `contract` what a launch must give it; `trees` maps a context folder to a tree of the payload.
     """
 
     name: str
@@ -81,9 +81,14 @@ class Component:
     path: tuple[str, ...]
     suites: tuple[str, ...]
     contract: Mapping[str, object]
+    entrypoint: str
+    trees: Mapping[str, str]
     releases: tuple[Release, ...]
-    folder: Path
     file: str
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(r.variant for r in self.releases if r.variant))
 
 
 @dataclass(frozen=True)
@@ -170,9 +175,10 @@ class ContextFile:
 
 @dataclass(frozen=True)
 class StepOrigin:
-    """Which template a stage of the Dockerfile came from, for messages."""
+    """Where one instruction came from: the `index`-th (from 0) of a stage, and its template line."""
 
     stage: str
+    index: int
     component: str
     template: str
     line: int

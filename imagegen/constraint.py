@@ -1,0 +1,82 @@
+"""What a wish such as `1.13`, `>=1.11,<1.13`, `any`, `none` or `rdma-core` means for a release.
+
+Versions compare by PEP 440 after one normalisation: a vendor's `5.4-3.1.0.0` reads as `5.4.3.1.0.0`.
+A bare version is a prefix at component borders: `1.13` takes 1.13.1, and `1.11.0` takes
+`1.11.0+cu113`, because a local build tag is not part of what people ask for.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+ANY = "any"
+NONE = "none"
+PATTERN = r"^[A-Za-z0-9<>=!~][A-Za-z0-9<>=!~.,+*_ -]*$"
+"""What a constraint may be made of; nothing of it can end a shell word or a YAML scalar."""
+
+_VARIANT = re.compile(r"^[a-z][a-z0-9-]*$")
+_OPERATORS = re.compile(r"[<>=!~]")
+
+
+@lru_cache(maxsize=4096)
+def version_key(text: str) -> Version:
+    """A sortable version of a release's text. Raises InvalidVersion for what is none."""
+    return Version(text.replace("-", "."))
+
+
+def is_version(text: str) -> bool:
+    try:
+        version_key(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
+def is_variant(constraint: str) -> bool:
+    """Whether a constraint names a variant, such as `rdma-core`, rather than versions."""
+    return bool(_VARIANT.match(constraint)) and constraint not in (ANY, NONE)
+
+
+@lru_cache(maxsize=4096)
+def problem_with(constraint: str) -> str:
+    """Why a text is no constraint, in words; empty if it is one."""
+    if not re.match(PATTERN, constraint):
+        return "has characters that no version has"
+    if constraint in (ANY, NONE) or is_variant(constraint):
+        return ""
+    if _OPERATORS.search(constraint):
+        try:
+            _specifiers(constraint)
+        except InvalidSpecifier:
+            return "is not a version range such as `>=1.11,<1.13`"
+        return ""
+    return "" if is_version(constraint) else "is neither a version nor a range nor a variant"
+
+
+@lru_cache(maxsize=4096)
+def _specifiers(constraint: str) -> SpecifierSet:
+    return SpecifierSet(re.sub(r"(?<=\d)-(?=\d)", ".", constraint))
+
+
+@lru_cache(maxsize=65536)
+def matches(constraint: str, version: str, variant: str = "") -> bool:
+    """Whether a release of that version and variant satisfies a constraint (`none` matches none)."""
+    if constraint == ANY:
+        return True
+    if constraint == NONE:
+        return False
+    if is_variant(constraint):
+        return constraint == variant
+    if _OPERATORS.search(constraint):
+        return _specifiers(constraint).contains(version_key(version), prereleases=True)
+    return _prefix(version_key(constraint), version_key(version), local="+" in constraint)
+
+
+def _prefix(asked: Version, have: Version, *, local: bool) -> bool:
+    if local and asked.local != have.local:
+        return False
+    return have.release[: len(asked.release)] == asked.release

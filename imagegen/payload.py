@@ -1,0 +1,82 @@
+"""Where matrices, components and templates are read from.
+
+Three roots have one layout (`dockerfiles/`, `matrices/`, `validate/`): a user's overlay, the current
+directory, and what travels with the tool. An earlier root wins, file by file, so an overlay adds a
+component or replaces one template without a fork.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from imagegen.errors import ConfigError
+
+SUFFIXES_LEFT_OUT = (".pyc", ".pyo")
+
+
+@dataclass(frozen=True)
+class Payload:
+    """The union of the roots, first one wins."""
+
+    roots: tuple[Path, ...]
+
+    def find(self, relative: str) -> Path | None:
+        """The winning file or folder of that relative path, or None."""
+        for root in self.roots:
+            if (root / relative).exists():
+                return root / relative
+        return None
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """Names of all entries of a folder over all roots, sorted, hidden ones left out."""
+        found = {
+            entry.name
+            for root in self.roots
+            if (root / folder).is_dir()
+            for entry in (root / folder).iterdir()
+        }
+        return tuple(sorted(name for name in found if not name.startswith((".", "__"))))
+
+    def tree(self, folder: str) -> tuple[tuple[str, Path], ...]:
+        """Every file under a folder as (path inside it, winning file), sorted by path."""
+        found: dict[str, Path] = {}
+        for root in reversed(self.roots):
+            top = root / folder
+            for path in sorted(top.rglob("*")) if top.is_dir() else ():
+                if path.is_file() and path.suffix not in SUFFIXES_LEFT_OUT:
+                    found[path.relative_to(top).as_posix()] = path
+        return tuple(sorted(found.items()))
+
+
+def shipped_root() -> Path:
+    """The folder that travels with the tool: inside the wheel, or the checkout it runs from."""
+    inside = Path(__file__).parent / "payload"
+    return inside if inside.is_dir() else Path(__file__).parent.parent
+
+
+def open_payload(overlay: Path | None = None, cwd: Path | None = None) -> Payload:
+    """The roots of this run: overlay, current directory, shipped.
+
+    Raises ConfigError when the overlay is not a folder.
+    """
+    if overlay is not None and not overlay.is_dir():
+        raise ConfigError.of(
+            f"overlay `{overlay}` is not a directory",
+            hint="give a directory that has `dockerfiles/` or `matrices/` in it",
+        )
+    here = cwd or Path.cwd()
+    candidates = [overlay, here, shipped_root()]
+    roots: list[Path] = []
+    for root in candidates:
+        if root is not None and root.resolve() not in [known.resolve() for known in roots]:
+            roots.append(root)
+    return Payload(tuple(roots))
+
+
+def shown(path: Path) -> str:
+    """A path as a user reads it: relative to the current directory where it is below it."""
+    try:
+        return path.resolve().relative_to(Path.cwd().resolve()).as_posix()
+    except ValueError:
+        return str(path)
