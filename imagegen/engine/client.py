@@ -1,0 +1,215 @@
+"""The connection to the container engine: where it listens, what it is, why it failed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import docker
+import requests
+import urllib3
+from docker.context import ContextAPI
+from docker.errors import DockerException, InvalidVersion
+from docker.utils import kwargs_from_env, version_lt
+
+from imagegen.errors import EngineError, ImagegenError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from docker.tls import TLSConfig
+
+MINIMUM_API = "1.40"
+"""Docker 19.03: the first engine whose `/build` runs BuildKit without an experimental flag."""
+
+PROBE_SECONDS = 10
+CALL_SECONDS = 180
+HINT_FIX = "imagegen doctor --fix"
+
+TRANSPORT_ERRORS = (
+    requests.RequestException,
+    urllib3.exceptions.HTTPError,
+    DockerException,
+    ConnectionError,
+    TimeoutError,
+)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An address that an engine may answer on, and who named it."""
+
+    url: str
+    named_by: str
+    tls: TLSConfig | bool = False
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine that answered. `api` is for short calls; a long one takes a client of its own."""
+
+    endpoint: Endpoint
+    api_version: str
+    api: docker.APIClient = field(repr=False, compare=False)
+
+    def fresh(self, timeout: int = CALL_SECONDS) -> docker.APIClient:
+        """A client with connections of its own; `timeout` is seconds without a byte."""
+        return _client(self.endpoint, timeout, self.api_version)
+
+    def url(self, path: str) -> str:
+        """The full URL of an Engine API path, for calls that the SDK has no method for."""
+        return f"{self.api.base_url}/v{self.api_version}{path}"
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    """What the engine says about itself. `buildkit` was tried, not believed."""
+
+    version: str
+    api_version: str
+    storage_driver: str
+    root_dir: str
+    runtimes: tuple[str, ...]
+    arch: str
+    buildkit: bool
+
+
+def connect(environ: Mapping[str, str] | None = None) -> Engine:
+    """The engine that `docker` itself would use; else the system socket; else the rootless one.
+
+    Raises EngineError when none answers, or when the one that answers is too old.
+    """
+    failures: list[str] = []
+    denied = False
+    for endpoint in endpoints(os.environ if environ is None else environ):
+        try:
+            return _open(endpoint)
+        except (*TRANSPORT_ERRORS, OSError) as error:
+            denied = denied or "Permission denied" in str(error)
+            failures.append(f"{endpoint.url} ({endpoint.named_by}): {reason(error)}")
+    text = "no container engine answers"
+    hint = "sudo usermod -aG docker $USER, then log in again" if denied else HINT_FIX
+    raise EngineError.of(text, evidence=failures, hint=hint)
+
+
+def endpoints(environ: Mapping[str, str]) -> tuple[Endpoint, ...]:
+    """Where to look, in order. A place that the user named is the only one."""
+    if environ.get("DOCKER_HOST"):
+        named = kwargs_from_env(dict(environ))
+        return (Endpoint(named.get("base_url", ""), "DOCKER_HOST", named.get("tls") or False),)
+    context = _context(environ)
+    if context is not None:
+        return (context,)
+    runtime_dir = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    rootless = Path(runtime_dir, "docker.sock")
+    found = [Endpoint("unix:///var/run/docker.sock", "the system socket")]
+    if rootless.exists():
+        found.append(Endpoint(f"unix://{rootless}", "the rootless socket"))
+    return tuple(found)
+
+
+def _context(environ: Mapping[str, str]) -> Endpoint | None:
+    name = environ.get("DOCKER_CONTEXT") or None
+    try:
+        context = ContextAPI.get_context(name)
+    except (DockerException, OSError, ValueError) as error:
+        text = "the current docker context cannot be read"
+        raise EngineError.of(text, evidence=[str(error)], hint="docker context ls") from error
+    if context is None or context.Host is None:
+        text = f"there is no docker context `{name or 'of the configured name'}`"
+        raise EngineError.of(text, hint="docker context ls")
+    if context.name == "default":
+        return None
+    return Endpoint(context.Host, f"context {context.name}", context.TLSConfig or False)
+
+
+def _client(endpoint: Endpoint, timeout: int, version: str) -> docker.APIClient:
+    return docker.APIClient(
+        base_url=endpoint.url,
+        version=version,
+        timeout=timeout,
+        tls=endpoint.tls,
+        use_ssh_client=endpoint.url.startswith("ssh://"),
+    )
+
+
+def _open(endpoint: Endpoint) -> Engine:
+    try:
+        version = _client(endpoint, PROBE_SECONDS, "auto").api_version
+    except InvalidVersion as error:
+        raise _too_old(str(error)) from error
+    if version_lt(version, MINIMUM_API):
+        msg = f"{endpoint.url} speaks API {version}"
+        raise _too_old(msg)
+    return Engine(endpoint, version, _client(endpoint, CALL_SECONDS, version))
+
+
+def _too_old(evidence: str) -> ImagegenError:
+    text = f"engine too old: API {MINIMUM_API} (Docker 19.03) or later is needed"
+    return EngineError.of(text, evidence=[evidence], hint="upgrade the engine")
+
+
+def facts(engine: Engine) -> EngineFacts:
+    """Ask the engine what it is. Raises EngineError when it stopped answering."""
+    with engine_errors("ask the engine for its facts"):
+        version, info = engine.api.version(), engine.api.info()
+        return EngineFacts(
+            version=str(version.get("Version", "")),
+            api_version=engine.api_version,
+            storage_driver=str(info.get("Driver", "")),
+            root_dir=str(info.get("DockerRootDir", "")),
+            runtimes=tuple(sorted(info.get("Runtimes") or {})),
+            arch=str(version.get("Arch", "")),
+            buildkit=_buildkit_answers(engine),
+        )
+
+
+def _buildkit_answers(engine: Engine) -> bool:
+    """Whether `/build?version=2` runs BuildKit: an empty context fails, but in BuildKit's words.
+
+    The `Builder-Version` header of `/_ping` names the default builder only, and 20.10 says
+    `1` there although both work.
+    """
+    answer = engine.api.post(
+        engine.url("/build"),
+        params={"version": "2"},
+        data=gzip.compress(bytes(1024)),
+        headers={"Content-Type": "application/x-tar"},
+        timeout=PROBE_SECONDS,
+    )
+    return b"moby.buildkit.trace" in answer.content
+
+
+@contextmanager
+def engine_errors(doing: str) -> Iterator[None]:
+    """Turn what the SDK or the connection raises into an EngineError that says what was tried."""
+    try:
+        yield
+    except TRANSPORT_ERRORS as error:
+        text = f"the engine could not {doing}"
+        raise EngineError.of(text, evidence=[reason(error)], hint="imagegen doctor") from error
+
+
+def reason(error: BaseException) -> str:
+    """The innermost words of an error: the engine's own message, or the system's."""
+    explanation = getattr(error, "explanation", None)
+    if explanation:
+        return str(explanation).strip()
+    causes = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__) and cause not in causes:
+        causes.append(cause)
+    system = next((c.strerror for c in causes if isinstance(c, OSError) and c.strerror), "")
+    return system or str(error)
+
+
+def error_of(body: bytes) -> str:
+    """The message in an error answer of the Engine API."""
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return body.decode(errors="replace").strip()

@@ -1,0 +1,168 @@
+"""What a build tells its caller, and how BuildKit's trace becomes that."""
+
+from __future__ import annotations
+
+import codecs
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from imagegen.engine.trace import Log, Trace, Vertex
+
+TAIL_LINES = 30
+
+
+@dataclass(frozen=True)
+class StepStarted:
+    """A step runs. BuildKit may run one in several pieces: each starts and finishes."""
+
+    digest: str
+    name: str
+
+
+@dataclass(frozen=True)
+class StepCached:
+    """A step was there already."""
+
+    digest: str
+    name: str
+
+
+@dataclass(frozen=True)
+class StepFinished:
+    """A step, or a piece of it, ended well. The seconds of the pieces add up."""
+
+    digest: str
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class StepFailed:
+    """A step failed, or was cancelled because another one did."""
+
+    digest: str
+    name: str
+    error: str
+
+
+@dataclass(frozen=True)
+class StepLog:
+    """One line that a step printed, without its line end."""
+
+    digest: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class StepProgress:
+    """Bytes or items done inside a step; `total` is 0 where it is not known."""
+
+    digest: str
+    name: str
+    id: str
+    current: int
+    total: int
+
+
+BuildEvent = StepStarted | StepCached | StepFinished | StepFailed | StepLog | StepProgress
+
+
+def _decoder() -> codecs.IncrementalDecoder:
+    return codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+
+@dataclass
+class _Step:
+    """What is known of one step so far. `partial` holds the unfinished line of each stream."""
+
+    name: str = ""
+    started: float = 0.0
+    completed: float = 0.0
+    cached: bool = False
+    tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
+    partial: dict[int, str] = field(default_factory=dict)
+    decoders: dict[int, codecs.IncrementalDecoder] = field(default_factory=dict)
+
+    def lines(self, log: Log) -> Iterator[str]:
+        """The lines that this piece of output completes."""
+        decoder = self.decoders.setdefault(log.stream, _decoder())
+        text = self.partial.get(log.stream, "") + decoder.decode(log.data)
+        *whole, self.partial[log.stream] = text.split("\n")
+        yield from (self._keep(line) for line in whole)
+
+    def rest(self) -> Iterator[str]:
+        """What was printed without a line end."""
+        for stream, text in self.partial.items():
+            if text:
+                self.partial[stream] = ""
+                yield self._keep(text)
+
+    def _keep(self, line: str) -> str:
+        line = _settled(line)
+        self.tail.append(line)
+        return line
+
+
+def _settled(line: str) -> str:
+    """What a terminal would show in the end of a line that was drawn over with `\\r`."""
+    return line.rstrip("\r").rpartition("\r")[2]
+
+
+class Progress:
+    """Follows one build: feed it the trace, get the events, ask it what failed."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, _Step] = {}
+        self._failed: list[Vertex] = []
+
+    def feed(self, trace: Trace) -> Iterator[BuildEvent]:
+        """The events that one message of the trace stands for, in order."""
+        for vertex in trace.vertexes:
+            step = self._steps.setdefault(vertex.digest, _Step())
+            step.name = vertex.name or step.name
+        for log in trace.logs:
+            yield from self._log(log)
+        for vertex in trace.vertexes:
+            yield from self._vertex(vertex)
+        for status in trace.statuses:
+            name = self._steps.setdefault(status.vertex, _Step()).name
+            yield StepProgress(status.vertex, name, status.id, status.current, status.total)
+
+    def failure(self) -> tuple[str, tuple[str, ...]]:
+        """Name and last log lines of the step that failed first on its own account, or blanks."""
+        own = [v for v in self._failed if "context canceled" not in v.error] or self._failed
+        if not own:
+            return "", ()
+        step = self._steps[own[0].digest]
+        return step.name, (*step.tail, *(line for line in step.partial.values() if line))
+
+    def _log(self, log: Log) -> Iterator[BuildEvent]:
+        step = self._steps.setdefault(log.vertex, _Step())
+        for line in step.lines(log):
+            yield StepLog(log.vertex, step.name, line)
+
+    def _vertex(self, vertex: Vertex) -> Iterator[BuildEvent]:
+        step = self._steps[vertex.digest]
+        if vertex.cached:
+            if not step.cached:
+                step.cached = True
+                yield StepCached(vertex.digest, vertex.name)
+            return
+        if vertex.started > step.started:
+            step.started = vertex.started
+            yield StepStarted(vertex.digest, vertex.name)
+        if vertex.completed > step.completed:
+            step.completed = vertex.completed
+            yield from (StepLog(vertex.digest, step.name, line) for line in step.rest())
+            yield self._end(vertex)
+
+    def _end(self, vertex: Vertex) -> BuildEvent:
+        if vertex.error:
+            self._failed.append(vertex)
+            return StepFailed(vertex.digest, vertex.name, vertex.error)
+        return StepFinished(vertex.digest, vertex.name, max(vertex.completed - vertex.started, 0.0))

@@ -1,0 +1,143 @@
+"""Decode `moby.buildkit.trace`, the progress that BuildKit streams while it builds.
+
+Field numbers: api/services/control/control.proto of moby/buildkit (StatusResponse, Vertex,
+VertexStatus, VertexLog). Only the fields used here are declared; protobuf skips the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+_Field = descriptor_pb2.FieldDescriptorProto
+_PACKAGE = "moby.buildkit.v1"
+
+_MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
+    "Timestamp": (("seconds", 1, "int64"), ("nanos", 2, "int32")),
+    "Vertex": (
+        ("digest", 1, "string"),
+        ("name", 3, "string"),
+        ("cached", 4, "bool"),
+        ("started", 5, "Timestamp"),
+        ("completed", 6, "Timestamp"),
+        ("error", 7, "string"),
+    ),
+    "VertexStatus": (
+        ("id", 1, "string"),
+        ("vertex", 2, "string"),
+        ("current", 4, "int64"),
+        ("total", 5, "int64"),
+    ),
+    "VertexLog": (("vertex", 1, "string"), ("stream", 3, "int64"), ("msg", 4, "bytes")),
+    "StatusResponse": (
+        ("vertexes", 1, "repeated Vertex"),
+        ("statuses", 2, "repeated VertexStatus"),
+        ("logs", 3, "repeated VertexLog"),
+    ),
+}
+
+_SCALARS = {
+    "int64": _Field.TYPE_INT64,
+    "int32": _Field.TYPE_INT32,
+    "string": _Field.TYPE_STRING,
+    "bytes": _Field.TYPE_BYTES,
+    "bool": _Field.TYPE_BOOL,
+}
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """One step of the build graph; times are seconds since the epoch, 0.0 for not yet."""
+
+    digest: str
+    name: str
+    cached: bool
+    started: float
+    completed: float
+    error: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """Progress inside a step, such as bytes of a layer."""
+
+    vertex: str
+    id: str
+    current: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Log:
+    """A piece of a step's output, cut anywhere."""
+
+    vertex: str
+    stream: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One message of the stream."""
+
+    vertexes: tuple[Vertex, ...]
+    statuses: tuple[Status, ...]
+    logs: tuple[Log, ...]
+
+
+def decode(data: bytes) -> Trace:
+    """Decode one StatusResponse. Raises google.protobuf.message.DecodeError on other bytes."""
+    message = _status_response().FromString(data)
+    return Trace(
+        tuple(_vertex(v) for v in message.vertexes),
+        tuple(Status(s.vertex, s.id, s.current, s.total) for s in message.statuses),
+        tuple(Log(log.vertex, log.stream, log.msg) for log in message.logs),
+    )
+
+
+def message_class(name: str) -> Any:
+    """The protobuf class of one of the messages above, also for writing them."""
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+
+
+@cache
+def _status_response() -> Any:
+    return message_class("StatusResponse")
+
+
+def _vertex(vertex: Any) -> Vertex:
+    started = _seconds(vertex.started) if vertex.HasField("started") else 0.0
+    completed = _seconds(vertex.completed) if vertex.HasField("completed") else 0.0
+    return Vertex(vertex.digest, vertex.name, vertex.cached, started, completed, vertex.error)
+
+
+def _seconds(timestamp: Any) -> float:
+    return float(timestamp.seconds + timestamp.nanos / 1e9)
+
+
+@cache
+def _pool() -> descriptor_pool.DescriptorPool:
+    file = descriptor_pb2.FileDescriptorProto(
+        name="imagegen/trace.proto", package=_PACKAGE, syntax="proto3"
+    )
+    for name, fields in _MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for field_name, number, kind in fields:
+            message.field.append(_field(field_name, number, kind))
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return pool
+
+
+def _field(name: str, number: int, kind: str) -> descriptor_pb2.FieldDescriptorProto:
+    label = _Field.LABEL_REPEATED if kind.startswith("repeated ") else _Field.LABEL_OPTIONAL
+    kind = kind.removeprefix("repeated ")
+    if kind in _SCALARS:
+        return _Field(name=name, number=number, label=label, type=_SCALARS[kind])
+    type_name = f".{_PACKAGE}.{kind}"
+    return _Field(
+        name=name, number=number, label=label, type=_Field.TYPE_MESSAGE, type_name=type_name
+    )
