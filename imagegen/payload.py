@@ -9,17 +9,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from imagegen.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SUFFIXES_LEFT_OUT = (".pyc", ".pyo")
 
 
 @dataclass(frozen=True)
 class Payload:
-    """The union of the roots, first one wins."""
+    """The union of the roots, first one wins.
+
+    `code_roots` leave the current directory out: an unrelated `validate/` that happens to lie
+    there must not travel into images.
+    """
 
     roots: tuple[Path, ...]
+    code_roots: tuple[Path, ...]
 
     def find(self, relative: str) -> Path | None:
         """The winning file or folder of that relative path, or None."""
@@ -38,15 +47,23 @@ class Payload:
         }
         return tuple(sorted(name for name in found if not name.startswith((".", "__"))))
 
+    def code(self, folder: str) -> tuple[tuple[str, Path], ...]:
+        """Like `tree`, over the overlay and the shipped root alone."""
+        return _tree(self.code_roots, folder)
+
     def tree(self, folder: str) -> tuple[tuple[str, Path], ...]:
         """Every file under a folder as (path inside it, winning file), sorted by path."""
-        found: dict[str, Path] = {}
-        for root in reversed(self.roots):
-            top = root / folder
-            for path in sorted(top.rglob("*")) if top.is_dir() else ():
-                if path.is_file() and path.suffix not in SUFFIXES_LEFT_OUT:
-                    found[path.relative_to(top).as_posix()] = path
-        return tuple(sorted(found.items()))
+        return _tree(self.roots, folder)
+
+
+def _tree(roots: Sequence[Path], folder: str) -> tuple[tuple[str, Path], ...]:
+    found: dict[str, Path] = {}
+    for root in reversed(roots):
+        top = root / folder
+        for path in sorted(top.rglob("*")) if top.is_dir() else ():
+            if path.is_file() and path.suffix not in SUFFIXES_LEFT_OUT:
+                found[path.relative_to(top).as_posix()] = path
+    return tuple(sorted(found.items()))
 
 
 def shipped_root() -> Path:
@@ -65,13 +82,14 @@ def open_payload(overlay: Path | None = None, cwd: Path | None = None) -> Payloa
             f"overlay `{overlay}` is not a directory",
             hint="give a directory that has `dockerfiles/` or `matrices/` in it",
         )
-    here = cwd or Path.cwd()
-    candidates = [overlay, here, shipped_root()]
-    roots: list[Path] = []
-    for root in candidates:
-        if root is not None and root.resolve() not in [known.resolve() for known in roots]:
-            roots.append(root)
-    return Payload(tuple(roots))
+    shipped = shipped_root()
+    return Payload(
+        roots=_distinct(overlay, cwd or Path.cwd(), shipped), code_roots=_distinct(overlay, shipped)
+    )
+
+
+def _distinct(*candidates: Path | None) -> tuple[Path, ...]:
+    return tuple({root.resolve(): root for root in candidates if root is not None}.values())
 
 
 def shown(path: Path) -> str:

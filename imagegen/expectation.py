@@ -1,0 +1,124 @@
+"""What an image promises about itself: `/etc/imagegen/image.json`, which `validate` measures against.
+
+Also the contract (what a launch must give the image) and the environment, because both stand in it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from imagegen import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from imagegen.model import Catalog, Component, ImageSpec
+
+SCHEMA = 1
+BASE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+BASE_ENV = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PATH": BASE_PATH}
+
+
+def stage_env(component: Component, path: str) -> dict[str, str]:
+    """The ENV lines that a component adds on top of a `PATH`, sorted by name."""
+    env = dict(component.env)
+    if component.path:
+        env["PATH"] = ":".join([*component.path, path])
+    return dict(sorted(env.items()))
+
+
+def environment(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict[str, str]:
+    """The whole environment of the finished image, sorted by name."""
+    env = dict(BASE_ENV)
+    for name in order:
+        if spec.pin(name) is not None:
+            env |= stage_env(catalog.components[name], env["PATH"])
+    return dict(sorted(env.items()))
+
+
+def contract(spec: ImageSpec, catalog: Catalog) -> dict[str, object]:
+    """What a launch has to give: capabilities, devices, ulimits, shared memory in bytes, network.
+
+    Lists are united, the largest shared memory and the host network win.
+    """
+    parts = [catalog.components[pin.component].contract for pin in spec.pins]
+    ulimits: dict[str, int] = {}
+    for part in parts:
+        ulimits.update(_ulimits(part))
+    return {
+        "caps": _united(parts, "caps"),
+        "devices": _united(parts, "devices"),
+        "ulimits": dict(sorted(ulimits.items())),
+        "shm_bytes": max((_integer(part.get("shm_bytes")) for part in parts), default=0),
+        "network": "host" if any(p.get("network") == "host" for p in parts) else "bridge",
+    }
+
+
+def _united(parts: Sequence[Mapping[str, object]], key: str) -> list[str]:
+    found: set[str] = set()
+    for part in parts:
+        values = part.get(key, [])
+        found.update(values if isinstance(values, list) else [])
+    return sorted(found)
+
+
+def _ulimits(part: Mapping[str, object]) -> dict[str, int]:
+    limits = part.get("ulimits", {})
+    return dict(limits) if isinstance(limits, dict) else {}
+
+
+def _integer(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def suites(spec: ImageSpec, catalog: Catalog) -> list[str]:
+    """The suites that prove this image; those of omitted components too, to say why they rest."""
+    names = [pin.component for pin in spec.pins] + [o.component for o in spec.cell.omitted]
+    return sorted({suite for name in names for suite in catalog.components[name].suites})
+
+
+def device(spec: ImageSpec) -> str:
+    """`gpu` when a component brings CUDA, else `cpu`."""
+    return "gpu" if any(pin.release.facts.get("device") == "gpu" for pin in spec.pins) else "cpu"
+
+
+def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict[str, object]:
+    """The document as data. Its schema is described in validate/expected.py."""
+    return {
+        "schema": SCHEMA,
+        "tool": __version__,
+        "image": spec.tag,
+        "matrix": spec.cell.matrix,
+        "cell": spec.cell.name,
+        "profile": spec.cell.profile,
+        "device": device(spec),
+        "os": {
+            "id": spec.os.id,
+            "ID": spec.os.os_id,
+            "VERSION_ID": spec.os.version_id,
+            "arch": "x86_64",
+            "glibc": spec.os.glibc,
+            "lib_dir": spec.os.lib_dir,
+        },
+        "env": environment(spec, order, catalog),
+        "components": {
+            pin.component: {
+                "version": pin.version,
+                "variant": pin.release.variant,
+                "origin": pin.release.origin,
+                "source": pin.release.source,
+                "via": list(pin.via),
+                "facts": dict(pin.release.facts),
+            }
+            for pin in spec.pins
+        },
+        "omitted": {omission.component: omission.reason for omission in spec.cell.omitted},
+        "suites": suites(spec, catalog),
+        "contract": contract(spec, catalog),
+    }
+
+
+def as_json(document: Mapping[str, object]) -> bytes:
+    """The bytes of a document: same data, same bytes."""
+    return (json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()

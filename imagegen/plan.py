@@ -1,0 +1,90 @@
+"""The layer planner: the order of components that makes a family of images cheapest to build.
+
+Layers are a chain. Appending component c after the set S costs U(S + c) x seconds(c), where U(S) is
+the number of distinct value-tuples that the cells take on S, whatever the order inside S. So the
+cheapest order that respects `needs` is a dynamic programme over subsets: exact, 2^n x n, n <= 16.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from imagegen.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from imagegen.model import Catalog, ImageSpec
+
+MOST_COMPONENTS = 16
+ABSENT = "-"
+
+
+def layer_orders(
+    specs: Sequence[ImageSpec], catalog: Catalog, measured: Mapping[str, float]
+) -> dict[str, tuple[str, ...]]:
+    """OS id -> component names in the order of their layers, over all cells on that OS.
+
+    `measured` overrides the seconds that component.yaml predicts, where a journal has them.
+    """
+    orders = {}
+    for os_id in sorted({spec.os.id for spec in specs}):
+        family = [spec for spec in specs if spec.os.id == os_id]
+        orders[os_id] = _order_of(family, catalog, measured)
+    return orders
+
+
+def _order_of(
+    family: Sequence[ImageSpec], catalog: Catalog, measured: Mapping[str, float]
+) -> tuple[str, ...]:
+    names = sorted({pin.component for spec in family for pin in spec.pins})
+    values = {name: tuple(_value(spec, name) for spec in family) for name in names}
+    seconds = {name: measured.get(name, catalog.components[name].seconds) for name in names}
+    needs = {name: set(catalog.components[name].needs) & set(names) for name in names}
+    return cheapest_order(values, seconds, needs)
+
+
+def _value(spec: ImageSpec, name: str) -> str:
+    pin = spec.pin(name)
+    return ABSENT if pin is None else f"{pin.release.variant}={pin.version}"
+
+
+def distinct_steps(values: Mapping[str, Sequence[str]], subset: Sequence[str], last: str) -> int:
+    """U: how many different layers the component `last` makes after the rest of `subset`.
+
+    A cell without `last` makes no layer of it.
+    """
+    columns = [values[name] for name in subset]
+    return len({row for row in zip(*columns, values[last], strict=True) if row[-1] != ABSENT})
+
+
+def cheapest_order(
+    values: Mapping[str, Sequence[str]],
+    seconds: Mapping[str, float],
+    needs: Mapping[str, set[str]],
+) -> tuple[str, ...]:
+    """The order with the least total seconds; ties go to the alphabetically first order.
+
+    `values[c]` are the values that each cell takes on component c. Raises ConfigError for a cycle
+    in `needs`, or for more components than the exact search carries.
+    """
+    names = sorted(values)
+    if len(names) > MOST_COMPONENTS:
+        raise ConfigError.of(f"{len(names)} components in one matrix; at most {MOST_COMPONENTS}")
+    best: dict[int, tuple[float, tuple[str, ...]]] = {0: (0.0, ())}
+    for subset in range(1, 1 << len(names)):
+        options = []
+        for bit, name in enumerate(names):
+            before = best.get(subset & ~(1 << bit)) if subset & (1 << bit) else None
+            if before is None or not needs[name] <= set(before[1]):
+                continue
+            cost = before[0] + distinct_steps(values, before[1], name) * seconds[name]
+            options.append((round(cost, 6), (*before[1], name)))
+        if options:
+            best[subset] = min(options)
+    whole = best.get((1 << len(names)) - 1)
+    if whole is None:
+        raise ConfigError.of(
+            "the components need one another in a circle", evidence=[", ".join(names)]
+        )
+    return whole[1]

@@ -1,0 +1,168 @@
+"""ImageSpec + layer order -> Recipe: Dockerfile text, context files and the digest over both.
+
+Same inputs, same bytes: no clock, no network, no environment, no dictionary order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from imagegen import __version__
+from imagegen.expectation import as_json, contract, environment, expectation, stage_env
+from imagegen.model import EXPECTATION_PATH, ContextFile, Recipe, StepOrigin
+from imagegen.templates import Mark, Templates, split_marks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from imagegen.model import Catalog, ImageSpec, Pin
+    from imagegen.payload import Payload
+
+BUILD_ENV = "build-env"
+"""Context folder that the downloading steps mount; certificates join it at build time only."""
+
+
+class Renderer:
+    """Renders any number of images from one payload; templates are compiled once."""
+
+    def __init__(self, payload: Payload, catalog: Catalog) -> None:
+        self._payload = payload
+        self._catalog = catalog
+        self._templates = Templates(payload)
+        self._folders: dict[str, tuple[ContextFile, ...]] = {}
+
+    def recipe(self, spec: ImageSpec, order: Sequence[str]) -> Recipe:
+        """The recipe of one image.
+
+        Raises RenderError when a template fails.
+        """
+        stages, origins = self._stages(spec, [name for name in order if spec.pin(name)])
+        files = tuple(sorted(self._files(spec, order), key=lambda file: file.path))
+        text, _ = split_marks(
+            self._templates.render(
+                "Dockerfile.j2",
+                {
+                    "image": spec,
+                    "os": spec.os,
+                    "stages": stages,
+                    "last": _last_stage(spec, order),
+                    "entrypoint": self._entrypoint(spec),
+                    "expectation_path": EXPECTATION_PATH,
+                    "tool": __version__,
+                },
+                spec.tag,
+            )
+        )
+        dockerfile = _tidy(text)
+        return Recipe(
+            spec=spec,
+            dockerfile=dockerfile,
+            files=files,
+            origins=origins,
+            contract=contract(spec, self._catalog),
+            digest=_digest(dockerfile, files),
+        )
+
+    def _stages(
+        self, spec: ImageSpec, order: Sequence[str]
+    ) -> tuple[list[str], tuple[StepOrigin, ...]]:
+        texts: list[str] = []
+        origins: list[StepOrigin] = []
+        previous, path = "base", environment(spec, (), self._catalog)["PATH"]
+        for name in order:
+            base = self._build_base(name, order)
+            for kind, parent in (("build", base), ("install", previous)):
+                if not self._templates.has(f"components/{name}/{kind}.j2"):
+                    continue
+                stage = name if kind == "install" else f"{name}-build"
+                body, marks = self._body(spec, name, kind)
+                env = stage_env(self._catalog.components[name], path) if kind == "install" else {}
+                texts.append("\n".join([f"FROM {parent} AS {stage}", *_env_lines(env), body]))
+                origins += _origins(stage, name, marks)
+                path = env.get("PATH", path)
+            previous = name
+        return texts, tuple(origins)
+
+    def _build_base(self, name: str, order: Sequence[str]) -> str:
+        """The earliest stage of the chain that has all that a build stage needs."""
+        needs = self._catalog.components[name].needs
+        at = [order.index(need) for need in needs if need in order]
+        return order[max(at)] if at else "base"
+
+    def _body(self, spec: ImageSpec, name: str, kind: str) -> tuple[str, tuple[Mark, ...]]:
+        pin = spec.pin(name)
+        assert pin is not None
+        context = {
+            "image": spec,
+            "os": spec.os,
+            "release": pin.release,
+            "pins": _releases(spec.pins),
+            "entrypoint": self._catalog.components[name].entrypoint,
+        }
+        return split_marks(
+            self._templates.render(f"components/{name}/{kind}.j2", context, spec.tag)
+        )
+
+    def _entrypoint(self, spec: ImageSpec) -> str:
+        found = [self._catalog.components[pin.component].entrypoint for pin in spec.pins]
+        return next((entrypoint for entrypoint in found if entrypoint), "")
+
+    def _files(self, spec: ImageSpec, order: Sequence[str]) -> Iterator[ContextFile]:
+        document = expectation(spec, order, self._catalog)
+        yield ContextFile("image/image.json", as_json(document))
+        env = environment(spec, order, self._catalog)
+        lines = [f'{name}="{value}"\n' for name, value in env.items()]
+        yield ContextFile("image/environment", "".join(lines).encode())
+        yield from self._folder("dockerfiles/build-env", BUILD_ENV)
+        for pin in spec.pins:
+            name = pin.component
+            yield from self._folder(f"dockerfiles/components/{name}/files", name)
+            for target, tree in self._catalog.components[name].trees.items():
+                yield from self._folder(tree, target, code=True)
+
+    def _folder(self, source: str, target: str, *, code: bool = False) -> tuple[ContextFile, ...]:
+        if source not in self._folders:
+            tree = self._payload.code(source) if code else self._payload.tree(source)
+            self._folders[source] = tuple(
+                ContextFile(f"{target}/{name}", path.read_bytes()) for name, path in tree
+            )
+        return self._folders[source]
+
+
+def _releases(pins: Sequence[Pin]) -> Mapping[str, object]:
+    return {pin.component: pin.release for pin in pins}
+
+
+def _last_stage(spec: ImageSpec, order: Sequence[str]) -> str:
+    present = [name for name in order if spec.pin(name)]
+    return present[-1] if present else "base"
+
+
+def _env_lines(env: Mapping[str, str]) -> list[str]:
+    if not env:
+        return []
+    return ["ENV " + " \\\n    ".join(f"{name}={value}" for name, value in env.items())]
+
+
+def _origins(stage: str, component: str, marks: Sequence[Mark]) -> list[StepOrigin]:
+    return [
+        StepOrigin(stage, index, component, f"dockerfiles/{mark.template}", mark.line)
+        for index, mark in enumerate(marks)
+    ]
+
+
+def _tidy(text: str) -> str:
+    """One final newline, no trailing blanks, never two empty lines in a row."""
+    lines = [line.rstrip() for line in text.split("\n")]
+    kept = [line for at, line in enumerate(lines) if line or (at > 0 and lines[at - 1])]
+    return "\n".join(kept).strip() + "\n"
+
+
+def _digest(dockerfile: str, files: Sequence[ContextFile]) -> str:
+    """sha256 over the Dockerfile and every context file with its path and mode."""
+    total = hashlib.sha256(dockerfile.encode())
+    for file in files:
+        total.update(f"\0{file.path}\0{file.mode:o}\0".encode())
+        total.update(hashlib.sha256(file.data).digest())
+    return f"sha256:{total.hexdigest()}"

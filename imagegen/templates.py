@@ -1,0 +1,110 @@
+"""Jinja, as this project uses it: sandboxed, strict, compiled once, and it knows template lines.
+
+Each instruction line of a template is marked with its position before Jinja compiles it; after
+rendering the marks are taken out again and say which template line an instruction came from.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from typing import TYPE_CHECKING, NamedTuple
+
+from jinja2 import FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from imagegen.errors import Problem, RenderError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from jinja2 import Environment
+
+    from imagegen.payload import Payload
+
+_INSTRUCTION = re.compile(r"^(?=RUN |COPY |ADD |WORKDIR |\{\{ [a-z_]+\.[a-z_]+\()", re.MULTILINE)
+_MARKS = re.compile("\x01([^\x02]*)\x02")
+
+
+class Mark(NamedTuple):
+    """Position of an instruction in a template: path below `dockerfiles/` and 1-based line."""
+
+    template: str
+    line: int
+
+
+class _MarkingLoader(FileSystemLoader):
+    def get_source(
+        self, environment: Environment, template: str
+    ) -> tuple[str, str, Callable[[], bool]]:
+        source, filename, uptodate = super().get_source(environment, template)
+        lines = source.split("\n")
+        for number, line in enumerate(lines, 1):
+            if _INSTRUCTION.match(line):
+                lines[number - 1] = f"\x01{template}:{number}\x02{line}"
+        return "\n".join(lines), filename, uptodate
+
+
+class Templates:
+    """All templates under `dockerfiles/` of all roots; the first root that has one wins."""
+
+    def __init__(self, payload: Payload) -> None:
+        folders: list[Path] = [root / "dockerfiles" for root in payload.roots]
+        self._environment = ImmutableSandboxedEnvironment(
+            loader=_MarkingLoader(folders),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=False,
+            autoescape=False,
+        )
+
+    def has(self, name: str) -> bool:
+        try:
+            self._environment.get_template(name)
+        except TemplateNotFound:
+            return False
+        except TemplateError as error:
+            raise _as_problem(name, error) from None
+        return True
+
+    def render(self, name: str, context: Mapping[str, object], image: str) -> str:
+        """The text of a template, marks still in it.
+
+        Raises RenderError with template, line and the image it was for.
+        """
+        try:
+            return self._environment.get_template(name).render(context)
+        except TemplateError as error:
+            raise _as_problem(name, error, image) from None
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
+            raise _as_problem(name, error, image) from None
+
+
+def _as_problem(name: str, error: Exception, image: str = "") -> RenderError:
+    line = getattr(error, "lineno", 0) or 0
+    file = getattr(error, "filename", "") or ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename.endswith(".j2"):
+            file, line = frame.filename, frame.lineno or 0
+    return RenderError(
+        Problem(
+            str(error).strip() or type(error).__name__,
+            file=file or f"dockerfiles/{name}",
+            line=line,
+            evidence=(f"while rendering `{image}`",) if image else (),
+            hint="correct the template, or add what it asks for to the component's release",
+        )
+    )
+
+
+def split_marks(text: str) -> tuple[str, tuple[Mark, ...]]:
+    """The text without marks, and for each instruction in it the outermost template line."""
+    marks = []
+    for line in text.split("\n"):
+        first = _MARKS.match(line)
+        if first is not None:
+            template, _, number = first.group(1).rpartition(":")
+            marks.append(Mark(template, int(number)))
+    return _MARKS.sub("", text), tuple(marks)
