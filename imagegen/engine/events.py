@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from imagegen.engine.lines import Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ class StepStarted:
 
 @dataclass(frozen=True)
 class StepCached:
-    """A step was there already."""
+    """A step was there already. It may have started and finished a short piece: the look-up."""
 
     digest: str
     name: str
@@ -72,45 +73,29 @@ class StepProgress:
 BuildEvent = StepStarted | StepCached | StepFinished | StepFailed | StepLog | StepProgress
 
 
-def _decoder() -> codecs.IncrementalDecoder:
-    return codecs.getincrementaldecoder("utf-8")(errors="replace")
-
-
 @dataclass
 class _Step:
-    """What is known of one step so far. `partial` holds the unfinished line of each stream."""
+    """What is known of one step so far; its output is cut into lines per stream."""
 
     name: str = ""
     started: float = 0.0
     completed: float = 0.0
     cached: bool = False
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
-    partial: dict[int, str] = field(default_factory=dict)
-    decoders: dict[int, codecs.IncrementalDecoder] = field(default_factory=dict)
+    streams: dict[int, Lines] = field(default_factory=dict)
 
     def lines(self, log: Log) -> Iterator[str]:
         """The lines that this piece of output completes."""
-        decoder = self.decoders.setdefault(log.stream, _decoder())
-        text = self.partial.get(log.stream, "") + decoder.decode(log.data)
-        *whole, self.partial[log.stream] = text.split("\n")
-        yield from (self._keep(line) for line in whole)
+        for line in self.streams.setdefault(log.stream, Lines()).feed(log.data):
+            self.tail.append(line)
+            yield line
 
     def rest(self) -> Iterator[str]:
         """What was printed without a line end."""
-        for stream, text in self.partial.items():
-            if text:
-                self.partial[stream] = ""
-                yield self._keep(text)
-
-    def _keep(self, line: str) -> str:
-        line = _settled(line)
-        self.tail.append(line)
-        return line
-
-
-def _settled(line: str) -> str:
-    """What a terminal would show in the end of a line that was drawn over with `\\r`."""
-    return line.rstrip("\r").rpartition("\r")[2]
+        for stream in self.streams.values():
+            for line in stream.rest():
+                self.tail.append(line)
+                yield line
 
 
 class Progress:
@@ -139,7 +124,7 @@ class Progress:
         if not own:
             return "", ()
         step = self._steps[own[0].digest]
-        return step.name, (*step.tail, *(line for line in step.partial.values() if line))
+        return step.name, tuple(step.tail)
 
     def _log(self, log: Log) -> Iterator[BuildEvent]:
         step = self._steps.setdefault(log.vertex, _Step())

@@ -1,0 +1,51 @@
+"""What an engine may refuse at a container's start, and what to go without then.
+
+The engine's own limits bind: a rootless engine, or one in a guest, cannot raise memlock, and a
+machine without RDMA hardware has no /dev/infiniband. `validate` judges what is missing.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RLIMIT = re.compile(r"error setting rlimit type (\d+): operation not permitted")
+_DEVICE = re.compile(r'custom device "([^"]+)": (no such file or directory|not a device node)')
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """The limits and devices that are left, and one line that says what is not."""
+
+    ulimits: Mapping[str, int]
+    devices: tuple[str, ...]
+    note: str
+
+
+def relax(refusal: str, ulimits: Mapping[str, int], devices: tuple[str, ...]) -> Relaxed | None:
+    """What to try next after this refusal; None where it is about something else."""
+    if limit := _RLIMIT.search(refusal):
+        name = rlimit_name(int(limit[1]))
+        if name in ulimits:
+            rest = {key: value for key, value in ulimits.items() if key != name}
+            note = f"started without `--ulimit {name}={ulimits[name]}`: the engine may not set it"
+            return Relaxed(rest, devices, note)
+    if device := _DEVICE.search(refusal):
+        gone = tuple(path for path in devices if path.split(":")[0] == device[1])
+        if gone:
+            left = tuple(path for path in devices if path not in gone)
+            note = f"started without `--device={gone[0]}`: {device[2]} on the engine's host"
+            return Relaxed(ulimits, left, note)
+    return None
+
+
+def rlimit_name(number: int) -> str:
+    """The engine's name of a limit from the kernel's number, such as `memlock` for 8."""
+    names = [name for name in dir(resource) if name.startswith("RLIMIT_")]
+    # Linux has one number under two names (NOFILE, OFILE); the engine knows the first.
+    return next((n[7:].lower() for n in sorted(names) if getattr(resource, n) == number), "")
