@@ -168,7 +168,8 @@ def _create(engine: Engine, spec: LaunchSpec, name: str) -> str:
     joined = None
     if with_aliases:
         endpoint = api.create_endpoint_config(aliases=[spec.hostname])
-        joined = api.create_networking_config({spec.network: endpoint})
+        # The SDK takes a map here, its stubs a single endpoint.
+        joined = api.create_networking_config({spec.network: endpoint})  # type: ignore[arg-type]
     created: Mapping[str, Any] = api.create_container(
         spec.image,
         command=list(spec.command) if spec.command is not None else None,

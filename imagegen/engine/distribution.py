@@ -1,0 +1,180 @@
+"""The part of the OCI distribution protocol that tags need: manifests, by tag or digest."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import requests
+from docker import auth
+from requests.utils import parse_dict_header
+
+from imagegen.engine.client import Engine, engine_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TIMEOUT_SECONDS = (10, 60)
+
+MANIFEST_TYPES = (
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+
+
+class Refused(Exception):
+    """The registry answered, with an error."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reference taken apart, with the way to its registry."""
+
+    host: str
+    repository: str
+    reference: str
+    plain_http: bool
+
+    @property
+    def base(self) -> str:
+        return f"{'http' if self.plain_http else 'https'}://{self.host}/v2/{self.repository}"
+
+
+def target_of(ref: str, engine: Engine | None = None) -> Target:
+    """Take `host/name`, `host/name:tag` or `host/name@digest` apart."""
+    name, _, digest = ref.partition("@")
+    host, path = auth.split_repo_name(name)
+    repository, _, tag = path.partition(":")
+    plain = _is_loopback(host) or (engine is not None and _is_insecure(engine, host))
+    if host == auth.INDEX_NAME:
+        # The default registry: its protocol host is that of the SDK's index address.
+        host = str(urlsplit(auth.INDEX_URL).hostname)
+        repository = repository if "/" in repository else f"library/{repository}"
+    return Target(host, repository, digest or tag or "latest", plain)
+
+
+def _hostname(host: str) -> str:
+    return urlsplit(f"//{host}").hostname or host
+
+
+def _is_loopback(host: str) -> bool:
+    name = _hostname(host)
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def _is_insecure(engine: Engine, host: str) -> bool:
+    """Whether the engine's own configuration lists the host as insecure."""
+    with engine_errors("ask the engine for its registries"):
+        registries: Mapping[str, Any] = engine.api.info().get("RegistryConfig") or {}
+    named = (registries.get("IndexConfigs") or {}).get(host)
+    if named is not None:
+        return not named.get("Secure", True)
+    try:
+        address = ipaddress.ip_address(_hostname(host))
+    except ValueError:
+        return False
+    nets = registries.get("InsecureRegistryCIDRs") or ()
+    return any(address in ipaddress.ip_network(net) for net in nets)
+
+
+@dataclass
+class Session:
+    """Requests to one repository, with a token where the registry asks for one."""
+
+    target: Target
+    http: requests.Session = field(default_factory=requests.Session)
+
+    def __post_init__(self) -> None:
+        # A proxy of the environment has nothing to do with this machine's own registry.
+        self.http.trust_env = not _is_loopback(self.target.host)
+
+    def digest(self, reference: str) -> str | None:
+        """The digest of a manifest, None where there is none."""
+        answer = self._call("HEAD", reference, {"Accept": ", ".join(MANIFEST_TYPES)})
+        return None if answer.status_code == 404 else _digest(answer)
+
+    def manifest(self, reference: str) -> tuple[str, bytes]:
+        """Media type and bytes of a manifest. Raises Refused where there is none."""
+        answer = self._call("GET", reference, {"Accept": ", ".join(MANIFEST_TYPES)})
+        if answer.status_code == 404:
+            msg = f"{reference} is not in {self.target.host}/{self.target.repository}"
+            raise Refused(msg)
+        return answer.headers["Content-Type"], answer.content
+
+    def put_manifest(self, reference: str, kind: str, manifest: bytes) -> str:
+        """Store a manifest under a tag or digest; the digest that the registry gives it."""
+        return _digest(self._call("PUT", reference, {"Content-Type": kind}, manifest))
+
+    def _call(
+        self, method: str, reference: str, headers: Mapping[str, str], data: bytes | None = None
+    ) -> requests.Response:
+        url = f"{self.target.base}/manifests/{reference}"
+        answer = self._send(method, url, headers, data)
+        if answer.status_code == 401 and self._authorize(answer, push=method == "PUT"):
+            answer = self._send(method, url, headers, data)
+        if not answer.ok and answer.status_code != 404:
+            msg = f"{answer.status_code} {answer.reason}: {answer.text[:300].strip()}".strip()
+            raise Refused(msg)
+        return answer
+
+    def _send(
+        self, method: str, url: str, headers: Mapping[str, str], data: bytes | None
+    ) -> requests.Response:
+        return self.http.request(
+            method, url, headers=dict(headers), data=data, timeout=TIMEOUT_SECONDS
+        )
+
+    def _authorize(self, answer: requests.Response, push: bool) -> bool:
+        """Answer a challenge of RFC 7235; whether another attempt makes sense."""
+        kind, _, rest = answer.headers.get("WWW-Authenticate", "").partition(" ")
+        login = _login(self.target.host)
+        if kind.lower() == "basic":
+            self.http.auth = login
+            return login is not None
+        if kind.lower() != "bearer":
+            return False
+        challenge = parse_dict_header(rest)  # type: ignore[no-untyped-call]
+        self.http.headers["Authorization"] = f"Bearer {self._token(challenge, login, push)}"
+        return True
+
+    def _token(
+        self, challenge: Mapping[str, str], login: tuple[str, str] | None, push: bool
+    ) -> str:
+        """Source: distribution's token authentication specification."""
+        scope = f"repository:{self.target.repository}:{'pull,push' if push else 'pull'}"
+        answer = self.http.get(
+            challenge["realm"],
+            params={"service": challenge.get("service", ""), "scope": scope},
+            auth=login,
+            timeout=TIMEOUT_SECONDS,
+        )
+        if not answer.ok:
+            msg = f"{answer.status_code} {answer.reason}: no token from {challenge['realm']}"
+            raise Refused(msg)
+        granted: Mapping[str, str] = answer.json()
+        return granted.get("token") or granted.get("access_token", "")
+
+
+def _login(host: str) -> tuple[str, str] | None:
+    """User and password that `docker login` keeps for a registry, credential helpers included."""
+    is_default = host == urlsplit(auth.INDEX_URL).hostname
+    found = auth.resolve_authconfig(auth.load_config(), None if is_default else host)
+    if not found or not found.get("username", found.get("Username")):
+        return None
+    user = found.get("username", found.get("Username"))
+    return str(user), str(found.get("password", found.get("Password", "")))
+
+
+def _digest(answer: requests.Response) -> str:
+    digest = answer.headers.get("Docker-Content-Digest", "")
+    if not digest:
+        msg = "the registry's answer names no digest"
+        raise Refused(msg)
+    return digest
