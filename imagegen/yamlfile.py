@@ -16,7 +16,7 @@ import yaml
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from jsonschema.exceptions import ValidationError as SchemaError
@@ -24,25 +24,22 @@ if TYPE_CHECKING:
 MAX_NODES = 10_000
 """Nodes of a file, aliases expanded: real files have hundreds, an alias bomb has billions."""
 
+MAX_DEPTH = 50
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
-_MERGE = _TAG + "merge"
-_BOOLEANS = {"true": True, "false": False}
-_SCALARS = frozenset(
-    _TAG + kind for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value")
-)
+_FLATTER = "write it flatter, without aliases of aliases"
 _TYPES = {
     "object": "a mapping",
     "array": "a list",
     "string": "text",
     "boolean": "`true` or `false`",
-    "integer": "a whole number",
     "number": "a number",
     "null": "empty",
 }
 
 KeyPath = tuple["str | int", ...]
-_Finding = tuple[KeyPath, str, str, str]
-"""Key path, text, evidence and hint of one problem."""
+_Finding = tuple[KeyPath, str, str, str]  # where, text, evidence, hint
 
 
 @dataclass(frozen=True)
@@ -66,155 +63,129 @@ def load(path: Path, shown: str, *, as_text: bool = True) -> Document:
 
     Raises ConfigError with every problem of the file that can be seen without its schema.
     """
-    root = _compose(_text(path, shown), shown)
     builder = _Builder(shown, as_text)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        _guard_depth(text, shown)
+        root = yaml.compose(text, _LOADER)
+    except yaml.YAMLError as error:
+        raise ConfigError(_not_yaml(error, shown)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(_unreadable(error, path, shown)) from None
+    if not isinstance(root, yaml.Node) or root.tag == _TAG + "null":
+        raise ConfigError(Problem("is empty", shown, hint="write its keys, or remove the file"))
     data = builder.build(root, ())
-    if builder.problems:
-        raise ConfigError(*builder.problems)
     if not isinstance(data, dict):
-        problem = Problem(
-            f"the top level is {_kind(data)}, not a mapping",
-            shown,
-            _line(root),
-            hint="start the file with `key: value` lines",
-        )
-        raise ConfigError(problem)
+        text = f"the top level is {_kind(data)}, not a mapping"
+        builder.report(root, (), text, "write `key: value` lines")
+    if builder.problems:
+        raise ConfigError(*dict.fromkeys(builder.problems))
     return Document(data, shown, builder.lines)
 
 
-def _text(path: Path, shown: str) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise ConfigError(_missing(path, shown)) from None
-    except IsADirectoryError:
-        problem = Problem("is a directory, not a file", shown, hint="name a file in it")
-    except UnicodeDecodeError as error:
+def _unreadable(error: OSError | UnicodeDecodeError, path: Path, shown: str) -> Problem:
+    if isinstance(error, UnicodeDecodeError):
         line = error.object[: error.start].count(b"\n") + 1
-        evidence = (f"byte {error.object[error.start]:#04x} at offset {error.start}",)
-        hint = "save the file as UTF-8"
-        problem = Problem("is not UTF-8", shown, line, evidence=evidence, hint=hint)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        problem = Problem(f"cannot be read: {reason}", shown, hint="make it readable for this user")
-    raise ConfigError(problem)
-
-
-def _missing(path: Path, shown: str) -> Problem:
+        return Problem("is not UTF-8", shown, line, hint="save the file as UTF-8")
+    if isinstance(error, IsADirectoryError):
+        return Problem("is a directory, not a file", shown, hint="name a file in it")
+    if not isinstance(error, FileNotFoundError):
+        text = f"cannot be read: {(error.strerror or str(error)).lower()}"
+        return Problem(text, shown, hint="make it readable for this user")
     folder = path.parent
-    if not folder.is_dir():
-        evidence, names = f"there is no folder `{folder}`", []
-    else:
-        names = sorted(entry.name for entry in folder.iterdir() if entry.suffix == path.suffix)
-        evidence = f"`{folder}` has: {', '.join(names) or 'no such files'}"
+    names = sorted(p.name for p in folder.glob(f"*{path.suffix}")) if folder.is_dir() else []
+    evidence = f"`{folder}` has: {', '.join(names) or 'no such files'}"
     hint = _near(path.name, names, "correct the path")
     return Problem("no such file", shown, evidence=(evidence,), hint=hint)
 
 
-def _compose(text: str, shown: str) -> yaml.Node:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        root = yaml.compose(text, Loader=loader)
-    except yaml.YAMLError as error:
-        raise ConfigError(_not_yaml(error, shown)) from None
-    except RecursionError:
-        raise ConfigError(_too_big(shown, 1, "is nested too deeply")) from None
-    if root is None:
-        problem = Problem("is empty", shown, hint="write its keys, or remove the file")
-        raise ConfigError(problem)
-    assert isinstance(root, yaml.Node)
-    return root
-
-
-def _not_yaml(error: yaml.YAMLError, shown: str) -> Problem:
+def _not_yaml(error: Any, shown: str) -> Problem:
     mark = getattr(error, "problem_mark", None)
     words = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    context = getattr(error, "context", None)
-    where = f"column {mark.column + 1}: " if mark else ""
-    evidence = [f"{where}{words}" + (f" ({context})" if context else "")]
+    evidence = f"{words} ({error.context})" if getattr(error, "context", "") else f"{words}"
     hint = "correct the syntax there; a tab cannot indent, and `: ` or ` #` in text needs quotes"
-    line = mark.line + 1 if mark else 0
-    return Problem("is not YAML", shown, line, evidence=tuple(evidence), hint=hint)
+    if mark is None:
+        return Problem("is not YAML", shown, evidence=(evidence,), hint=hint)
+    evidence = f"column {mark.column + 1}: {evidence}"
+    return Problem("is not YAML", shown, mark.line + 1, evidence=(evidence,), hint=hint)
 
 
-def _too_big(shown: str, line: int, text: str) -> Problem:
-    return Problem(text, shown, line, hint="write it flatter, without aliases of aliases")
+def _guard_depth(text: str, shown: str) -> None:
+    """Before composing: libyaml's composer recurses in C and would crash the process."""
+    depth = 0
+    for event in yaml.parse(text, _LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ConfigError(Problem("is nested too deeply", shown, _line(event), hint=_FLATTER))
 
 
-def _line(node: yaml.Node) -> int:
-    return int(node.start_mark.line) + 1
+def _line(found: yaml.Node | yaml.Event) -> int:
+    return found.start_mark.line + 1 if found.start_mark else 0
 
 
 class _Builder:
     """Turns YAML nodes into plain data, noting the line of each key path and every problem."""
 
     def __init__(self, shown: str, as_text: bool) -> None:
-        self.shown = shown
-        self.as_text = as_text
+        self._shown = shown
+        self._as_text = as_text
         self.lines: dict[KeyPath, int] = {}
         self.problems: list[Problem] = []
-        self._nodes = 0
-        self._open: list[yaml.Node] = []
+        self._nodes = self._depth = 0
 
     def build(self, node: yaml.Node, path: KeyPath) -> Any:
         self._guard(node)
         self.lines.setdefault(path, _line(node))
+        if not node.tag.startswith(_TAG):
+            self.report(node, path, f"tag `{node.tag}` is not allowed", "remove the tag")
         if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node, path)
-        if not node.tag.startswith((_TAG + "map", _TAG + "seq")):
-            self._report(node, path, f"tag `{node.tag}` is not allowed", hint="remove the tag")
-        self._open.append(node)
-        built: Any
-        if isinstance(node, yaml.MappingNode):
-            built = self._mapping(node, path)
-        else:
-            built = [self.build(item, (*path, i)) for i, item in enumerate(node.value)]
-        self._open.pop()
+            return self._scalar(node)
+        self._depth += 1
+        built = (
+            self._mapping(node, path)
+            if isinstance(node, yaml.MappingNode)
+            else [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
+        )
+        self._depth -= 1
         return built
 
     def _guard(self, node: yaml.Node) -> None:
         self._nodes += 1
-        if self._nodes > MAX_NODES:
-            text = f"has more than {MAX_NODES} nodes with its aliases expanded"
-            raise ConfigError(_too_big(self.shown, _line(node), text))
-        if any(node is parent for parent in self._open):
-            raise ConfigError(_too_big(self.shown, _line(node), "an alias contains itself"))
+        if self._nodes > MAX_NODES or self._depth > MAX_DEPTH:
+            text = f"has over {MAX_NODES} nodes or {MAX_DEPTH} levels with its aliases expanded"
+            raise ConfigError(Problem(text, self._shown, _line(node), hint=_FLATTER))
 
-    def _report(self, node: yaml.Node, path: KeyPath, text: str, *, hint: str) -> None:
-        self.problems.append(Problem(text, self.shown, _line(node), dotted(path), hint=hint))
+    def report(self, node: yaml.Node, path: KeyPath, text: str, hint: str) -> None:
+        self.problems.append(Problem(text, self._shown, _line(node), dotted(path), hint=hint))
 
-    def _scalar(self, node: yaml.ScalarNode, path: KeyPath) -> Any:
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
         text: str = node.value
-        if node.tag not in _SCALARS:
-            self._report(node, path, f"tag `{node.tag}` is not allowed", hint="remove the tag")
         if node.tag == _TAG + "null":
             return None
         if node.tag == _TAG + "bool":
-            return _BOOLEANS.get(text.lower(), text)
-        if not self.as_text and node.tag in (_TAG + "int", _TAG + "float"):
-            return _number(text)
+            return {"true": True, "false": False}.get(text.lower(), text)
+        if not self._as_text and node.tag in (_TAG + "int", _TAG + "float"):
+            return yaml.safe_load(text)
         return text
 
     def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
-        first: dict[str, yaml.Node] = {}
+        first: dict[str, int] = {}
         own: dict[str, Any] = {}
         merges: list[yaml.Node] = []
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                self._report(key, path, "a key must be one word", hint="write the key as text")
+                self.report(key, path, "a key must be one word", "write the key as text")
             elif key.value in first:
-                self._duplicate(key, first[key.value], path)
-            elif key.tag == _MERGE:
+                text = f"is there twice, first on line {first[key.value]}"
+                self.report(key, (*path, key.value), text, "remove one of the two")
+            elif key.tag == _TAG + "merge":
                 merges.append(value)
             else:
-                first[key.value] = key
+                first[key.value] = _line(key)
                 self.lines.setdefault((*path, key.value), _line(key))
                 own[key.value] = self.build(value, (*path, key.value))
         return {**self._merged(merges, path), **own}
-
-    def _duplicate(self, key: yaml.ScalarNode, first: yaml.Node, path: KeyPath) -> None:
-        text = f"is there twice, first on line {_line(first)}"
-        self._report(key, (*path, key.value), text, hint="remove one of the two")
 
     def _merged(self, merges: Iterable[yaml.Node], path: KeyPath) -> dict[str, Any]:
         """What `<<` brings: of several mappings the first that has a key wins."""
@@ -224,17 +195,8 @@ class _Builder:
                 if isinstance(source, yaml.MappingNode):
                     merged = {**self.build(source, path), **merged}
                 else:
-                    self._report(merge, path, "`<<` merges mappings only", hint="name a mapping")
+                    self.report(merge, path, "`<<` merges mappings only", "name a mapping")
         return merged
-
-
-def _number(text: str) -> int | float | str:
-    for convert in (int, float):
-        try:
-            return convert(text)
-        except ValueError:
-            continue
-    return text
 
 
 def dotted(path: Iterable[str | int]) -> str:
@@ -272,46 +234,46 @@ def _validator(schema: Mapping[str, Any]) -> Any:
     return extend(Draft202012Validator, {"pattern": pattern})(schema)
 
 
-def _findings(error: SchemaError) -> Iterator[_Finding]:
-    yield from _EXPLANATIONS.get(str(error.validator), _other)(error, tuple(error.absolute_path))
+def _findings(error: Any) -> Iterator[_Finding]:
+    path: KeyPath = tuple(error.absolute_path)
+    value, wanted = error.instance, error.validator_value
+    match error.validator:
+        case "additionalProperties":
+            known = sorted(error.schema.get("properties", ()))
+            for key in (key for key in value if key not in known):
+                hint = _near(key, known, f"remove `{key}`")
+                yield (*path, key), "unknown key", f"known: {', '.join(known)}", hint
+        case "required":
+            for key in (key for key in wanted if key not in value):
+                has = ", ".join(value) or "nothing"
+                yield path, f"key `{key}` is missing", f"it has: {has}", f"add `{key}: …`"
+        case "enum":
+            known = [str(choice) for choice in wanted]
+            hint = _near(str(value), known, "choose one of them")
+            yield path, f"`{value}` is not known here", f"known: {', '.join(known)}", hint
+        case "pattern":
+            yield _wrong_form(error, path)
+        case "type":
+            yield _wrong_type(path, value, [wanted] if isinstance(wanted, str) else wanted)
+        case "anyOf":
+            yield from _alternatives(error, path)
+        case _:
+            yield path, "is not allowed here", error.message, "correct the value"
 
 
-def _unknown_keys(error: Any, path: KeyPath) -> Iterator[_Finding]:
-    known = sorted(error.schema.get("properties", ()))
-    for key in error.instance:
-        if key not in known:
-            hint = _near(key, known, f"remove `{key}`")
-            yield (*path, key), "unknown key", f"known: {', '.join(known)}", hint
-
-
-def _missing_keys(error: Any, path: KeyPath) -> Iterator[_Finding]:
-    for key in error.validator_value:
-        if key not in error.instance:
-            has = ", ".join(error.instance) or "nothing"
-            yield path, f"key `{key}` is missing", f"it has: {has}", f"add `{key}: …`"
-
-
-def _wrong_form(error: Any, path: KeyPath) -> Iterator[_Finding]:
+def _wrong_form(error: Any, path: KeyPath) -> _Finding:
     value = error.instance
     is_key = "propertyNames" in list(error.absolute_schema_path)[-2:]
-    wanted = error.schema.get("description") or f"text that matches {error.validator_value}"
+    wanted = error.schema.get("description") or f"text that matches `{error.validator_value}`"
     text = f"{'this key' if is_key else 'the value'} is not {wanted}"
-    yield (*path, value) if is_key else path, text, f"found: {value!r}", "use these characters only"
+    at = (*path, value) if is_key else path
+    return at, text, f"found: {value!r}", "use only the characters that are allowed"
 
 
-def _unknown_choice(error: Any, path: KeyPath) -> Iterator[_Finding]:
-    known = [str(choice) for choice in error.validator_value]
-    hint = _near(str(error.instance), known, "choose one of them")
-    yield path, f"`{error.instance}` is not known here", f"known: {', '.join(known)}", hint
-
-
-def _wrong_type(error: Any, path: KeyPath) -> Iterator[_Finding]:
-    wanted = error.validator_value
-    if error.validator == "anyOf":
-        wanted = [rule["type"] for rule in wanted if "type" in rule]
-    names = [_TYPES.get(name, name) for name in ([wanted] if isinstance(wanted, str) else wanted)]
-    text = f"should be {' or '.join(names)}, is {_kind(error.instance)}"
-    yield path, text, f"found: {error.instance!r}", f"write {' or '.join(names)}"
+def _wrong_type(path: KeyPath, value: object, wanted: Sequence[str]) -> _Finding:
+    allowed = " or ".join(_TYPES.get(name, name) for name in wanted)
+    text = f"should be {allowed}, is {_kind(value)}"
+    return path, text, f"found: {value!r}", f"write {allowed}"
 
 
 def _alternatives(error: Any, path: KeyPath) -> Iterator[_Finding]:
@@ -324,21 +286,8 @@ def _alternatives(error: Any, path: KeyPath) -> Iterator[_Finding]:
             for inner in errors:
                 yield from _findings(inner)
             return
-    yield from _wrong_type(error, path)
-
-
-def _other(error: Any, path: KeyPath) -> Iterator[_Finding]:
-    yield path, "is not what stands here", error.message, "correct the value"
-
-
-_EXPLANATIONS: Mapping[str, Callable[[Any, KeyPath], Iterator[_Finding]]] = {
-    "additionalProperties": _unknown_keys,
-    "required": _missing_keys,
-    "pattern": _wrong_form,
-    "enum": _unknown_choice,
-    "type": _wrong_type,
-    "anyOf": _alternatives,
-}
+    types = [rule["type"] for rule in error.validator_value if "type" in rule]
+    yield _wrong_type(path, error.instance, types)
 
 
 def _near(word: str, known: Sequence[str], otherwise: str) -> str:
