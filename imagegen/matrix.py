@@ -299,7 +299,7 @@ def _cell(
         else:
             section = "axis" if name in point else "components"
             wants.append(Want(name, value, f"{document.file}, {section} `{name}`"))
-    name = "-".join(re.sub(r"[^A-Za-z0-9._+]+", "_", value) for value in point.values())
+    name = "-".join(re.sub(r"[^A-Za-z0-9._+-]+", "_", value) for value in point.values())
     return Cell(
         matrix=data["name"],
         name=name,

@@ -1,0 +1,292 @@
+"""Run a plan on an engine: which cells are stale, build them side by side, move tags at the end.
+
+A tag moves only after the gate (`validate --static` in the new image) passed. A failed cell stops no
+other; Ctrl-C cancels on the engine too, and nothing half-done keeps a tag.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+from imagegen.build_log import BuildLog
+from imagegen.engine import buildkit, images
+from imagegen.engine.bases import ensure_base
+from imagegen.errors import EngineError, ImagegenError, Interrupted
+from imagegen.model import (
+    LABEL_BASE,
+    LABEL_CELL,
+    LABEL_CONTRACT,
+    LABEL_MATRIX,
+    LABEL_RECIPE,
+    LABEL_VALIDATED,
+    BuildRecord,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from imagegen.buildenv import BuildEnv
+    from imagegen.console import Board
+    from imagegen.engine.client import Engine
+    from imagegen.engine.images import LocalImage
+    from imagegen.model import Recipe
+
+ATTEMPTS = 4
+HEALING = ("network",)
+"""Causes that can heal by themselves; nothing else is tried again."""
+
+
+class Gate(Protocol):
+    """Decides whether a new image may have its tag; raises ImagegenError if not."""
+
+    def __call__(self, image_id: str, recipe: Recipe, log: Callable[[str], None]) -> None: ...
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """How to build. `jobs` builds at a time; `logs` is the folder for a log file a cell."""
+
+    jobs: int
+    logs: Path
+    env: BuildEnv
+    gate: Gate | None
+    force: bool = False
+    base_mode: str = ""
+
+
+@dataclass(frozen=True)
+class Staleness:
+    """Why a cell has to be built; empty `why` means its image is up to date."""
+
+    recipe: Recipe
+    why: str
+    image: LocalImage | None
+
+
+@dataclass
+class _Run:
+    engine: Engine
+    options: BuildOptions
+    board: Board
+    bases: Mapping[str, str]
+    running: dict[str, str] = field(default_factory=dict)
+    stopping: bool = False
+
+
+def staleness(recipe: Recipe, known: Sequence[LocalImage], base_id: str) -> Staleness:
+    """Compare a recipe with the image that carries its tag on the engine now."""
+    tag = recipe.spec.tag
+    image = next((image for image in known if tag in image.tags), None)
+    if image is None:
+        return Staleness(recipe, f"no image is tagged `{tag}`", None)
+    if image.labels.get(LABEL_RECIPE) != recipe.digest:
+        return Staleness(recipe, "its recipe changed", image)
+    if base_id and image.labels.get(LABEL_BASE) != base_id:
+        return Staleness(recipe, f"its base image {recipe.spec.os.id} changed", image)
+    return Staleness(recipe, "", image)
+
+
+def find_stale(engine: Engine, recipes: Sequence[Recipe], *, force: bool) -> list[Staleness]:
+    """What has to be built, from one list call and one look at each base."""
+    known = images.list_labelled(engine, LABEL_RECIPE)
+    bases = {r.spec.os.id: _base_id(engine, r.spec.os.id) for r in recipes}
+    found = [staleness(recipe, known, bases[recipe.spec.os.id]) for recipe in recipes]
+    if force:
+        found = [Staleness(s.recipe, s.why or "--force", s.image) for s in found]
+    return found
+
+
+def _base_id(engine: Engine, os_id: str) -> str:
+    base = images.find(engine, f"imagegen/base:{os_id}")
+    return base.id if base else ""
+
+
+def build_family(
+    engine: Engine, recipes: Sequence[Recipe], options: BuildOptions, board: Board
+) -> list[BuildRecord]:
+    """Build what is stale; one record a recipe, in their order.
+
+    Raises Interrupted on Ctrl-C, EngineError when the engine cannot be used at all.
+    """
+    found = find_stale(engine, recipes, force=options.force)
+    records = {s.recipe.spec.cell.id: _up_to_date(s, board) for s in found if not s.why}
+    stale = [s for s in found if s.why]
+    if stale:
+        bases, without = _ensure_bases(engine, stale, options, board)
+        run = _Run(engine, options, board, bases)
+        records |= {item.recipe.spec.cell.id: record for item, record in without}
+        records |= _build_stale(run, [s for s in stale if s.recipe.spec.os.id in bases])
+    return [records[recipe.spec.cell.id] for recipe in recipes]
+
+
+def _up_to_date(found: Staleness, board: Board) -> BuildRecord:
+    spec, image = found.recipe.spec, found.image
+    assert image is not None
+    board.done(spec.cell.id, "up-to-date", f"up to date, {image.id[7:19]}")
+    return BuildRecord(
+        spec.cell.id,
+        spec.tag,
+        found.recipe.digest,
+        "up-to-date",
+        image_id=image.id,
+        size_bytes=image.size_bytes,
+    )
+
+
+def _ensure_bases(
+    engine: Engine, stale: Sequence[Staleness], options: BuildOptions, board: Board
+) -> tuple[dict[str, str], list[tuple[Staleness, BuildRecord]]]:
+    """OS id -> image id of its base, and the cells whose base cannot be had."""
+    found: dict[str, str] = {}
+    failed: dict[str, EngineError] = {}
+    for item in stale:
+        spec = item.recipe.spec
+        if spec.os.id in found or spec.os.id in failed:
+            continue
+        try:
+            found[spec.os.id] = _ensure_base(engine, item.recipe, options, board)
+        except EngineError as error:
+            failed[spec.os.id] = error
+    return found, [
+        (item, _baseless(item.recipe, failed[item.recipe.spec.os.id], board))
+        for item in stale
+        if item.recipe.spec.os.id in failed
+    ]
+
+
+def _ensure_base(engine: Engine, recipe: Recipe, options: BuildOptions, board: Board) -> str:
+    spec = recipe.spec
+    base = ensure_base(
+        engine,
+        spec.os,
+        options.base_mode or spec.cell.base,
+        lambda line: board.step(spec.cell.id, f"base: {line}"),
+    )
+    return base.id
+
+
+def _baseless(recipe: Recipe, error: EngineError, board: Board) -> BuildRecord:
+    spec = recipe.spec
+    board.done(spec.cell.id, "failed", "failed: base")
+    return BuildRecord(
+        spec.cell.id, spec.tag, recipe.digest, "failed", cause="base", detail=_lines(error)
+    )
+
+
+def _build_stale(run: _Run, stale: Sequence[Staleness]) -> dict[str, BuildRecord]:
+    with ThreadPoolExecutor(max_workers=max(1, run.options.jobs)) as pool:
+        futures = {pool.submit(_build_cell, run, item.recipe, item.why): item for item in stale}
+        try:
+            _wait(futures)
+        except KeyboardInterrupt:
+            _stop(run, futures)
+            raise Interrupted.of(
+                "interrupted: the running builds were cancelled on the engine, no tag was moved",
+                hint="the same command goes on where the layers of this run end",
+            ) from None
+        return {item.recipe.spec.cell.id: future.result() for future, item in futures.items()}
+
+
+def _wait(futures: Mapping[Future[BuildRecord], Staleness]) -> None:
+    """Wait in short turns, so that Ctrl-C is seen at once."""
+    left = set(futures)
+    while left:
+        done, left = wait(left, timeout=0.2, return_when=FIRST_COMPLETED)
+        for future in done:
+            future.result()
+
+
+def _stop(run: _Run, futures: Mapping[Future[BuildRecord], Staleness]) -> None:
+    run.stopping = True
+    for future in futures:
+        future.cancel()
+    for build_id in list(run.running.values()):
+        buildkit.cancel(run.engine, build_id)
+
+
+def _build_cell(run: _Run, recipe: Recipe, why: str) -> BuildRecord:
+    """Build, gate and tag one cell; failures become its record, the engine's death is raised."""
+    cell_id = recipe.spec.cell.id
+    log = BuildLog(run.options.logs / f"{cell_id.replace('/', '-')}.log", recipe, run.board)
+    started = time.monotonic()
+    with log:
+        log.note(f"{cell_id}: {why}")
+        try:
+            image_id = _attempts(run, recipe, log)
+            if run.options.gate is not None:
+                run.board.step(cell_id, "validate --static")
+                run.options.gate(image_id, recipe, log.note)
+            if run.stopping:
+                return log.failed("cancelled", ("interrupted",), time.monotonic() - started)
+            images.tag(run.engine, image_id, recipe.spec.tag)
+        except buildkit.StepError as error:
+            cause = "cancelled" if error.cancelled else error.cause
+            return log.failed(cause, log.evidence(error), time.monotonic() - started)
+        except EngineError:
+            raise
+        except ImagegenError as error:
+            return log.failed("validation", _lines(error), time.monotonic() - started, image_id)
+        image = images.find(run.engine, image_id)
+        size = image.size_bytes if image else 0
+        return log.built(image_id, size, time.monotonic() - started)
+
+
+def _lines(error: ImagegenError) -> tuple[str, ...]:
+    return tuple(line for p in error.problems for line in (p.text, *p.evidence, p.hint) if line)
+
+
+def _attempts(run: _Run, recipe: Recipe, log: BuildLog) -> str:
+    retrying = Retrying(
+        stop=stop_after_attempt(ATTEMPTS),
+        wait=wait_exponential(multiplier=2, max=30),
+        retry=retry_if_exception(lambda error: _may_heal(run, error)),
+        before_sleep=lambda state: log.note(f"network failure, attempt {state.attempt_number + 1}"),
+        reraise=True,
+    )
+    return retrying(_build_once, run, recipe, log)
+
+
+def _may_heal(run: _Run, error: BaseException) -> bool:
+    return (
+        isinstance(error, buildkit.StepError)
+        and not run.stopping
+        and not error.cancelled
+        and error.cause in HEALING
+    )
+
+
+def _build_once(run: _Run, recipe: Recipe, log: BuildLog) -> str:
+    spec = recipe.spec
+    build_id = uuid.uuid4().hex
+    run.running[spec.cell.id] = build_id
+    request = buildkit.BuildRequest(
+        context=buildkit.pack_context(recipe.dockerfile, [*recipe.files, *run.options.env.files]),
+        build_id=build_id,
+        labels=_labels(recipe, run.bases[spec.os.id], gated=run.options.gate is not None),
+        buildargs={"BASE": f"imagegen/base:{spec.os.id}", **dict(run.options.env.buildargs)},
+        no_cache=run.options.force,
+    )
+    try:
+        return buildkit.build(run.engine, request, log.event)
+    finally:
+        run.running.pop(spec.cell.id, None)
+
+
+def _labels(recipe: Recipe, base_id: str, *, gated: bool) -> dict[str, str]:
+    spec = recipe.spec
+    return {
+        LABEL_RECIPE: recipe.digest,
+        LABEL_CELL: spec.cell.name,
+        LABEL_MATRIX: spec.cell.matrix,
+        LABEL_BASE: base_id,
+        LABEL_CONTRACT: json.dumps(recipe.contract, sort_keys=True),
+        LABEL_VALIDATED: "static" if gated else "not validated: --no-validate",
+    }

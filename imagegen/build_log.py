@@ -1,0 +1,146 @@
+"""One cell's build as it is written down: its log file, its line on the board, its record."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from imagegen.engine.buildkit import (
+    BuildEvent,
+    StepCached,
+    StepError,
+    StepFailed,
+    StepFinished,
+    StepLog,
+    StepStarted,
+)
+from imagegen.model import BuildRecord, StepRecord
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from imagegen.console import Board
+    from imagegen.model import Recipe, StepOrigin
+
+_NAME = re.compile(r"^\[(?P<stage>\S+) +(?P<at>\d+)/(?P<of>\d+)\] (?P<text>.*)$", re.DOTALL)
+LAST_LINES = 12
+
+
+def origin_of(recipe: Recipe, step: str) -> StepOrigin | None:
+    """The template line that a step of the engine came from.
+
+    BuildKit counts a stage's FROM only where it is an image, so steps are counted from the end.
+    """
+    match = _NAME.match(step)
+    if match is None:
+        return None
+    stage = [origin for origin in recipe.origins if origin.stage == match["stage"]]
+    from_end = int(match["of"]) - int(match["at"])
+    return stage[-1 - from_end] if from_end < len(stage) else None
+
+
+def short(step: str) -> str:
+    """A step in one short line: without mounts and without the settings that every step sources."""
+    text = re.sub(r"--mount=\S+ *", "", step)
+    text = re.sub(r"\. /mnt/env\.sh &&\s*|apt-get update &&\s*", "", text)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+class BuildLog:
+    """Context manager around one cell's log file; makes the cell's BuildRecord at the end."""
+
+    def __init__(self, path: Path, recipe: Recipe, board: Board) -> None:
+        self._path, self._recipe, self._board = path, recipe, board
+        self._steps: dict[str, str] = {}
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._cached: set[str] = set()
+
+    def __enter__(self) -> BuildLog:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self._path.open("w", encoding="utf-8")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._file.close()
+
+    @property
+    def _cell(self) -> str:
+        return self._recipe.spec.cell.id
+
+    def note(self, line: str) -> None:
+        self._file.write(line + "\n")
+        self._file.flush()
+
+    def event(self, event: BuildEvent) -> None:
+        """Write one event down; called from the thread that follows the build."""
+        if isinstance(event, StepStarted):
+            self._steps[event.digest] = event.name
+            self.note(f"> {event.name}")
+            self._board.step(self._cell, short(event.name))
+        elif isinstance(event, StepCached):
+            self._steps[event.digest] = event.name
+            self._cached.add(event.digest)
+            self.note(f"= cached: {event.name}")
+        elif isinstance(event, StepFinished):
+            self._seconds[event.digest] += event.seconds
+        elif isinstance(event, StepFailed):
+            self.note(f"! {event.name}: {event.error}")
+        elif isinstance(event, StepLog):
+            self.note(f"  {event.text}")
+            self._board.log(self._cell, event.text)
+
+    def evidence(self, error: StepError) -> tuple[str, ...]:
+        """What a user needs of a failed step: component, template line, instruction, last lines."""
+        origin = origin_of(self._recipe, error.step)
+        where = [f"component `{origin.component}`, {origin.template}:{origin.line}"] if origin else []
+        return (
+            *where,
+            f"step: {short(error.step) or 'none ran'}",
+            *(f"  {line}" for line in error.log[-LAST_LINES:]),
+            error.error.splitlines()[0] if error.error else "",
+            f"full log: {self._path}",
+        )
+
+    def _record_steps(self) -> tuple[StepRecord, ...]:
+        rows = []
+        for digest, name in self._steps.items():
+            match = _NAME.match(name)
+            if match is not None:
+                cached = digest in self._cached
+                rows.append(StepRecord(name, match["stage"], self._seconds[digest], cached))
+        return tuple(rows)
+
+    def failed(
+        self, cause: str, detail: tuple[str, ...], seconds: float, image_id: str = ""
+    ) -> BuildRecord:
+        outcome = "cancelled" if cause == "cancelled" else "failed"
+        self.note(f"{outcome}: {cause}")
+        self._board.done(self._cell, outcome, f"{outcome}: {cause}")
+        return BuildRecord(
+            self._cell,
+            self._recipe.spec.tag,
+            self._recipe.digest,
+            "cancelled" if cause == "cancelled" else "failed",
+            image_id=image_id,
+            seconds=seconds,
+            steps=self._record_steps(),
+            cause=cause,
+            detail=detail,
+            log=str(self._path),
+        )
+
+    def built(self, image_id: str, size_bytes: int, seconds: float) -> BuildRecord:
+        self.note(f"built {image_id}")
+        self._board.done(self._cell, "built", f"built {image_id[7:19]} in {seconds:.0f} s")
+        return BuildRecord(
+            self._cell,
+            self._recipe.spec.tag,
+            self._recipe.digest,
+            "built",
+            image_id=image_id,
+            seconds=seconds,
+            size_bytes=size_bytes,
+            steps=self._record_steps(),
+            log=str(self._path),
+        )

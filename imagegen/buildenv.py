@@ -1,0 +1,134 @@
+"""What the host's network needs of a build: CA bundle, pip's index settings, proxies.
+
+They reach the steps that download and nothing else: files by a bind mount of the context folder
+`build-env`, proxies as the build arguments that BuildKit keeps out of history and cache.
+"""
+
+from __future__ import annotations
+
+from configparser import ConfigParser, Error
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.errors import ConfigError
+from imagegen.model import ContextFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+FOLDER = "build-env"
+CA_VARIABLES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
+PIP_INDEX_KEYS = ("index-url", "extra-index-url", "trusted-host")
+
+
+@dataclass(frozen=True)
+class BuildEnv:
+    """Files that join the context, build arguments, and one line each that says what was taken."""
+
+    files: tuple[ContextFile, ...] = ()
+    buildargs: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def pip_config_files(home: Path) -> tuple[Path, ...]:
+    """pip's own configuration files, system first. Source: pip documentation, Configuration."""
+    return (
+        Path("/etc/pip.conf"),
+        Path("/etc/xdg/pip/pip.conf"),
+        home / ".pip/pip.conf",
+        home / ".config/pip/pip.conf",
+    )
+
+
+def read_build_env(
+    environ: Mapping[str, str], ca_bundle: Path | None, pip_files: Iterable[Path]
+) -> BuildEnv:
+    """The settings of this host, as its own pip and curl use them.
+
+    Raises ConfigError when a named CA bundle cannot be read.
+    """
+    pip = _pip_settings(environ, pip_files)
+    bundle, named_by = _ca_bundle(environ, ca_bundle, pip)
+    files, notes = [], []
+    if bundle is not None:
+        files += _certificate_files(bundle, named_by)
+        notes.append(f"CA bundle {bundle} ({named_by})")
+    index = _pip_conf(pip)
+    if index:
+        files.append(ContextFile(f"{FOLDER}/pip.conf", index.encode()))
+        notes.append("pip index settings of this host")
+    proxies = _proxies(environ)
+    notes += [f"{name} of this host" for name, _ in proxies]
+    return BuildEnv(tuple(files), proxies, tuple(notes))
+
+
+def _pip_settings(environ: Mapping[str, str], files: Iterable[Path]) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    named = environ.get("PIP_CONFIG_FILE")
+    for path in [*files, *([Path(named)] if named else [])]:
+        parser = ConfigParser(interpolation=None)
+        try:
+            parser.read(path)
+        except (Error, OSError, UnicodeDecodeError):
+            continue
+        for section in ("global", "install"):
+            if parser.has_section(section):
+                settings |= dict(parser.items(section))
+    for key in (*PIP_INDEX_KEYS, "cert"):
+        value = environ.get(f"PIP_{key.replace('-', '_').upper()}")
+        if value:
+            settings[key] = value
+    return settings
+
+
+def _ca_bundle(
+    environ: Mapping[str, str], asked: Path | None, pip: Mapping[str, str]
+) -> tuple[Path | None, str]:
+    if asked is not None:
+        return asked, "--ca-bundle"
+    for name in CA_VARIABLES:
+        if environ.get(name):
+            return Path(environ[name]), name
+    return (Path(pip["cert"]), "pip's `cert`") if pip.get("cert") else (None, "")
+
+
+def _certificate_files(bundle: Path, named_by: str) -> list[ContextFile]:
+    try:
+        data = bundle.read_bytes()
+    except OSError as error:
+        raise ConfigError.of(
+            f"the CA bundle `{bundle}` cannot be read",
+            evidence=[f"named by {named_by}", error.strerror or str(error)],
+            hint=f"correct {named_by}, or unset it",
+        ) from None
+    if b"BEGIN CERTIFICATE" not in data:
+        raise ConfigError.of(
+            f"`{bundle}` holds no certificate in PEM form",
+            evidence=[f"named by {named_by}"],
+            hint="give a bundle in PEM form",
+        )
+    return [
+        ContextFile(f"{FOLDER}/ca.crt", data),
+        ContextFile(f"{FOLDER}/apt.conf", b'Acquire::https::CaInfo "/mnt/ca.crt";\n'),
+    ]
+
+
+def _pip_conf(pip: Mapping[str, str]) -> str:
+    """The index settings that mean something inside a container: not files of this host."""
+    lines = []
+    for key in PIP_INDEX_KEYS:
+        values = [v for v in pip.get(key, "").split() if not v.startswith(("file:", "/"))]
+        if values:
+            lines.append(f"{key} = {' '.join(values)}")
+    return "\n".join(["[global]", *lines, ""]) if lines else ""
+
+
+def _proxies(environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    found = {}
+    for name in PROXY_VARIABLES:
+        for spelling in (name, name.lower()):
+            if environ.get(spelling):
+                found[spelling] = environ[spelling]
+    return tuple(sorted(found.items()))

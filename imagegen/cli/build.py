@@ -1,0 +1,94 @@
+"""`imagegen build`: the main job."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from imagegen.cli import options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from imagegen.console import Console
+    from imagegen.model import BuildRecord
+
+
+@click.command("build")
+@options.matrix
+@options.cells
+@options.jobs
+@click.option("--force", is_flag=True, help="build also what is up to date, without the cache")
+@click.option(
+    "--no-validate", is_flag=True, help="tag without `validate --static`; the label says so"
+)
+@options.ca_bundle
+@options.base
+@options.common
+def command(
+    matrix: str,
+    cells: tuple[str, ...],
+    jobs: int | None,
+    force: bool,
+    no_validate: bool,
+    ca_bundle: Path | None,
+    base: str | None,
+    console: Console,
+    overlay: Path | None,
+) -> None:
+    """Build the stale cells of a matrix, validate each new image, then move its tag."""
+    from imagegen.engine.client import connect
+    from imagegen.family import House
+    from imagegen.workflow import BuildWishes, build_failures, build_recipes, journal
+
+    book = journal()
+    house = House(overlay, book.step_seconds())
+    recipes = house.recipes(house.family(matrix), cells)
+    engine = connect()
+    wishes = BuildWishes(jobs, force, not no_validate, ca_bundle, base)
+    started = time.monotonic()
+    with book.run("build", sys.argv[1:]) as run_id:
+        records = build_recipes(engine, recipes, wishes, console, book, run_id)
+        _report(records, time.monotonic() - started, console)
+        failures = build_failures(records)
+        if failures is not None:
+            raise failures
+
+
+def _report(records: Sequence[BuildRecord], seconds: float, console: Console) -> None:
+    from imagegen.console import human_bytes, human_seconds
+
+    console.data(
+        [
+            {
+                "cell": record.cell_id,
+                "image": record.tag,
+                "outcome": record.outcome,
+                "id": record.image_id,
+                "seconds": round(record.seconds, 1),
+                "size_bytes": record.size_bytes,
+                "cause": record.cause,
+                "log": record.log,
+            }
+            for record in records
+        ]
+    )
+    console.table(
+        ("cell", "outcome", "took", "size", "image"),
+        [
+            (
+                record.cell_id,
+                record.outcome.replace("-", " "),
+                human_seconds(record.seconds) if record.seconds else "-",
+                human_bytes(record.size_bytes) if record.size_bytes else "-",
+                record.tag,
+            )
+            for record in records
+        ],
+    )
+    good = sum(record.outcome in ("built", "up-to-date") for record in records)
+    console.line(f"{good} of {len(records)} images ready in {human_seconds(seconds)}")

@@ -1,0 +1,55 @@
+"""Options that several verbs share, and what they make of them."""
+
+from __future__ import annotations
+
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from imagegen.console import Console
+
+FORMATS = ("auto", "plain", "json")
+
+
+def common(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--format` and `--overlay`; the verb gets a `console` and the `overlay` path."""
+
+    @click.option(
+        "--format", "fmt", type=click.Choice(FORMATS), default="auto", help="how to print"
+    )
+    @click.option(
+        "--overlay",
+        type=click.Path(path_type=Path),
+        help="a folder of your own with dockerfiles/ and matrices/; it wins over the shipped ones",
+    )
+    @wraps(function)
+    def wrapped(*args: Any, fmt: str, overlay: Path | None, **kwargs: Any) -> Any:
+        return function(*args, console=console_of(fmt), overlay=overlay, **kwargs)
+
+    return wrapped
+
+
+def console_of(fmt: str) -> Console:
+    from imagegen.console import make_console
+
+    return make_console(fmt)
+
+
+matrix = click.option("--matrix", "-m", "matrix", required=True, help="name or path of a matrix")
+cells = click.argument("cells", nargs=-1)
+jobs = click.option("--jobs", "-j", type=click.IntRange(1), help="builds at a time")
+ca_bundle = click.option(
+    "--ca-bundle",
+    type=click.Path(path_type=Path),
+    help="CA bundle for the steps that download; it is in no layer",
+)
+base = click.option(
+    "--base",
+    type=click.Choice(("auto", "registry", "bootstrap")),
+    help="where base images come from; overrides the matrix",
+)

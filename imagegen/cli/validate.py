@@ -1,0 +1,97 @@
+"""`imagegen validate IMAGE|CELL`: launch it, run `validate` in it, keep the record."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from imagegen.cli import options
+from imagegen.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from imagegen.console import Console
+    from imagegen.model import ValidationRecord
+
+
+@click.command("validate", context_settings={"ignore_unknown_options": False})
+@click.argument("images", nargs=-1, metavar="[IMAGE|CELL]...")
+@click.option("--matrix", "-m", "matrix", help="every cell of this matrix")
+@click.option("--static", is_flag=True, help="only what needs no device and no running service")
+@click.option("--only", help="suites, comma-separated")
+@click.option("--require", help="what must not be skipped, such as `rdma,gpu`")
+@click.option("--benchmark", is_flag=True, help="the synthetic benchmark too")
+@click.option("--ranks", type=click.IntRange(1), help="ranks of the benchmark")
+@click.option(
+    "--timeout", type=float, default=1800.0, show_default=True, help="seconds for an image"
+)
+@options.common
+def command(
+    images: tuple[str, ...],
+    matrix: str | None,
+    static: bool,
+    only: str | None,
+    require: str | None,
+    benchmark: bool,
+    ranks: int | None,
+    timeout: float,
+    console: Console,
+    overlay: Path | None,
+) -> None:
+    """Launch images with what their contract asks for and run `validate` in each."""
+    from imagegen.engine.client import connect
+    from imagegen.validation import ValidationRequest, validate_image
+    from imagegen.workflow import journal, validation_failures
+
+    if not images and matrix is None:
+        raise ConfigError.of("no image named", hint="imagegen validate IMAGE, or --matrix NAME")
+    references = _references(images, matrix, overlay)
+    valued = {"--only": only, "--require": require, "--ranks": str(ranks) if ranks else None}
+    arguments = [part for name, value in valued.items() if value for part in (name, value)]
+    arguments += ["--benchmark"] if benchmark else []
+    request = ValidationRequest(static, tuple(arguments), timeout=timeout)
+    engine, book = connect(), journal()
+    records: dict[str, ValidationRecord] = {}
+    with book.run("validate", sys.argv[1:]) as run_id:
+        for reference in references:
+            console.line(f"validate {reference}")
+            record = validate_image(engine, reference, request, console.line)
+            book.add_validation(run_id, record)
+            records[reference] = record
+        console.data([_row(record) for record in records.values()])
+        failures = validation_failures(records)
+        if failures is not None:
+            raise failures
+
+
+def _references(images: tuple[str, ...], matrix: str | None, overlay: Path | None) -> list[str]:
+    """Cells become their image; whatever is no cell is taken as an image reference."""
+    from imagegen.errors import NothingSelectedError
+    from imagegen.family import House, select
+
+    house = House(overlay)
+    if matrix is not None:
+        return [spec.tag for spec in select(house.family(matrix).specs, images)]
+    specs = [spec for family in house.families() for spec in family.specs]
+    references: list[str] = []
+    for image in images:
+        try:
+            references += [spec.tag for spec in select(specs, [image])]
+        except NothingSelectedError:
+            references.append(image)
+    return list(dict.fromkeys(references))
+
+
+def _row(record: ValidationRecord) -> dict[str, object]:
+    return {
+        "image": record.tag,
+        "id": record.image_id,
+        "tier": record.tier,
+        "passed": record.passed,
+        "counts": dict(record.counts),
+        "seconds": round(record.seconds, 1),
+        "report": dict(record.report),
+    }

@@ -1,0 +1,118 @@
+"""A matrix read, resolved, ordered and rendered: the family of images that the verbs work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from imagegen.catalog import read_catalog
+from imagegen.errors import ImagegenError, NothingSelectedError
+from imagegen.matrix import Matrix, matrix_names, read_matrix
+from imagegen.payload import Payload, open_payload
+from imagegen.plan import layer_orders
+from imagegen.render import Renderer
+from imagegen.resolve import resolve_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from imagegen.model import Catalog, ImageSpec, Recipe
+
+
+@dataclass(frozen=True)
+class Family:
+    """One matrix with every cell resolved, and the order of layers on each OS."""
+
+    matrix: Matrix
+    specs: tuple[ImageSpec, ...]
+    orders: Mapping[str, tuple[str, ...]]
+
+
+class House:
+    """The catalog and the matrices in reach of one run."""
+
+    def __init__(
+        self, overlay: Path | None = None, measured: Mapping[str, float] | None = None
+    ) -> None:
+        self.payload: Payload = open_payload(overlay)
+        self._measured = dict(measured or {})
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        return read_catalog(self.payload)
+
+    @cached_property
+    def _renderer(self) -> Renderer:
+        return Renderer(self.payload, self.catalog)
+
+    def family(self, name: str) -> Family:
+        """Raises ConfigError, NothingSelectedError or ResolutionError."""
+        matrix = read_matrix(self.payload, name, self.catalog)
+        specs = resolve_cells(matrix.cells, self.catalog)
+        return Family(matrix, specs, layer_orders(specs, self.catalog, self._measured))
+
+    def families(self) -> tuple[Family, ...]:
+        """All matrices in reach. Raises the problems of all of them at once."""
+        found, errors = [], []
+        for name in matrix_names(self.payload):
+            try:
+                found.append(self.family(name))
+            except ImagegenError as error:
+                errors.append(error)
+        if errors:
+            raise type(errors[0])(*(problem for error in errors for problem in error.problems))
+        return tuple(found)
+
+    def recipes(self, family: Family, patterns: Sequence[str] = ()) -> list[Recipe]:
+        """Recipes of the cells that the patterns select, all without patterns."""
+        chosen = select(family.specs, patterns)
+        return [self._renderer.recipe(spec, family.orders[spec.os.id]) for spec in chosen]
+
+    def cell(self, pattern: str) -> tuple[Family, ImageSpec]:
+        """The one cell that a name, `matrix/name`, tag or glob means, over all matrices.
+
+        Raises NothingSelectedError where it is none, or more than one.
+        """
+        families = self.families()
+        every = [(family, spec) for family in families for spec in family.specs]
+        chosen = select([spec for _, spec in every], [pattern])
+        if len(chosen) > 1:
+            raise NothingSelectedError.of(
+                f"`{pattern}` means {len(chosen)} cells",
+                evidence=[spec.cell.id for spec in chosen],
+                hint=f"name one: `{chosen[0].cell.id}`",
+            )
+        return next((family, spec) for family, spec in every if spec is chosen[0])
+
+
+def names_of(spec: ImageSpec) -> tuple[str, ...]:
+    """What a user may call a cell: its name, `matrix/name`, or its image."""
+    return (spec.cell.name, spec.cell.id, spec.tag)
+
+
+def select(specs: Iterable[ImageSpec], patterns: Sequence[str]) -> list[ImageSpec]:
+    """The cells that any of the globs matches, in their order; all without patterns.
+
+    Raises NothingSelectedError for each pattern that matches nothing, with the near misses.
+    """
+    everything = list(specs)
+    if not patterns:
+        return everything
+    lost = [p for p in patterns if not any(_matches(spec, p) for spec in everything)]
+    if lost:
+        known = [name for spec in everything for name in names_of(spec)]
+        near = get_close_matches(lost[0], known, 3, 0.4)
+        raise NothingSelectedError.of(
+            f"`{lost[0]}` matches no cell",
+            evidence=[f"cells: {', '.join(spec.cell.name for spec in everything) or 'none'}"],
+            hint=f"did you mean {' or '.join(f'`{n}`' for n in near)}?" if near else "imagegen list",
+        )
+    return [spec for spec in everything if any(_matches(spec, p) for p in patterns)]
+
+
+def _matches(spec: ImageSpec, pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names_of(spec))

@@ -1,0 +1,182 @@
+"""Launch an image, run `validate` in it, keep the record; the container goes whatever happens.
+
+One thing cannot be seen from inside: a private key that one layer holds and a later one deletes. It
+is looked for here, in every layer, and joins the report as a check of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from imagegen.engine import containers, images
+from imagegen.errors import ValidationError
+from imagegen.model import LABEL_CONTRACT, ValidationRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from imagegen.engine.client import Engine
+
+REPORT_PATH = "/tmp/imagegen-report.json"
+KEY_CHECK = "image.private-key-in-layer"
+STATIC_SECONDS = 300.0
+FULL_SECONDS = 1800.0
+NO_EXPECTATION, NOT_FOUND, NOT_EXECUTABLE = 2, 127, 126
+
+
+@dataclass(frozen=True)
+class ValidationRequest:
+    """What to run: `static` only or everything, more arguments for `validate`, limits in seconds."""
+
+    static: bool = False
+    arguments: tuple[str, ...] = ()
+    look_into_layers: bool = True
+    timeout: float = FULL_SECONDS
+
+    @property
+    def tier(self) -> str:
+        return "static" if self.static else "full"
+
+    @property
+    def argv(self) -> list[str]:
+        static = ["--static"] if self.static else []
+        return ["validate", *static, "--json", REPORT_PATH, *self.arguments]
+
+
+def launch_spec(image_id: str, contract: Mapping[str, Any]) -> containers.LaunchSpec:
+    """The container that the image's own contract asks for, on a network of its own."""
+    return containers.LaunchSpec(
+        image=image_id,
+        command=("sleep", "infinity"),
+        caps=tuple(contract.get("caps", ())),
+        devices=tuple(contract.get("devices", ())),
+        ulimits=dict(contract.get("ulimits", {})),
+        shm_bytes=int(contract.get("shm_bytes", 0)),
+    )
+
+
+def validate_image(
+    engine: Engine, ref: str, request: ValidationRequest, on_line: Callable[[str], None]
+) -> ValidationRecord:
+    """Validate exactly the bytes that `ref` names now.
+
+    A failed check gives a record that did not pass; ValidationError is raised where `validate`
+    itself could not run: no such image, no expectation file, a container that died.
+    """
+    image = images.find(engine, ref)
+    if image is None:
+        raise ValidationError.of(
+            f"the engine has no image `{ref}`",
+            hint="build it first: `imagegen build`, or pull it",
+        )
+    started = time.monotonic()
+    contract = _contract(ref, image.labels)
+    with containers.running(engine, launch_spec(image.id, contract)) as container:
+        for note in container.notes:
+            on_line(f"note: {note}")
+        report = _run(container, ref, request, on_line)
+    keys = images.private_keys_in_layers(engine, image.id) if request.look_into_layers else None
+    if keys is not None:
+        report = with_key_check(report, keys)
+        for key in keys:
+            on_line(f"{KEY_CHECK}  failed  private key in {key}")
+    return ValidationRecord(
+        image_id=image.id,
+        tag=ref,
+        tier=request.tier,
+        passed=report["exit_code"] == 0,
+        counts=report["counts"],
+        seconds=time.monotonic() - started,
+        report=report,
+    )
+
+
+def _contract(ref: str, labels: Mapping[str, str]) -> Mapping[str, Any]:
+    try:
+        found = json.loads(labels.get(LABEL_CONTRACT, "{}"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValidationError.of(
+            f"the contract label of `{ref}` is not a JSON object",
+            evidence=[f"{LABEL_CONTRACT}={labels.get(LABEL_CONTRACT)}"],
+            hint="build the image again",
+        )
+    return found
+
+
+def _run(
+    container: containers.Container,
+    ref: str,
+    request: ValidationRequest,
+    on_line: Callable[[str], None],
+) -> dict[str, Any]:
+    if not container.alive():
+        raise _died(container, ref)
+    result = container.exec(request.argv, request.timeout, on_output=on_line)
+    if not container.alive():
+        raise _died(container, ref)
+    if result.timed_out:
+        raise ValidationError.of(
+            f"`validate` in `{ref}` did not end within {request.timeout:.0f} s",
+            evidence=_tail(result.out + result.err),
+            hint=f"look inside: `docker run -it {ref} bash`, then `validate --list`",
+        )
+    try:
+        report = json.loads(container.read_file(REPORT_PATH))
+    except (FileNotFoundError, ValueError):
+        raise _no_report(ref, result.code, _tail(result.out + result.err)) from None
+    return {**report, "exit_code": result.code}
+
+
+def _died(container: containers.Container, ref: str) -> Exception:
+    return ValidationError.of(
+        f"the container of `{ref}` died before `validate` ended",
+        evidence=_tail(container.logs()),
+        hint=f"start it by hand to see more: `docker run -it {ref}`",
+    )
+
+
+def _no_report(ref: str, code: int | None, tail: Sequence[str]) -> Exception:
+    if code in (NOT_FOUND, NOT_EXECUTABLE):
+        return ValidationError.of(
+            f"`{ref}` has no `validate` in it", evidence=tail, hint="build it with imagegen"
+        )
+    if code == NO_EXPECTATION:
+        return ValidationError.of(
+            f"`validate` in `{ref}` does not know what to expect",
+            evidence=tail,
+            hint="build the image with imagegen, which writes /etc/imagegen/image.json",
+        )
+    return ValidationError.of(f"`validate` in `{ref}` left no report (exit {code})", evidence=tail)
+
+
+def _tail(text: str, lines: int = 12) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()][-lines:]
+
+
+def with_key_check(report: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """The report with one more check: no layer of the image holds a private key."""
+    outcome = "failed" if keys else "passed"
+    check = {
+        "id": KEY_CHECK,
+        "outcome": outcome,
+        "severity": "fail",
+        "tier": "static",
+        "suite": "image",
+        "proves": "no layer holds a private key, also where a later layer deletes it",
+        "measured": "; ".join(keys) or "no private key in any layer",
+        "cause": "a key was made or copied while the image was built; deleting it later hides it only"
+        if keys
+        else "",
+        "remedy": "make keys when the container starts, build again, and replace that key everywhere"
+        if keys
+        else "",
+    }
+    counts = dict(report["counts"])
+    counts[outcome] = counts.get(outcome, 0) + 1
+    code = 1 if keys else report["exit_code"]
+    return {**report, "checks": [*report["checks"], check], "counts": counts, "exit_code": code}

@@ -1,0 +1,138 @@
+"""Stages composed into what the verbs do. Beside `nightly`, `family` and the verbs themselves, the
+only module that knows more than one stage."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.build import BuildOptions, build_family
+from imagegen.buildenv import pip_config_files, read_build_env
+from imagegen.errors import BuildError, Problem, ValidationError
+from imagegen.journal import default_path, open_journal
+from imagegen.validation import ValidationRequest, validate_image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from imagegen.build import Gate
+    from imagegen.console import Console
+    from imagegen.engine.client import Engine
+    from imagegen.journal import Journal
+    from imagegen.model import BuildRecord, Recipe, ValidationRecord
+
+MOST_JOBS = 4
+HINTS = {
+    "network": "check the connection and proxies (`imagegen doctor`), then run it again",
+    "certificate": "give the CA bundle of your network: `--ca-bundle FILE`",
+    "package": "correct the version in component.yaml: the archive does not have it (any more)",
+    "upstream gone": "correct the source in component.yaml, or use a mirror",
+    "disk": "free disk on the engine: `docker system prune`, then run it again",
+    "memory": "build fewer at a time: `--jobs 1`",
+    "base": "imagegen doctor --fix",
+    "validation": "mend the image, or build with `--no-validate` to look inside",
+}
+
+
+@dataclass(frozen=True)
+class BuildWishes:
+    """The options of `imagegen build` and `imagegen nightly`."""
+
+    jobs: int | None = None
+    force: bool = False
+    gate: bool = True
+    ca_bundle: Path | None = None
+    base: str | None = None
+
+
+def journal() -> Journal:
+    """The journal of this user: `IMAGEGEN_STATE`, else the XDG state folder."""
+    return open_journal(default_path())
+
+
+def build_recipes(
+    engine: Engine,
+    recipes: Sequence[Recipe],
+    wishes: BuildWishes,
+    console: Console,
+    book: Journal,
+    run_id: int,
+) -> list[BuildRecord]:
+    """Build what is stale and write every record down. Failures are in the records."""
+    env = read_build_env(os.environ, wishes.ca_bundle, pip_config_files(Path.home()))
+    for note in env.notes:
+        console.note(f"build steps use {note}")
+    options = BuildOptions(
+        jobs=wishes.jobs or min(MOST_JOBS, os.cpu_count() or 1),
+        logs=default_path().parent / "logs" / f"run-{run_id}",
+        env=env,
+        gate=_gate(engine, book, run_id) if wishes.gate else None,
+        force=wishes.force,
+        base_mode=wishes.base or "",
+    )
+    with console.builds([recipe.spec.cell.id for recipe in recipes]) as board:
+        records = build_family(engine, recipes, options, board)
+    for record in records:
+        book.add_build(run_id, record)
+    return records
+
+
+def _gate(engine: Engine, book: Journal, run_id: int) -> Gate:
+    """`validate --static` in the new image, which as yet has an id and no tag."""
+    request = ValidationRequest(static=True, look_into_layers=False)
+
+    def gate(image_id: str, recipe: Recipe, log: Callable[[str], None]) -> None:
+        record = validate_image(engine, image_id, request, log)
+        book.add_validation(run_id, record)
+        if not record.passed:
+            raise ValidationError.of(
+                f"`{recipe.spec.tag}` is not what was asked for; its tag was not moved",
+                evidence=[*failed_checks(record), f"image {image_id}"],
+            )
+
+    return gate
+
+
+def failed_checks(record: ValidationRecord) -> list[str]:
+    """The failed checks of a record, a line each, with the remedy where there is one."""
+    lines = []
+    checks = record.report.get("checks", [])
+    for check in checks if isinstance(checks, list) else []:
+        if check["outcome"] in ("failed", "error"):
+            lines.append(f"{check['id']}: {check['measured']}")
+            if check.get("remedy"):
+                lines.append(f"  remedy: {check['remedy']}")
+    return lines or [f"validate ended with exit code {record.report.get('exit_code')}"]
+
+
+def build_failures(records: Iterable[BuildRecord]) -> BuildError | None:
+    """One error with a problem for each cell that was not built, grouped by cause; or None."""
+    lost = [record for record in records if record.outcome not in ("built", "up-to-date")]
+    lost.sort(key=lambda record: record.cause)
+    if not lost:
+        return None
+    return BuildError(
+        *(
+            Problem(
+                f"build of `{record.cell_id}` failed after {record.seconds:.0f} s: {record.cause}",
+                evidence=record.detail,
+                hint=HINTS.get(record.cause, f"read the full log: {record.log}"),
+            )
+            for record in lost
+        )
+    )
+
+
+def validation_failures(records: Mapping[str, ValidationRecord]) -> ValidationError | None:
+    """One error with a problem for each image that did not pass; or None."""
+    lost = {ref: record for ref, record in records.items() if not record.passed}
+    if not lost:
+        return None
+    return ValidationError(
+        *(
+            Problem(f"`{ref}` did not pass", evidence=tuple(failed_checks(record)))
+            for ref, record in lost.items()
+        )
+    )
