@@ -72,6 +72,14 @@ class House:
         chosen = select(family.specs, patterns)
         return [self._renderer.recipe(spec, family.orders[spec.os.id]) for spec in chosen]
 
+    def recipe_of(self, spec: ImageSpec) -> Recipe:
+        """The recipe of a cell of any matrix, in the family's order, or of a lone request."""
+        for family in self.families():
+            if spec in family.specs:
+                return self._renderer.recipe(spec, family.orders[spec.os.id])
+        order = layer_orders([spec], self.catalog, self._measured)[spec.os.id]
+        return self._renderer.recipe(spec, order)
+
     def cell(self, pattern: str) -> tuple[Family, ImageSpec]:
         """The one cell that a name, `matrix/name`, tag or glob means, over all matrices.
 

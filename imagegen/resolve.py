@@ -19,6 +19,8 @@ from imagegen.model import Catalog, Cell, ImageSpec, OsRelease, Pin, Release, Wa
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from packaging.version import Version
+
 OS = "os"
 
 
@@ -107,8 +109,13 @@ def _all_candidates(catalog: Catalog) -> dict[str, list[Candidate]]:
         ]
         for name, component in catalog.components.items()
     }
-    found[OS] = [Candidate(OS, name, "", None) for name in sorted(catalog.os)]
+    newest = sorted(catalog.os.values(), key=_age, reverse=True)
+    found[OS] = [Candidate(OS, release.id, "", None) for release in newest]
     return found
+
+
+def _age(release: OsRelease) -> tuple[str, Version]:
+    return release.os_id, constraint.version_key(release.version_id)
 
 
 def _requirements(release: Release) -> Iterator[Requirement]:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import pip_config_files, read_build_env
+from imagegen.engine import images
 from imagegen.errors import BuildError, Problem, ValidationError
 from imagegen.journal import default_path, open_journal
+from imagegen.publish import Candidate
 from imagegen.validation import ValidationRequest, validate_image
 
 if TYPE_CHECKING:
@@ -136,3 +138,11 @@ def validation_failures(records: Mapping[str, ValidationRecord]) -> ValidationEr
             for ref, record in lost.items()
         )
     )
+
+
+def newest(engine: Engine, tag: str, book: Journal) -> Candidate:
+    """What a tag means on the engine now, with the newest record of exactly that id."""
+    image = images.find(engine, tag)
+    if image is None:
+        return Candidate(tag, "", None)
+    return Candidate(tag, image.id, book.validation_of(image.id))

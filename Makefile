@@ -1,0 +1,39 @@
+# The two commands of the README. Each sets itself up; nothing has to be installed by hand beyond
+# python3 (with venv), git and make.
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: build test lint unit golden integration setup engine clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	PYTHON="$(PYTHON)" sh .ci/venv "$(VENV)"
+	touch $@
+
+engine: setup
+	$(BIN)/imagegen doctor --fix --matrix cpu
+
+build: engine
+	$(BIN)/imagegen build --matrix cpu
+	$(BIN)/imagegen validate --matrix cpu
+
+lint: setup
+	$(BIN)/ruff check imagegen validate tests
+	$(BIN)/ruff format --check imagegen validate tests
+	$(BIN)/mypy
+	$(BIN)/vermin --quiet --target=3.6- --no-tips --violations validate
+
+unit: setup
+	$(BIN)/pytest -q tests/unit tests/golden
+
+integration: engine
+	$(BIN)/pytest -q tests/integration
+
+test: lint engine
+	$(BIN)/pytest -q tests
+
+clean:
+	rm -rf $(VENV) out dist

@@ -1,0 +1,82 @@
+"""`imagegen launch CELL|IMAGE`: the command line that starts it, flag by flag."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from imagegen.cli import options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from imagegen.console import Console
+
+
+@click.command("launch")
+@click.argument("cell")
+@click.option(
+    "--as", "form", type=click.Choice(("docker", "mpirun")), default="docker", show_default=True
+)
+@click.option("--nodes", default="", help="host names, comma-separated")
+@click.option("--gpus", "gpus_per_node", type=click.IntRange(1), default=1, show_default=True,
+              help="ranks on each node")
+@click.option(
+    "--transport",
+    type=click.Choice(("sockets", "rdma", "rdma+gdr", "harp")),
+    default="sockets",
+    show_default=True,
+)
+@click.option(
+    "--accel",
+    type=click.Choice(("none", "horovod", "lightcc", "ddp")),
+    default="none",
+    show_default=True,
+)
+@click.option("--model", default="resnet50", show_default=True)
+@click.option("--batch", type=click.IntRange(1), default=64, show_default=True)
+@click.option("--iface", default="eth0", show_default=True, help="interface that connects nodes")
+@click.option("--script", default="", help="training script; the synthetic benchmark without it")
+@click.option("--explain", is_flag=True, help="why each flag is there")
+@options.common
+def command(
+    cell: str,
+    form: str,
+    nodes: str,
+    gpus_per_node: int,
+    transport: str,
+    accel: str,
+    model: str,
+    batch: int,
+    iface: str,
+    script: str,
+    explain: bool,
+    console: Console,
+    overlay: Path | None,
+) -> None:
+    """The command to paste, with the flags that this image needs."""
+    from imagegen.expectation import contract, device
+    from imagegen.family import House
+    from imagegen.launch import LaunchRequest, command as launch_command, render
+
+    house = House(overlay)
+    _, spec = house.cell(cell)
+    request = LaunchRequest(
+        image=spec.tag,
+        contract=contract(spec, house.catalog),
+        components={pin.component: pin.version for pin in spec.pins},
+        device=device(spec),
+        form=form,
+        nodes=tuple(node.strip() for node in nodes.split(",") if node.strip()),
+        gpus_per_node=gpus_per_node,
+        transport=transport,
+        accel=accel,
+        model=model,
+        batch=batch,
+        iface=iface,
+        script=script,
+    )
+    made = launch_command(request)
+    console.data({"image": spec.tag, "form": form, "command": render(made, explain=False)})
+    console.line(render(made, explain=explain))

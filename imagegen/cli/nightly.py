@@ -1,0 +1,90 @@
+"""`imagegen nightly`: build, validate, publish, report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from imagegen.cli import options
+from imagegen.errors import BuildError, Problem
+
+if TYPE_CHECKING:
+    from imagegen.console import Console
+    from imagegen.nightly import NightReport
+
+
+@click.command("nightly")
+@click.option("--matrix", "-m", "matrices", multiple=True, required=True, help="may be repeated")
+@click.option("--to", required=True, metavar="REGISTRY/NAMESPACE", help="where the images go")
+@click.option(
+    "--summary",
+    type=click.Path(path_type=Path),
+    default=Path("out/nightly"),
+    show_default=True,
+    help="folder for summary.md and summary.json",
+)
+@options.jobs
+@options.ca_bundle
+@options.base
+@options.common
+def command(
+    matrices: tuple[str, ...],
+    to: str,
+    summary: Path,
+    jobs: int | None,
+    ca_bundle: Path | None,
+    base: str | None,
+    console: Console,
+    overlay: Path | None,
+) -> None:
+    """Bring the published images of the matrices up to date; exit code 6 if a cell is broken."""
+    from imagegen.engine.client import connect
+    from imagegen.family import House
+    from imagegen.nightly import as_json, as_markdown, run_night
+    from imagegen.workflow import BuildWishes, journal
+
+    book = journal()
+    house = House(overlay, book.step_seconds())
+    recipes = [recipe for name in matrices for recipe in house.recipes(house.family(name))]
+    engine = connect()
+    wishes = BuildWishes(jobs=jobs, ca_bundle=ca_bundle, base=base)
+    with book.run("nightly", sys.argv[1:]) as run_id:
+        report = run_night(engine, recipes, to, wishes, console, book, run_id)
+        _write(summary / "summary.md", as_markdown(report))
+        _write(summary / "summary.json", as_json(report) + "\n")
+        console.data(_loaded(as_json(report)))
+        console.line(as_markdown(report))
+        console.line(report.headline)
+        _raise_if_broken(report)
+
+
+def _loaded(text: str) -> object:
+    import json
+
+    return json.loads(text)
+
+
+def _write(path: Path, text: str) -> None:
+    """Under a temporary name first, so that a reader never sees half a summary."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(path.suffix + ".part")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def _raise_if_broken(report: NightReport) -> None:
+    if report.broken:
+        raise BuildError(
+            *(
+                Problem(
+                    f"cell `{cell.cell}` is broken: build {cell.build}"
+                    + (f", validation {cell.validation}" if cell.validation else ""),
+                    evidence=cell.detail,
+                    hint="imagegen build, for this cell alone, shows it again",
+                )
+                for cell in report.broken
+            )
+        )

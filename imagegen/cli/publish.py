@@ -1,0 +1,50 @@
+"""`imagegen publish`: push validated images, then move their tags."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from imagegen.cli import options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from imagegen.console import Console
+
+
+@click.command("publish")
+@options.matrix
+@options.cells
+@click.option("--to", required=True, metavar="REGISTRY/NAMESPACE", help="where the images go")
+@options.common
+def command(
+    matrix: str, cells: tuple[str, ...], to: str, console: Console, overlay: Path | None
+) -> None:
+    """Publish the images of a matrix; refuses any whose bytes have no passed validation."""
+    from imagegen.engine.client import connect
+    from imagegen.family import House, select
+    from imagegen.publish import publish
+    from imagegen.workflow import journal, newest
+
+    house, book = House(overlay), journal()
+    specs = select(house.family(matrix).specs, cells)
+    engine = connect()
+    with book.run("publish", sys.argv[1:]) as run_id:
+        candidates = [newest(engine, spec.tag, book) for spec in specs]
+        published = publish(engine, candidates, to, console.line)
+        for one in published:
+            book.add_publication(run_id, one)
+    console.data(
+        [
+            {
+                "image": one.reference,
+                "digest": one.digest,
+                "previous": one.previous,
+                "id": one.image_id,
+            }
+            for one in published
+        ]
+    )

@@ -1,0 +1,205 @@
+"""The nightly: build what is stale, validate what is new, publish what passed, report.
+
+A broken cell stops no other. What is published moves its tags together or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from imagegen.engine import registry
+from imagegen.errors import ImagegenError
+from imagegen.publish import Candidate, publish, target_of
+from imagegen.validation import ValidationRequest, validate_image
+from imagegen.workflow import build_recipes, failed_checks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from imagegen.console import Console
+    from imagegen.engine.client import Engine
+    from imagegen.journal import Journal
+    from imagegen.model import BuildRecord, Recipe, ValidationRecord
+    from imagegen.workflow import BuildWishes
+
+
+@dataclass
+class CellReport:
+    """What one night did to one cell."""
+
+    cell: str
+    image: str
+    build: str
+    image_id: str = ""
+    seconds: float = 0.0
+    validation: str = ""
+    publication: str = ""
+    digest: str = ""
+    detail: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        return self.build in ("failed", "cancelled") or self.validation == "failed"
+
+
+@dataclass
+class NightReport:
+    """The whole night. `changed` counts cells that something was done for."""
+
+    matrices: tuple[str, ...]
+    cells: list[CellReport] = field(default_factory=list)
+
+    @property
+    def changed(self) -> int:
+        return sum(
+            cell.build == "built" or cell.validation in ("passed", "failed")
+            or cell.publication == "published"
+            for cell in self.cells
+        )
+
+    @property
+    def broken(self) -> list[CellReport]:
+        return [cell for cell in self.cells if cell.broken]
+
+    @property
+    def headline(self) -> str:
+        if self.broken:
+            return f"{len(self.broken)} of {len(self.cells)} cells are broken"
+        if not self.changed:
+            return f"nothing to do: all {len(self.cells)} images are built, validated and published"
+        return f"{self.changed} of {len(self.cells)} images are new, all of them passed"
+
+
+def run_night(
+    engine: Engine,
+    recipes: Sequence[Recipe],
+    to: str,
+    wishes: BuildWishes,
+    console: Console,
+    book: Journal,
+    run_id: int,
+) -> NightReport:
+    """One night over the cells of any number of matrices."""
+    built = build_recipes(engine, recipes, wishes, console, book, run_id)
+    report = NightReport(tuple(dict.fromkeys(r.spec.cell.matrix for r in recipes)))
+    records: dict[str, ValidationRecord] = {}
+    for record in built:
+        cell = _cell_report(record)
+        report.cells.append(cell)
+        if not cell.broken:
+            _validate(engine, record, cell, records, console, book, run_id)
+    healthy = [cell for cell in report.cells if not cell.broken]
+    _publish(engine, healthy, records, to, console, book, run_id)
+    return report
+
+
+def _cell_report(record: BuildRecord) -> CellReport:
+    return CellReport(
+        cell=record.cell_id,
+        image=record.tag,
+        build=record.outcome,
+        image_id=record.image_id,
+        seconds=record.seconds,
+        detail=record.detail,
+    )
+
+
+def _validate(
+    engine: Engine,
+    record: BuildRecord,
+    cell: CellReport,
+    records: dict[str, ValidationRecord],
+    console: Console,
+    book: Journal,
+    run_id: int,
+) -> None:
+    known = book.validation_of(record.image_id)
+    if known is not None and known.passed and known.tier == "full":
+        cell.validation = "passed before"
+        records[cell.image] = known
+        return
+    try:
+        found = validate_image(engine, record.tag, ValidationRequest(), console.line)
+    except ImagegenError as error:
+        cell.validation = "failed"
+        cell.detail = tuple(p.text for p in error.problems)
+        return
+    book.add_validation(run_id, found)
+    records[cell.image] = found
+    cell.validation = "passed" if found.passed else "failed"
+    if not found.passed:
+        cell.detail = tuple(failed_checks(found))
+
+
+def _publish(
+    engine: Engine,
+    healthy: Sequence[CellReport],
+    records: dict[str, ValidationRecord],
+    to: str,
+    console: Console,
+    book: Journal,
+    run_id: int,
+) -> None:
+    waiting = []
+    for cell in healthy:
+        reference = target_of(cell.image, to)
+        last = book.last_publication(reference)
+        there = registry.digest_of(reference, engine)
+        if last and last.image_id == cell.image_id and last.digest == there:
+            cell.publication, cell.digest = "there already", last.digest
+        else:
+            waiting.append(cell)
+    candidates = [Candidate(c.image, c.image_id, records.get(c.image)) for c in waiting]
+    published = publish(engine, candidates, to, console.line) if candidates else []
+    for cell, one in zip(waiting, published, strict=True):
+        book.add_publication(run_id, one)
+        cell.publication, cell.digest = "published", one.digest
+
+
+def as_json(report: NightReport) -> str:
+    """The summary for machines."""
+    return json.dumps(
+        {
+            "matrices": list(report.matrices),
+            "headline": report.headline,
+            "broken": len(report.broken),
+            "changed": report.changed,
+            "cells": [
+                {
+                    "cell": cell.cell,
+                    "image": cell.image,
+                    "build": cell.build,
+                    "seconds": round(cell.seconds, 1),
+                    "image_id": cell.image_id,
+                    "validation": cell.validation,
+                    "publication": cell.publication,
+                    "digest": cell.digest,
+                    "detail": list(cell.detail),
+                }
+                for cell in report.cells
+            ],
+        },
+        indent=2,
+        sort_keys=True,
+    )
+
+
+def as_markdown(report: NightReport) -> str:
+    """The summary for a ticket or a chat."""
+    lines = [
+        f"# Nightly {', '.join(report.matrices)}",
+        "",
+        f"{report.headline[:1].upper()}{report.headline[1:]}.",
+        "",
+        "| cell | build | validation | publication | digest |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for cell in report.cells:
+        build = f"{cell.build} ({cell.seconds:.0f} s)" if cell.seconds else cell.build
+        row = (cell.cell, build, cell.validation or "-", cell.publication or "-", cell.digest or "-")
+        lines.append(f"| {' | '.join(row)} |")
+    for cell in report.broken:
+        lines += ["", f"## {cell.cell}", "", "```", *cell.detail, "```"]
+    return "\n".join(lines) + "\n"
