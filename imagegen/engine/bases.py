@@ -81,8 +81,8 @@ def ensure_base(
 def out_of_reach(engine: Engine, image: str) -> str:
     """Why the registry of `image` does not answer for it; empty where it does."""
     try:
-        api = engine.fresh(timeout=REACH_SECONDS)
-        api.inspect_distribution(image)  # type: ignore[no-untyped-call]
+        with engine.fresh(timeout=REACH_SECONDS) as api:
+            api.inspect_distribution(image)  # type: ignore[no-untyped-call]
     except TRANSPORT_ERRORS as error:
         return reason(error)
     return ""
@@ -140,8 +140,7 @@ def _no_base(os: OsRelease, why: str) -> Exception:
 
 def _pull(engine: Engine, os: OsRelease) -> None:
     repository, tag = images.split(os.image)
-    with engine_errors(f"pull `{os.image}`"):
-        api = engine.fresh(timeout=PULL_SECONDS)
+    with engine_errors(f"pull `{os.image}`"), engine.fresh(timeout=PULL_SECONDS) as api:
         for message in api.pull(repository, tag, stream=True, decode=True):
             if "error" in message:
                 raise DockerException(message["error"])
@@ -173,8 +172,8 @@ def _import(engine: Engine, rootfs: Path, ref: str) -> None:
         "tag": tag,
         "changes": [f"LABEL {LABEL_HOW}=bootstrap", 'CMD ["bash"]'],
     }
-    with engine_errors(f"import `{ref}`"), rootfs.open("rb") as data:
-        answer = engine.fresh().post(
+    with engine_errors(f"import `{ref}`"), rootfs.open("rb") as data, engine.fresh() as api:
+        answer = api.post(
             engine.url("/images/create"),
             params=params,
             data=data,

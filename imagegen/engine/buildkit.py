@@ -100,9 +100,11 @@ def build(engine: Engine, request: BuildRequest, on_event: Callable[[BuildEvent]
     On Ctrl-C, or any exception of `on_event`, the build is cancelled on the engine first.
     """
     with engine_errors("build"):
-        answer = _post(engine, request)
+        # A connection of its own: several builds run side by side.
+        api = engine.fresh()
         try:
-            return _follow(answer, on_event)
+            with _post(api, engine.url("/build"), request) as answer:
+                return _follow(answer, on_event)
         except (StepError, EngineError):
             raise
         except BaseException:
@@ -110,7 +112,7 @@ def build(engine: Engine, request: BuildRequest, on_event: Callable[[BuildEvent]
                 cancel(engine, request.build_id)
             raise
         finally:
-            answer.close()
+            api.close()
 
 
 def cancel(engine: Engine, build_id: str) -> None:
@@ -135,10 +137,10 @@ def parameters(request: BuildRequest) -> dict[str, str]:
     return {"version": "2"} | {key: value for key, value in wanted.items() if value}
 
 
-def _post(engine: Engine, request: BuildRequest) -> requests.Response:
-    """Start the build on its own connection, without a read limit: a silent step may take hours."""
-    answer = engine.fresh().post(
-        engine.url("/build"),
+def _post(api: requests.Session, url: str, request: BuildRequest) -> requests.Response:
+    """Start the build, without a read limit: a silent step may take hours."""
+    answer = api.post(
+        url,
         params=parameters(request),
         data=request.context,
         headers={"Content-Type": "application/x-tar"},

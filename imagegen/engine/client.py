@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import socket
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,7 +59,7 @@ class Engine:
     api: docker.APIClient = field(repr=False, compare=False)
 
     def fresh(self, timeout: int = CALL_SECONDS) -> docker.APIClient:
-        """A client with connections of its own; `timeout` is seconds without a byte."""
+        """A client with its own connections, to be closed; `timeout`: seconds without a byte."""
         return _client(self.endpoint, timeout, self.api_version)
 
     def url(self, path: str) -> str:
@@ -139,14 +140,27 @@ def _client(endpoint: Endpoint, timeout: int, version: str) -> docker.APIClient:
 
 
 def _open(endpoint: Endpoint) -> Engine:
+    _check_socket(endpoint.url)
     try:
-        version = _client(endpoint, PROBE_SECONDS, "auto").api_version
+        with _client(endpoint, PROBE_SECONDS, "auto") as probe:
+            version = probe.api_version
     except InvalidVersion as error:
         raise _too_old(str(error)) from error
     if version_lt(version, MINIMUM_API):
         msg = f"{endpoint.url} speaks API {version}"
         raise _too_old(msg)
     return Engine(endpoint, version, _client(endpoint, CALL_SECONDS, version))
+
+
+def _check_socket(url: str) -> None:
+    """Raise the system's own OSError where nobody listens on a local socket.
+
+    The SDK would bury it, and leak the socket that it tried with.
+    """
+    if url.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(PROBE_SECONDS)
+            probe.connect(url.removeprefix("unix://"))
 
 
 def _too_old(evidence: str) -> ImagegenError:

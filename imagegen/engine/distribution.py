@@ -95,6 +95,12 @@ class Session:
         # A proxy of the environment has nothing to do with this machine's own registry.
         self.http.trust_env = not _is_loopback(self.target.host)
 
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.close()
+
     def digest(self, reference: str) -> str | None:
         """The digest of a manifest, None where there is none."""
         answer = self._call("HEAD", reference, {"Accept": ", ".join(MANIFEST_TYPES)})

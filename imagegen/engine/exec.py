@@ -59,14 +59,14 @@ class _Watch:
     def expire(self) -> None:
         """Kill the command's processes; where that does not end it, the container."""
         self.expired = True
-        api = self.engine.fresh()
-        # A container without a shell, or one that is gone, is dealt with by the next step.
-        with suppress(*TRANSPORT_ERRORS):
-            killer = api.exec_create(self.container, ["sh", "-c", _KILLER, "sh", self.mark])
-            api.exec_start(killer["Id"], detach=True)
-        if not self.ended.wait(GRACE_SECONDS):
+        with self.engine.fresh() as api:
+            # A container without a shell, or one that is gone, is dealt with by the next step.
             with suppress(*TRANSPORT_ERRORS):
-                api.kill(self.container)
+                killer = api.exec_create(self.container, ["sh", "-c", _KILLER, "sh", self.mark])
+                api.exec_start(killer["Id"], detach=True)
+            if not self.ended.wait(GRACE_SECONDS):
+                with suppress(*TRANSPORT_ERRORS):
+                    api.kill(self.container)
         if not self.ended.wait(GRACE_SECONDS):
             self.stream.close()
 
@@ -82,8 +82,7 @@ def run_exec(
     """Run `argv` for at most `timeout` seconds; see Container.exec."""
     mark = f"{_MARK}={secrets.token_hex(8)}"
     name, _, value = mark.partition("=")
-    with engine_errors(f"run `{argv[0]}` in the container"):
-        api = engine.fresh()
+    with engine_errors(f"run `{argv[0]}` in the container"), engine.fresh() as api:
         created = api.exec_create(container, argv, environment=env | {name: value})
         stream = api.exec_start(created["Id"], stream=True, demux=True)
         watch = _Watch(engine, container, mark, stream)

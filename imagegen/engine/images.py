@@ -127,8 +127,8 @@ def _local(row: Mapping[str, Any], labels: Mapping[str, str] | None) -> LocalIma
 
 
 def _save(engine: Engine, ref: str, archive: IO[bytes]) -> None:
-    with engine_errors(f"save `{ref}`"):
-        for chunk in engine.fresh(timeout=SAVE_SECONDS).get_image(ref):
+    with engine_errors(f"save `{ref}`"), engine.fresh(timeout=SAVE_SECONDS) as api:
+        for chunk in api.get_image(ref):
             archive.write(chunk)
     archive.seek(0)
 

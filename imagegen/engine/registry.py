@@ -69,8 +69,9 @@ def digest_of(ref: str, engine: Engine | None = None) -> str | None:
     Plain HTTP is spoken to loopback addresses, and to those that `engine` lists as insecure.
     """
     target = target_of(ref, engine)
-    with _publish_errors(f"the registry does not say what `{ref}` is", ref):
-        return _retry(Session(target).digest)(target.reference)
+    doing = f"the registry does not say what `{ref}` is"
+    with _publish_errors(doing, ref), Session(target) as session:
+        return _retry(session.digest)(target.reference)
 
 
 def move_tag(repository_ref: str, digest: str, tag: str, engine: Engine | None = None) -> None:
@@ -79,8 +80,8 @@ def move_tag(repository_ref: str, digest: str, tag: str, engine: Engine | None =
     `repository_ref` is `host/name`, a tag in it is ignored. Raises PublishError.
     """
     target = target_of(repository_ref, engine)
-    with _publish_errors(f"tag `{tag}` was not moved to {digest}", repository_ref):
-        session = Session(target)
+    doing = f"tag `{tag}` was not moved to {digest}"
+    with _publish_errors(doing, repository_ref), Session(target) as session:
         kind, manifest = _retry(session.manifest)(digest)
         stored = _retry(session.put_manifest)(tag, kind, manifest)
     if stored != digest:
@@ -102,8 +103,8 @@ def _push(engine: Engine, repository: str, tag: str, on_line: Callable[[str], No
 
 def _push_once(engine: Engine, repository: str, tag: str, on_line: Callable[[str], None]) -> str:
     digest = ""
-    with engine_errors(f"push `{repository}:{tag}`"):
-        api = engine.fresh(timeout=PUSH_SECONDS)
+    doing = f"push `{repository}:{tag}`"
+    with engine_errors(doing), engine.fresh(timeout=PUSH_SECONDS) as api:
         for message in api.push(repository, tag, stream=True, decode=True):
             if "error" in message:
                 raise _push_error(str(message["error"]))
