@@ -1,0 +1,287 @@
+"""One description of a training launch -> the command line to paste, each flag with its reason.
+
+Pure. The flags are those of TACO Train's own guides for bare metal with RDMA and for a VPC with
+HARP, and of the arena examples for plain sockets; Open MPI 4.1 and 5.0 both take them as they are.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from imagegen.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+Form = Literal["docker", "mpirun"]
+Transport = Literal["sockets", "rdma", "rdma+gdr", "harp"]
+Accel = Literal["none", "horovod", "lightcc", "ddp"]
+
+GIB = 1024**3
+RENDEZVOUS_PORT = 29500
+"""Where the ranks of PyTorch DDP meet: torch.distributed's own default."""
+
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NEEDED: Mapping[str, str] = {
+    "rdma": "rdma",
+    "rdma+gdr": "rdma",
+    "harp": "harp",
+    "horovod": "horovod",
+    "lightcc": "lightcc",
+    "ddp": "torch",
+}
+"""The component that a transport or an acceleration stands on."""
+
+
+@dataclass(frozen=True)
+class LaunchRequest:
+    """What to launch, and how.
+
+    `contract` is as in image.json; `components` maps a component to its version; `gpus_per_node` is
+    also the number of ranks on a node of a CPU image; `batch` is the batch of one rank. Without
+    `nodes` all ranks run where the command runs. Without `iface` NCCL and MPI choose interfaces.
+    """
+
+    image: str
+    contract: Mapping[str, Any]
+    components: Mapping[str, str]
+    device: str
+    form: Form = "docker"
+    nodes: tuple[str, ...] = ()
+    gpus_per_node: int = 1
+    transport: Transport = "sockets"
+    accel: Accel = "horovod"
+    model: str = "resnet50"
+    batch: int = 32
+    iface: str = ""
+    script: str = ""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Words of a command line that belong together, and why they are there."""
+
+    words: tuple[str, ...]
+    why: str
+
+    @property
+    def text(self) -> str:
+        """The words quoted for a POSIX shell."""
+        return shlex.join(self.words)
+
+
+@dataclass(frozen=True)
+class LaunchCommand:
+    """A command line, flag by flag; the first is the program."""
+
+    flags: tuple[Flag, ...]
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        return tuple(word for flag in self.flags for word in flag.words)
+
+
+def command(request: LaunchRequest) -> LaunchCommand:
+    """The command of a launch. Raises ConfigError with all that the image or the wish lacks."""
+    problems = tuple(_problems(request))
+    if problems:
+        raise ConfigError(*problems)
+    return LaunchCommand(tuple(_FORMS[request.form](request)))
+
+
+def render(command: LaunchCommand, *, explain: bool = False) -> str:
+    """The command to paste, and with `explain` the reason of each flag below it as comments."""
+    texts = [flag.text for flag in command.flags]
+    pasteable = " \\\n  ".join(texts)
+    if not explain:
+        return pasteable
+    width = max(map(len, texts))
+    lines = [f"# {flag.text:<{width}}  # {flag.why}" for flag in command.flags]
+    return "\n".join([pasteable, "", *lines])
+
+
+def _problems(request: LaunchRequest) -> Iterator[Problem]:
+    yield from _lacks(request, request.transport, "transport", "sockets")
+    if request.form == "mpirun":
+        yield from _lacks(request, request.accel, "acceleration", "none")
+        yield from _lacks_for_ranks(request)
+    for name, count in (("ranks on a node", request.gpus_per_node), ("batch", request.batch)):
+        if count < 1:
+            text = f"{name}: {count} is too few"
+            yield Problem(text, hint="give a whole number from 1 on")
+    for value in (request.image, request.model, request.iface, request.script):
+        if not value.isprintable():
+            text = f"value {value!r} has a control character"
+            yield Problem(text, hint="give it without line breaks and tabs")
+    for node in request.nodes:
+        if not _HOST.fullmatch(node):
+            yield Problem(f"node `{node}` is not a host name", hint="give names as in `gpu1,gpu2`")
+    if len(set(request.nodes)) < len(request.nodes):
+        yield Problem("a node is named twice", hint="name each node once")
+
+
+def _lacks(request: LaunchRequest, wish: str, what: str, instead: str) -> Iterator[Problem]:
+    needed = _NEEDED.get(wish)
+    if needed is not None and needed not in request.components:
+        has = ", ".join(f"{name} {version}" for name, version in sorted(request.components.items()))
+        yield Problem(
+            f"{what} `{wish}` needs component `{needed}`, which the image does not have",
+            evidence=(f"image: {request.image}", f"it has: {has or 'nothing'}"),
+            hint=f"choose an image with `{needed}`, or {what} `{instead}`",
+        )
+
+
+def _lacks_for_ranks(request: LaunchRequest) -> Iterator[Problem]:
+    if "openmpi" not in request.components:
+        text = "the image has no `openmpi`, so no `mpirun` either"
+        yield Problem(text, evidence=(f"image: {request.image}",), hint="choose another image")
+    if request.device != "gpu" and request.transport != "sockets":
+        yield Problem(
+            f"transport `{request.transport}` is NCCL's, and a CPU image trains through MPI",
+            evidence=(f"image: {request.image}",),
+            hint="choose transport `sockets`",
+        )
+    if not request.script:
+        yield Problem("there is no script to run", hint="name the script that every rank runs")
+
+
+def _docker(request: LaunchRequest) -> Iterator[Flag]:
+    yield Flag(("docker", "run"), "start a container of the image on this node")
+    yield Flag(("-itd", "--rm"), "in the background, with a terminal; gone when it stops")
+    if request.device == "gpu":
+        yield Flag(("--gpus", "all"), "every GPU of the node, through the NVIDIA runtime")
+    contract = request.contract
+    shm = int(contract.get("shm_bytes", 0))
+    if shm:
+        size = f"{shm // GIB}g" if shm % GIB == 0 else str(shm)
+        why = "data loaders and ranks of one node share memory; docker gives 64 MB"
+        yield Flag((f"--shm-size={size}",), why)
+    for name, limit in contract.get("ulimits", {}).items():
+        yield Flag(("--ulimit", f"{name}={limit}"), _ULIMITS.get(name, "the image asks for it"))
+    if contract.get("network") == "host" or len(request.nodes) > 1 or request.transport == "harp":
+        why = "ranks of other nodes, and RDMA devices, are reached in the network of the host"
+        yield Flag(("--net=host",), why)
+    yield from _harp_host() if request.transport == "harp" else _rights(request)
+    yield Flag((request.image,), "the image")
+
+
+_ULIMITS: Mapping[str, str] = {
+    "memlock": "RDMA registers memory, which has to stay locked; -1 is no limit",
+    "stack": "64 MiB of stack, as the guides of NVIDIA's framework images ask",
+}
+
+
+def _rights(request: LaunchRequest) -> Iterator[Flag]:
+    """What the contract names, instead of `--privileged`: that opens every device of the host."""
+    for cap in request.contract.get("caps", ()):
+        why = _CAPS.get(cap, "the image asks for it; --privileged would give all of them")
+        yield Flag((f"--cap-add={cap}",), why)
+    if request.transport.startswith("rdma"):
+        for device in request.contract.get("devices", ()):
+            why = "the RDMA devices only; --privileged would open every device of the host"
+            yield Flag((f"--device={device}",), why)
+
+
+_CAPS: Mapping[str, str] = {
+    "IPC_LOCK": "lock memory for RDMA; --privileged would give every capability",
+    "SYS_PTRACE": "Open MPI copies between ranks of a node without a detour through shared memory",
+}
+
+
+def _harp_host() -> Iterator[Flag]:
+    why = "HARP cannot read its configuration on the host without it"
+    yield Flag(("--privileged",), why)
+    yield Flag(("-v", "/sys:/sys"), "HARP and NCCL read the topology of the node")
+    yield Flag(("-v", "/dev/hugepages:/dev/hugepages"), "HARP's buffers are pages of 1 GiB")
+    tools = "/usr/local/tfabric/tools"
+    yield Flag(("-v", f"{tools}:{tools}"), "what the HARP set-up of the host wrote for this node")
+
+
+def _mpirun(request: LaunchRequest) -> Iterator[Flag]:
+    per_node = request.gpus_per_node
+    nodes = max(1, len(request.nodes))
+    unit = "GPU" if request.device == "gpu" else "process"
+    # by its full path: mpirun then starts its daemons on other nodes from the same folder
+    yield Flag(("/usr/local/openmpi/bin/mpirun",), "the image's own Open MPI, on every node")
+    yield Flag(("-np", str(nodes * per_node)), f"ranks in all: one for each {unit}")
+    if request.nodes:
+        hosts = ",".join(f"{node}:{per_node}" for node in request.nodes)
+        yield Flag(("-H", hosts), "the nodes, with the ranks that each takes")
+    elif request.device != "gpu":
+        yield Flag(("-H", f"localhost:{per_node}"), "slots for all ranks, however few the cores")
+    yield Flag(("--allow-run-as-root",), "containers run as root, which mpirun refuses otherwise")
+    yield Flag(("-bind-to", "none"), "each rank runs threads of its own on any core")
+    yield Flag(("-map-by", "slot"), "fill one node before the next, so neighbours share a node")
+    if request.device == "gpu":
+        yield from _nccl(request)
+    yield from _accel(request)
+    if request.device == "gpu":
+        yield _export("LD_LIBRARY_PATH", "ranks on other nodes find the same libraries")
+    yield _export("PATH", "ranks on other nodes find the same programs")
+    yield from _mca(request)
+    why = "the training script, which every rank runs"
+    yield Flag(("python3", request.script), why)
+    yield Flag((f"--model={request.model}",), "the model to train")
+    yield Flag((f"--batch-size={request.batch}",), "samples in a step of each rank")
+
+
+_FORMS: Mapping[Form, Callable[[LaunchRequest], Iterator[Flag]]] = {
+    "docker": _docker,
+    "mpirun": _mpirun,
+}
+
+
+def _export(setting: str, why: str) -> Flag:
+    return Flag(("-x", setting), why)
+
+
+def _nccl(request: LaunchRequest) -> Iterator[Flag]:
+    if request.transport == "harp":
+        yield _export("NCCL_ALGO=RING", "as TACO Train's guide for HARP sets it")
+    yield _export("NCCL_DEBUG=INFO", "NCCL says which network it really uses")
+    if request.transport.startswith("rdma"):
+        yield _export("NCCL_IB_DISABLE=0", "NCCL may use RDMA")
+    if request.iface:
+        yield _export(
+            f"NCCL_SOCKET_IFNAME={request.iface}", "NCCL's TCP: set-up, and data without RDMA"
+        )
+    if request.transport.startswith("rdma"):
+        yield _export(
+            "NCCL_IB_GID_INDEX=3", "mostly RoCE v2 over IPv4; `show_gids` on the node tells"
+        )
+        gdr = request.transport == "rdma+gdr"
+        why = "the NIC reads GPU memory itself" if gdr else "data goes through host memory"
+        yield _export(f"NCCL_NET_GDR_LEVEL={2 if gdr else 0}", why)
+
+
+def _accel(request: LaunchRequest) -> Iterator[Flag]:
+    if request.transport == "harp" and request.accel in ("horovod", "lightcc"):
+        yield _export("HOROVOD_MPI_THREADS_DISABLE=1", "Horovod calls MPI from one thread only")
+    if request.accel == "lightcc" and len(request.nodes) > 1:
+        yield _export(
+            "HOROVOD_FUSION_THRESHOLD=0", "no fusion by Horovod, as the guide for LightCC sets it"
+        )
+        yield _export("HOROVOD_CYCLE_TIME=0", "no wait for more tensors either")
+        yield _export(f"LIGHT_INTRA_SIZE={request.gpus_per_node}", "GPUs in a node's own group")
+        yield _export("LIGHT_2D_ALLREDUCE=1", "reduce inside the node first, then between nodes")
+        yield _export("LIGHT_TOPK_ALLREDUCE=1", "large gradients travel compressed")
+        yield _export("LIGHT_TOPK_THRESHOLD=2097152", "large is 2 MiB and more")
+    if request.accel == "ddp":
+        first = request.nodes[0] if request.nodes else "localhost"
+        yield _export(f"MASTER_ADDR={first}", "where the ranks of DDP meet")
+        yield _export(f"MASTER_PORT={RENDEZVOUS_PORT}", "the port on which they meet")
+
+
+def _mca(request: LaunchRequest) -> Iterator[Flag]:
+    """MPI itself carries only small messages on GPUs, and everything on CPUs."""
+    ob1 = request.transport.startswith("rdma") or request.device != "gpu"
+    if ob1:
+        yield Flag(("-mca", "pml", "ob1"), "MPI itself over TCP and shared memory")
+    if request.iface:
+        why = "the interface of MPI's own messages"
+        yield Flag(("-mca", "btl_tcp_if_include", request.iface), why)
+    if ob1:
+        yield Flag(("-mca", "btl", "^openib"), "MPI leaves the RDMA devices to NCCL")
