@@ -284,4 +284,4 @@ def _mca(request: LaunchRequest) -> Iterator[Flag]:
         why = "the interface of MPI's own messages"
         yield Flag(("-mca", "btl_tcp_if_include", request.iface), why)
     if ob1:
-        yield Flag(("-mca", "btl", "^openib"), "MPI leaves the RDMA devices to NCCL")
+        yield Flag(("-mca", "btl", "^openib"), "MPI itself opens no RDMA device")
