@@ -1,7 +1,7 @@
 """Run a plan on an engine: which cells are stale, build them side by side, move tags at the end.
 
-A tag moves only after the gate (`validate --static` in the new image) passed. A failed cell stops no
-other; Ctrl-C cancels on the engine too, and nothing half-done keeps a tag.
+A tag moves only after the gate (`validate --static` in the new image) passed. A failed cell stops
+no other; Ctrl-C cancels on the engine too, and nothing half-done keeps a tag.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from imagegen.console import Board
     from imagegen.engine.client import Engine
     from imagegen.engine.images import LocalImage
-    from imagegen.model import Recipe
+    from imagegen.model import BaseMode, Recipe
 
 ATTEMPTS = 4
 HEALING = ("network",)
@@ -59,7 +59,7 @@ class BuildOptions:
     env: BuildEnv
     gate: Gate | None
     force: bool = False
-    base_mode: str = ""
+    base_mode: BaseMode | None = None
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,9 @@ class BuildLog:
             self._board.log(self._cell, event.text)
 
     def evidence(self, error: StepError) -> tuple[str, ...]:
-        """What a user needs of a failed step: component, template line, instruction, last lines."""
+        """What a user needs of a failed step: template line, instruction, last lines."""
         origin = origin_of(self._recipe, error.step)
-        where = [f"component `{origin.component}`, {origin.template}:{origin.line}"] if origin else []
+        where = [] if origin is None else [f"{origin.template}:{origin.line}"]
         return (
             *where,
             f"step: {short(error.step) or 'none ran'}",

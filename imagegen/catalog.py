@@ -1,4 +1,4 @@
-"""dockerfiles/{os,components} -> Catalog: everything the tool knows, checked, all errors at once."""
+"""dockerfiles/{os,components} -> Catalog: all that the tool knows, every error at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from imagegen import constraint, schemas
 from imagegen.errors import ConfigError, Problem
 from imagegen.model import Catalog, Component, OsRelease, Release
 from imagegen.payload import Payload, shown
-from imagegen.yamlfile import Document, check_schema, load
+from imagegen.yamlfile import Document, KeyPath, check_schema, dotted, load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,11 +105,11 @@ def _bad_releases(document: Document) -> list[Problem]:
     problems = []
     for index, row in enumerate(document.data["releases"]):
         if not constraint.is_version(row["version"]):
-            path = ["releases", index, "version"]
+            path: KeyPath = ("releases", index, "version")
             text = f"`{row['version']}` is not a version"
             problems.append(_problem(document, path, text, "write it as digits and dots"))
         for name, wishes in row.get("requires", {}).items():
-            path = ["releases", index, "requires", name]
+            path = ("releases", index, "requires", name)
             for wish in _alternatives(wishes):
                 why = "" if name == "os" else constraint.problem_with(wish)
                 if why:
@@ -117,10 +117,8 @@ def _bad_releases(document: Document) -> list[Problem]:
     return problems
 
 
-def _problem(
-    document: Document, path: Sequence[str | int], text: str, hint: str = ""
-) -> Problem:
-    key = ".".join(str(part) for part in path)
+def _problem(document: Document, path: Sequence[str | int], text: str, hint: str = "") -> Problem:
+    key = dotted(path)
     return Problem(text, file=document.file, line=document.line(path), key=key, hint=hint)
 
 

@@ -1,7 +1,7 @@
 """What a wish such as `1.13`, `>=1.11,<1.13`, `any`, `none` or `rdma-core` means for a release.
 
-Versions compare by PEP 440 after one normalisation: a vendor's `5.4-3.1.0.0` reads as `5.4.3.1.0.0`.
-A bare version is a prefix at component borders: `1.13` takes 1.13.1, and `1.11.0` takes
+Versions compare by PEP 440 after one normalisation: a vendor's `5.4-3.1.0.0` is `5.4.3.1.0.0`. A
+bare version is a prefix at component borders: `1.13` takes 1.13.1, and `1.11.0` takes
 `1.11.0+cu113`, because a local build tag is not part of what people ask for.
 """
 
@@ -64,7 +64,7 @@ def _specifiers(constraint: str) -> SpecifierSet:
 
 @lru_cache(maxsize=65536)
 def matches(constraint: str, version: str, variant: str = "") -> bool:
-    """Whether a release of that version and variant satisfies a constraint (`none` matches none)."""
+    """Whether a release of that version and variant satisfies a constraint."""
     if constraint == ANY:
         return True
     if constraint == NONE:

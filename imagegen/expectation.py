@@ -1,6 +1,6 @@
-"""What an image promises about itself: `/etc/imagegen/image.json`, which `validate` measures against.
+"""What an image promises about itself: `/etc/imagegen/image.json`, which `validate` measures.
 
-Also the contract (what a launch must give the image) and the environment, because both stand in it.
+Also the contract (what a launch must give the image) and the environment: both stand in it.
 """
 
 from __future__ import annotations

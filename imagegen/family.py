@@ -117,7 +117,7 @@ def select(specs: Iterable[ImageSpec], patterns: Sequence[str]) -> list[ImageSpe
         raise NothingSelectedError.of(
             f"`{lost[0]}` matches no cell",
             evidence=[f"cells: {', '.join(spec.cell.name for spec in everything) or 'none'}"],
-            hint=f"did you mean {' or '.join(f'`{n}`' for n in near)}?" if near else "imagegen list",
+            hint=f"did you mean `{'` or `'.join(near)}`?" if near else "imagegen list",
         )
     return [spec for spec in everything if any(_matches(spec, p) for p in patterns)]
 

@@ -6,6 +6,7 @@ import itertools
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from imagegen import constraint, schemas
 from imagegen.errors import ConfigError, NothingSelectedError, Problem
 from imagegen.model import Catalog, Cell, Component, Omission, Want
 from imagegen.payload import Payload, shown
-from imagegen.yamlfile import Document, check_schema, load
+from imagegen.yamlfile import Document, check_schema, dotted, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -67,8 +68,6 @@ def read_matrix(payload: Payload, name: str, catalog: Catalog) -> Matrix:
 
 
 def _locate(payload: Payload, name: str) -> tuple[Any, str]:
-    from pathlib import Path
-
     if name.endswith((".yaml", ".yml")):
         return Path(name), name
     path = payload.find(f"{FOLDER}/{name}.yaml")
@@ -85,14 +84,13 @@ def _locate(payload: Payload, name: str) -> tuple[Any, str]:
 
 def _check(document: Document, catalog: Catalog) -> Iterator[Problem]:
     data = document.data
-    if not document.file.endswith((f"/{data['name']}.yaml", f"{data['name']}.yml")):
-        if document.file != f"{data['name']}.yaml":
-            yield _problem(
-                document,
-                ["name"],
-                f"`{data['name']}` is not the name of its file",
-                hint=f"rename the file to `{data['name']}.yaml`, or correct `name`",
-            )
+    if Path(document.file).stem != data["name"]:
+        yield _problem(
+            document,
+            ["name"],
+            f"`{data['name']}` is not the name of its file",
+            hint=f"rename the file to `{data['name']}.yaml`, or correct `name`",
+        )
     yield from _check_names(document, catalog)
     yield from _check_placeholders(document)
     yield from _check_excludes(document)
@@ -107,7 +105,7 @@ def _problem(
     evidence: Sequence[str] = (),
     hint: str = "",
 ) -> Problem:
-    key = ".".join(str(part) for part in path)
+    key = dotted(path)
     return Problem(text, document.file, document.line(path), key, tuple(evidence), hint)
 
 

@@ -23,6 +23,7 @@ EXPECTATION_PATH = "/etc/imagegen/image.json"
 """Where an image keeps what the resolver promised about it."""
 
 Outcome = Literal["built", "up-to-date", "failed", "cancelled", "blocked"]
+BaseMode = Literal["auto", "registry", "bootstrap"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class OsRelease:
 class Release:
     """One row of a component's releases: what it is, what it needs, where it comes from.
 
-    `requires` maps a component (or `os`) to constraints of which one must hold; `facts` are free data for the templates
-    and for `validate`; `origin` says in words where the bits come from.
+    `requires` maps a component (or `os`) to constraints of which one must hold; `facts` are free
+    data for the templates and for `validate`; `origin` says in words where the bits come from.
     """
 
     component: str
@@ -128,7 +129,7 @@ class Cell:
     omitted: tuple[Omission, ...]
     tag: str
     profile: str
-    base: str
+    base: BaseMode
     file: str
     line: int
 
@@ -175,7 +176,7 @@ class ContextFile:
 
 @dataclass(frozen=True)
 class StepOrigin:
-    """Where one instruction came from: the `index`-th (from 0) of a stage, and its template line."""
+    """Where one instruction came from: the `index`-th (from 0) of a stage, its template line."""
 
     stage: str
     index: int

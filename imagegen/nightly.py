@@ -54,7 +54,8 @@ class NightReport:
     @property
     def changed(self) -> int:
         return sum(
-            cell.build == "built" or cell.validation in ("passed", "failed")
+            cell.build == "built"
+            or cell.validation in ("passed", "failed")
             or cell.publication == "published"
             for cell in self.cells
         )
@@ -198,7 +199,13 @@ def as_markdown(report: NightReport) -> str:
     ]
     for cell in report.cells:
         build = f"{cell.build} ({cell.seconds:.0f} s)" if cell.seconds else cell.build
-        row = (cell.cell, build, cell.validation or "-", cell.publication or "-", cell.digest or "-")
+        row = (
+            cell.cell,
+            build,
+            cell.validation or "-",
+            cell.publication or "-",
+            cell.digest or "-",
+        )
         lines.append(f"| {' | '.join(row)} |")
     for cell in report.broken:
         lines += ["", f"## {cell.cell}", "", "```", *cell.detail, "```"]

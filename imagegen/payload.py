@@ -1,7 +1,7 @@
 """Where matrices, components and templates are read from.
 
-Three roots have one layout (`dockerfiles/`, `matrices/`, `validate/`): a user's overlay, the current
-directory, and what travels with the tool. An earlier root wins, file by file, so an overlay adds a
+Three roots have one layout (`dockerfiles/`, `matrices/`, `validate/`): a user's overlay, the
+current directory, and what travels with the tool. An earlier root wins, file by file, so an overlay adds a
 component or replaces one template without a fork.
 """
 

@@ -96,9 +96,7 @@ def _keys(engine: Engine, candidates: Sequence[Candidate]) -> list[Problem]:
     return problems
 
 
-def _move(
-    engine: Engine, planned: Sequence[Publication], on_line: Callable[[str], None]
-) -> None:
+def _move(engine: Engine, planned: Sequence[Publication], on_line: Callable[[str], None]) -> None:
     moved: list[Publication] = []
     try:
         for one in planned:

@@ -64,7 +64,7 @@ def _problem(name: str, value: str, catalog: Catalog) -> Problem | None:
 
 def as_cell(wishes: Mapping[str, str]) -> Cell:
     """The wishes as a cell of a matrix that no file holds."""
-    everything = {name: constraint.ANY for name in ALWAYS} | dict(wishes)
+    everything = dict.fromkeys(ALWAYS, constraint.ANY) | dict(wishes)
     wants = [
         Want(name, value, "the request" if name in wishes else "every image")
         for name, value in everything.items()

@@ -202,7 +202,7 @@ def _tag(spec: ImageSpec) -> str:
     """The tag template filled: an axis gives its value as asked, a component its version."""
     values = {one.component: one.version for one in spec.pins}
     values |= {omission.component: constraint.NONE for omission in spec.cell.omitted}
-    values |= {axis: value for axis, value in spec.cell.values.items()}
+    values |= spec.cell.values
     clean = {name: re.sub(r"[^A-Za-z0-9._-]+", "-", value) for name, value in values.items()}
     return spec.cell.tag.format_map(clean)
 

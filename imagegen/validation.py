@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 REPORT_PATH = "/tmp/imagegen-report.json"
 KEY_CHECK = "image.private-key-in-layer"
-STATIC_SECONDS = 300.0
+KEY_CAUSE = "a key was made or copied while the image was built; deleting it later only hides it"
+KEY_REMEDY = "make keys when the container starts, build again, and replace that key everywhere"
 FULL_SECONDS = 1800.0
 NO_EXPECTATION, NOT_FOUND, NOT_EXECUTABLE = 2, 127, 126
 
 
 @dataclass(frozen=True)
 class ValidationRequest:
-    """What to run: `static` only or everything, more arguments for `validate`, limits in seconds."""
+    """What to run: `static` only or everything, more arguments for `validate`, seconds at most."""
 
     static: bool = False
     arguments: tuple[str, ...] = ()
@@ -169,12 +170,8 @@ def with_key_check(report: Mapping[str, Any], keys: Sequence[str]) -> dict[str, 
         "suite": "image",
         "proves": "no layer holds a private key, also where a later layer deletes it",
         "measured": "; ".join(keys) or "no private key in any layer",
-        "cause": "a key was made or copied while the image was built; deleting it later hides it only"
-        if keys
-        else "",
-        "remedy": "make keys when the container starts, build again, and replace that key everywhere"
-        if keys
-        else "",
+        "cause": KEY_CAUSE if keys else "",
+        "remedy": KEY_REMEDY if keys else "",
     }
     counts = dict(report["counts"])
     counts[outcome] = counts.get(outcome, 0) + 1

@@ -4,6 +4,8 @@ only module that knows more than one stage."""
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,19 +13,19 @@ from typing import TYPE_CHECKING
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import pip_config_files, read_build_env
 from imagegen.engine import images
-from imagegen.errors import BuildError, Problem, ValidationError
-from imagegen.journal import default_path, open_journal
+from imagegen.errors import BuildError, ImagegenError, Interrupted, Problem, ValidationError
+from imagegen.journal import state_folder
 from imagegen.publish import Candidate
 from imagegen.validation import ValidationRequest, validate_image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from imagegen.build import Gate
     from imagegen.console import Console
     from imagegen.engine.client import Engine
     from imagegen.journal import Journal
-    from imagegen.model import BuildRecord, Recipe, ValidationRecord
+    from imagegen.model import BaseMode, BuildRecord, Recipe, ValidationRecord
 
 MOST_JOBS = 4
 HINTS = {
@@ -46,12 +48,25 @@ class BuildWishes:
     force: bool = False
     gate: bool = True
     ca_bundle: Path | None = None
-    base: str | None = None
+    base: BaseMode | None = None
 
 
-def journal() -> Journal:
-    """The journal of this user: `IMAGEGEN_STATE`, else the XDG state folder."""
-    return open_journal(default_path())
+@contextmanager
+def recorded(book: Journal, verb: str) -> Iterator[int]:
+    """A run in the journal: its id, and at the end the exit code that the verb came to."""
+    run_id = book.start_run(verb, sys.argv[1:])
+    code = 1
+    try:
+        yield run_id
+        code = 0
+    except ImagegenError as error:
+        code = error.exit_code
+        raise
+    except KeyboardInterrupt:
+        code = Interrupted.exit_code
+        raise
+    finally:
+        book.end_run(run_id, code)
 
 
 def build_recipes(
@@ -68,11 +83,11 @@ def build_recipes(
         console.note(f"build steps use {note}")
     options = BuildOptions(
         jobs=wishes.jobs or min(MOST_JOBS, os.cpu_count() or 1),
-        logs=default_path().parent / "logs" / f"run-{run_id}",
+        logs=state_folder() / "logs" / f"run-{run_id}",
         env=env,
         gate=_gate(engine, book, run_id) if wishes.gate else None,
         force=wishes.force,
-        base_mode=wishes.base or "",
+        base_mode=wishes.base,
     )
     with console.builds([recipe.spec.cell.id for recipe in recipes]) as board:
         records = build_family(engine, recipes, options, board)

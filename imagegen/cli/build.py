@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console import Console
-    from imagegen.model import BuildRecord
+    from imagegen.model import BaseMode, BuildRecord
 
 
 @click.command("build")
@@ -36,22 +35,23 @@ def command(
     force: bool,
     no_validate: bool,
     ca_bundle: Path | None,
-    base: str | None,
+    base: BaseMode | None,
     console: Console,
     overlay: Path | None,
 ) -> None:
     """Build the stale cells of a matrix, validate each new image, then move its tag."""
     from imagegen.engine.client import connect
     from imagegen.family import House
-    from imagegen.workflow import BuildWishes, build_failures, build_recipes, journal
+    from imagegen.journal import open_journal
+    from imagegen.workflow import BuildWishes, build_failures, build_recipes, recorded
 
-    book = journal()
-    house = House(overlay, book.step_seconds())
+    book = open_journal()
+    house = House(overlay)
     recipes = house.recipes(house.family(matrix), cells)
     engine = connect()
     wishes = BuildWishes(jobs, force, not no_validate, ca_bundle, base)
     started = time.monotonic()
-    with book.run("build", sys.argv[1:]) as run_id:
+    with recorded(book, "build") as run_id:
         records = build_recipes(engine, recipes, wishes, console, book, run_id)
         _report(records, time.monotonic() - started, console)
         failures = build_failures(records)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console import Console
+    from imagegen.launch import Accel, Form, Transport
 
 
 @click.command("launch")
@@ -20,8 +21,14 @@ if TYPE_CHECKING:
     "--as", "form", type=click.Choice(("docker", "mpirun")), default="docker", show_default=True
 )
 @click.option("--nodes", default="", help="host names, comma-separated")
-@click.option("--gpus", "gpus_per_node", type=click.IntRange(1), default=1, show_default=True,
-              help="ranks on each node")
+@click.option(
+    "--gpus",
+    "gpus_per_node",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="ranks on each node",
+)
 @click.option(
     "--transport",
     type=click.Choice(("sockets", "rdma", "rdma+gdr", "harp")),
@@ -42,11 +49,11 @@ if TYPE_CHECKING:
 @options.common
 def command(
     cell: str,
-    form: str,
+    form: Form,
     nodes: str,
     gpus_per_node: int,
-    transport: str,
-    accel: str,
+    transport: Transport,
+    accel: Accel,
     model: str,
     batch: int,
     iface: str,
@@ -58,7 +65,8 @@ def command(
     """The command to paste, with the flags that this image needs."""
     from imagegen.expectation import contract, device
     from imagegen.family import House
-    from imagegen.launch import LaunchRequest, command as launch_command, render
+    from imagegen.launch import LaunchRequest, render
+    from imagegen.launch import command as launch_command
 
     house = House(overlay)
     _, spec = house.cell(cell)

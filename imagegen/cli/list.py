@@ -31,10 +31,7 @@ def command(
     console.data([_row(spec) for spec in specs])
     console.table(
         ("matrix", "cell", "image", "components"),
-        [
-            (spec.cell.matrix, spec.cell.name, spec.tag, " ".join(_versions(spec)))
-            for spec in specs
-        ],
+        [(spec.cell.matrix, spec.cell.name, spec.tag, " ".join(_versions(spec))) for spec in specs],
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from imagegen.errors import BuildError, Problem
 
 if TYPE_CHECKING:
     from imagegen.console import Console
+    from imagegen.model import BaseMode
     from imagegen.nightly import NightReport
 
 
@@ -36,22 +36,23 @@ def command(
     summary: Path,
     jobs: int | None,
     ca_bundle: Path | None,
-    base: str | None,
+    base: BaseMode | None,
     console: Console,
     overlay: Path | None,
 ) -> None:
     """Bring the published images of the matrices up to date; exit code 6 if a cell is broken."""
     from imagegen.engine.client import connect
     from imagegen.family import House
+    from imagegen.journal import open_journal
     from imagegen.nightly import as_json, as_markdown, run_night
-    from imagegen.workflow import BuildWishes, journal
+    from imagegen.workflow import BuildWishes, recorded
 
-    book = journal()
-    house = House(overlay, book.step_seconds())
+    book = open_journal()
+    house = House(overlay)
     recipes = [recipe for name in matrices for recipe in house.recipes(house.family(name))]
     engine = connect()
     wishes = BuildWishes(jobs=jobs, ca_bundle=ca_bundle, base=base)
-    with book.run("nightly", sys.argv[1:]) as run_id:
+    with recorded(book, "nightly") as run_id:
         report = run_night(engine, recipes, to, wishes, console, book, run_id)
         _write(summary / "summary.md", as_markdown(report))
         _write(summary / "summary.json", as_json(report) + "\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -26,13 +25,14 @@ def command(
     """Publish the images of a matrix; refuses any whose bytes have no passed validation."""
     from imagegen.engine.client import connect
     from imagegen.family import House, select
+    from imagegen.journal import open_journal
     from imagegen.publish import publish
-    from imagegen.workflow import journal, newest
+    from imagegen.workflow import newest, recorded
 
-    house, book = House(overlay), journal()
+    house, book = House(overlay), open_journal()
     specs = select(house.family(matrix).specs, cells)
     engine = connect()
-    with book.run("publish", sys.argv[1:]) as run_id:
+    with recorded(book, "publish") as run_id:
         candidates = [newest(engine, spec.tag, book) for spec in specs]
         published = publish(engine, candidates, to, console.line)
         for one in published:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from imagegen.errors import ConfigError
 if TYPE_CHECKING:
     from imagegen.console import Console
     from imagegen.family import House
-    from imagegen.model import ImageSpec
+    from imagegen.model import BaseMode, ImageSpec
 
 
 @click.command("request")
@@ -35,7 +34,7 @@ def command(
     build_it: bool,
     jobs: int | None,
     ca_bundle: Path | None,
-    base: str | None,
+    base: BaseMode | None,
     console: Console,
     overlay: Path | None,
 ) -> None:
@@ -109,15 +108,16 @@ def _build(
     console: Console,
     jobs: int | None,
     ca_bundle: Path | None,
-    base: str | None,
+    base: BaseMode | None,
 ) -> None:
     from imagegen.engine.client import connect
-    from imagegen.workflow import BuildWishes, build_failures, build_recipes, journal
+    from imagegen.journal import open_journal
+    from imagegen.workflow import BuildWishes, build_failures, build_recipes, recorded
 
-    book = journal()
+    book = open_journal()
     recipe = house.recipe_of(spec)
     wishes = BuildWishes(jobs=jobs, ca_bundle=ca_bundle, base=base)
-    with book.run("request", sys.argv[1:]) as run_id:
+    with recorded(book, "request") as run_id:
         records = build_recipes(connect(), [recipe], wishes, console, book, run_id)
         failures = build_failures(records)
         if failures is not None:

@@ -31,8 +31,12 @@ def command(cell: str, console: Console, overlay: Path | None) -> None:
         [
             ("os", spec.os.id, spec.os.image, "; ".join(_askers(spec.cell.file))),
             *(
-                (pin.component, _version(pin.version, pin.release.variant), pin.release.origin,
-                 "; ".join(pin.via))
+                (
+                    pin.component,
+                    _version(pin.version, pin.release.variant),
+                    pin.release.origin,
+                    "; ".join(pin.via),
+                )
                 for pin in sorted(spec.pins, key=lambda pin: order.index(pin.component))
             ),
         ],

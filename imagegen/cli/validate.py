@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -43,8 +42,9 @@ def command(
 ) -> None:
     """Launch images with what their contract asks for and run `validate` in each."""
     from imagegen.engine.client import connect
+    from imagegen.journal import open_journal
     from imagegen.validation import ValidationRequest, validate_image
-    from imagegen.workflow import journal, validation_failures
+    from imagegen.workflow import recorded, validation_failures
 
     if not images and matrix is None:
         raise ConfigError.of("no image named", hint="imagegen validate IMAGE, or --matrix NAME")
@@ -53,9 +53,9 @@ def command(
     arguments = [part for name, value in valued.items() if value for part in (name, value)]
     arguments += ["--benchmark"] if benchmark else []
     request = ValidationRequest(static, tuple(arguments), timeout=timeout)
-    engine, book = connect(), journal()
+    engine, book = connect(), open_journal()
     records: dict[str, ValidationRecord] = {}
-    with book.run("validate", sys.argv[1:]) as run_id:
+    with recorded(book, "validate") as run_id:
         for reference in references:
             console.line(f"validate {reference}")
             record = validate_image(engine, reference, request, console.line)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import secrets
+import struct
 import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from imagegen.engine.client import TRANSPORT_ERRORS, Engine, engine_errors
+from docker.errors import DockerException
+
+from imagegen.engine.client import CALL_SECONDS, TRANSPORT_ERRORS, Engine, engine_errors, error_of
 from imagegen.engine.lines import Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     import docker
-    from docker.types import CancellableStream
+    import requests
 
 EXPIRED = 124
 """The exit code of a command that ran out of time, as of coreutils' `timeout`."""
@@ -26,12 +29,16 @@ KILLED = 137
 
 GRACE_SECONDS = 5
 _POLL_SECONDS = 0.02
+_STDERR = 2
 _MARK = "IMAGEGEN_EXEC"
 
 # Every process that the command started has the mark in its environment, also one that left the
-# process group, as the daemons of mpirun do. The killer has it as an argument only.
-_KILLER = """for process in /proc/[0-9]*; do
-  if grep -qa "$1" "$process/environ" 2>/dev/null; then kill -9 "${process#/proc/}"; fi
+# process group, as the daemons of mpirun do. The killer has it as an argument only. All are
+# stopped first: a parent must not go on, or start more, when its child is gone.
+_KILLER = """for signal in STOP KILL; do
+  for process in /proc/[0-9]*; do
+    if grep -qa "$1" "$process/environ" 2>/dev/null; then kill -$signal "${process#/proc/}"; fi
+  done
 done"""
 
 
@@ -52,7 +59,6 @@ class _Watch:
     engine: Engine
     container: str
     mark: str
-    stream: CancellableStream[tuple[bytes | None, bytes | None]]
     ended: threading.Event = field(default_factory=threading.Event)
     expired: bool = False
 
@@ -67,8 +73,6 @@ class _Watch:
             if not self.ended.wait(GRACE_SECONDS):
                 with suppress(*TRANSPORT_ERRORS):
                     api.kill(self.container)
-        if not self.ended.wait(GRACE_SECONDS):
-            self.stream.close()
 
 
 def run_exec(
@@ -80,34 +84,45 @@ def run_exec(
     on_output: Callable[[str], None] | None,
 ) -> ExecResult:
     """Run `argv` for at most `timeout` seconds; see Container.exec."""
-    mark = f"{_MARK}={secrets.token_hex(8)}"
-    name, _, value = mark.partition("=")
+    token = secrets.token_hex(8)
+    watch = _Watch(engine, container, f"{_MARK}={token}")
+    timer = threading.Timer(timeout, watch.expire)
     with engine_errors(f"run `{argv[0]}` in the container"), engine.fresh() as api:
-        created = api.exec_create(container, argv, environment=env | {name: value})
-        stream = api.exec_start(created["Id"], stream=True, demux=True)
-        watch = _Watch(engine, container, mark, stream)
-        timer = threading.Timer(timeout, watch.expire)
-        timer.start()
-        try:
-            out, err = _collect(stream, on_output)
-        finally:
-            watch.ended.set()
-            timer.cancel()
+        created = api.exec_create(container, argv, environment=env | {_MARK: token})
+        start = engine.url(f"/exec/{created['Id']}/start")
+        # Silence is only broken by the watch: longer than that, the engine itself is gone.
+        limits = (CALL_SECONDS, timeout + 3 * GRACE_SECONDS)
+        with api.post(start, json={}, stream=True, timeout=limits) as answer:
+            timer.start()
+            try:
+                out, err = _collect(_frames(answer), on_output)
+            finally:
+                watch.ended.set()
+                timer.cancel()
         code = EXPIRED if watch.expired else _code(api, container, created["Id"])
     return ExecResult(code, out, err, watch.expired)
 
 
+def _frames(answer: requests.Response) -> Iterator[tuple[int, bytes]]:
+    """Pieces of output, each with its stream: 0 for stdout, 1 for stderr.
+
+    Source: Docker Engine API reference, ContainerAttach, "Stream format".
+    """
+    if not answer.ok:
+        raise DockerException(error_of(answer.content))
+    while len(header := answer.raw.read(8)) == 8:
+        stream, size = struct.unpack(">BxxxL", header)
+        yield int(stream == _STDERR), answer.raw.read(size)
+
+
 def _collect(
-    stream: CancellableStream[tuple[bytes | None, bytes | None]],
-    on_output: Callable[[str], None] | None,
+    frames: Iterable[tuple[int, bytes]], on_output: Callable[[str], None] | None
 ) -> tuple[str, str]:
     kept: tuple[list[bytes], list[bytes]] = ([], [])
     lines = (Lines(), Lines())
-    for pieces in stream:
-        for index, piece in enumerate(pieces):
-            if piece:
-                kept[index].append(piece)
-                _tell(on_output, lines[index].feed(piece))
+    for stream, piece in frames:
+        kept[stream].append(piece)
+        _tell(on_output, lines[stream].feed(piece))
     for rest in lines:
         _tell(on_output, rest.rest())
     out, err = (b"".join(pieces).decode(errors="replace") for pieces in kept)
