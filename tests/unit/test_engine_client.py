@@ -21,6 +21,7 @@ from imagegen.engine.distribution import target_of
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 

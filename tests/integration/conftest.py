@@ -1,0 +1,100 @@
+"""What tests with a real engine stand on. Without one they fail: nothing is skipped."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from registry import registry
+
+from imagegen.engine import images
+from imagegen.engine.bases import ensure_base
+from imagegen.engine.buildkit import BuildEvent, BuildRequest, build, pack_context
+from imagegen.engine.client import Engine, connect
+from imagegen.model import ContextFile, OsRelease
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["registry"]
+
+LABEL = "io.imagegen.test"
+
+DEBIAN_12 = OsRelease(
+    id="debian12",
+    family="debian",
+    os_id="debian",
+    version_id="12",
+    suite="bookworm",
+    image="debian:bookworm-slim",
+    glibc="2.36",
+    lib_dir="/usr/lib/x86_64-linux-gnu",
+    bootstrap=True,
+    source="",
+    file="",
+)
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[Engine]:
+    """The engine of this machine."""
+    connected = connect()
+    with closing(connected.api):
+        yield connected
+
+
+@pytest.fixture(scope="session")
+def tiny_base(engine: Engine) -> Iterator[str]:
+    """The reference of a minimal Debian 12; removed in the end if it was not there before."""
+    before = images.find(engine, "imagegen/base:debian12")
+    yield ensure_base(engine, DEBIAN_12, "auto", lambda _: None).ref
+    if before is None:
+        images.remove(engine, "imagegen/base:debian12", force=True)
+
+
+class Builder:
+    """Builds images that a test need not clean up. Every build has a token of its own."""
+
+    def __init__(self, engine: Engine, base: str) -> None:
+        self.engine, self.base, self.events = engine, base, list[BuildEvent]()
+        self.built: set[str] = set()
+
+    def __call__(
+        self,
+        *instructions: str,
+        files: tuple[ContextFile, ...] = (),
+        on_event: Callable[[BuildEvent], None] | None = None,
+        build_id: str = "",
+        tag: str = "",
+    ) -> str:
+        """Build the instructions on the base; the image id. `events` holds what was told."""
+        dockerfile = "\n".join([f"FROM {self.base}", *instructions, ""])
+        request = BuildRequest(
+            context=pack_context(dockerfile, files),
+            build_id=build_id or f"test-{secrets.token_hex(6)}",
+            labels={LABEL: secrets.token_hex(6)},
+            tag=tag,
+        )
+        self.events = []
+        image_id = build(self.engine, request, on_event or self.events.append)
+        self.built.add(image_id)
+        return image_id
+
+    def clean(self) -> None:
+        for image_id in self.built:
+            images.remove(self.engine, image_id, force=True)
+
+
+@pytest.fixture
+def builder(engine: Engine, tiny_base: str) -> Iterator[Builder]:
+    made = Builder(engine, tiny_base)
+    yield made
+    made.clean()
+
+
+@pytest.fixture
+def token() -> str:
+    """Text that no step of an earlier run had: nothing comes from the cache."""
+    return secrets.token_hex(6)
