@@ -1,0 +1,7 @@
+"""`python -m validate`."""
+
+import sys
+
+from validate.cli import main
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+"""What a check is, and how one speaks: measured, failed with cause and remedy, or skipped with a code.
+
+A check is a pytest function under `suites/` with the `check` decorator on it. It passes by
+returning; it fails by `fail(...)`, which a check of severity `warn` turns into a warning; it rests
+by `skip(code, why)`, with one of SKIP_CODES.
+"""
+
+from typing import Any, Callable, NamedTuple, TypeVar
+
+import pytest
+
+SEVERITIES = ("fail", "warn", "info")
+TIERS = ("static", "live")
+SKIP_CODES = (
+    "no-gpu-hw",
+    "gpu-not-passed",
+    "no-rdma-hw",
+    "rdma-not-passed",
+    "not-in-recipe",
+    "needs-peer",
+    "needs-root",
+    "not-installed",
+    "blocked-by",
+    "not-applicable",
+)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Check(NamedTuple):
+    """The fixed part of a check. `cause` and `remedy` may be made more exact where it fails."""
+
+    id: str
+    proves: str
+    severity: str
+    tier: str
+    cause: str
+    remedy: str
+
+
+class CheckFailed(AssertionError):
+    """A check found something: what was measured, why that is so, and a line to paste."""
+
+    def __init__(self, measured: str, cause: str = "", remedy: str = "") -> None:
+        super().__init__(measured)
+        self.measured = measured
+        self.cause = cause
+        self.remedy = remedy
+
+
+def check(
+    id: str,  # noqa: A002  (the word of the catalogue)
+    proves: str,
+    severity: str = "fail",
+    tier: str = "static",
+    cause: str = "",
+    remedy: str = "",
+) -> Callable[[Function], Function]:
+    """Make a test function a check. Raises ValueError for an unknown severity or tier."""
+    if severity not in SEVERITIES or tier not in TIERS:
+        raise ValueError("check {}: severity {}, tier {}".format(id, severity, tier))
+
+    def mark(function: Function) -> Function:
+        function.check = Check(id, proves, severity, tier, cause, remedy)  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def fail(measured: str, cause: str = "", remedy: str = "") -> None:
+    """End the running check: it failed (or warns, if that is its severity)."""
+    raise CheckFailed(measured, cause, remedy)
+
+
+def skip(code: str, why: str = "") -> None:
+    """End the running check: it does not apply here. The code says why to a program."""
+    if code not in SKIP_CODES:
+        raise ValueError("unknown skip code {}".format(code))
+    pytest.skip("{}: {}".format(code, why) if why else code)

@@ -1,0 +1,93 @@
+"""What the image was made to be: /etc/imagegen/image.json, schema 1.
+
+Top level: schema, tool, image, matrix, cell, profile, device (`cpu` or `gpu`), os {id, ID,
+VERSION_ID, arch, glibc, lib_dir}, env {name: value}, components {name: {version, variant, origin,
+source, via, facts}}, omitted {component: reason}, suites [name], contract {caps, devices, ulimits,
+shm_bytes, network}. It is written by imagegen/expectation.py.
+"""
+
+import io
+import json
+from typing import Any, Dict, List, NamedTuple
+
+DEFAULT_PATH = "/etc/imagegen/image.json"
+SCHEMA = 1
+
+
+class ExpectationError(Exception):
+    """There is no usable expectation file. The words are for a user."""
+
+
+class Expected(NamedTuple):
+    """The expectations as data, with the questions that checks ask."""
+
+    data: Dict[str, Any]
+    path: str
+
+    @property
+    def components(self) -> Dict[str, Dict[str, Any]]:
+        found = self.data["components"]  # type: Dict[str, Dict[str, Any]]
+        return found
+
+    def has(self, component: str) -> bool:
+        return component in self.components
+
+    def version(self, component: str) -> str:
+        return str(self.components[component]["version"])
+
+    def fact(self, component: str, name: str, default: Any = None) -> Any:
+        return self.components.get(component, {}).get("facts", {}).get(name, default)
+
+    def omission(self, component: str) -> str:
+        """Why the image goes without a component; empty if nobody said."""
+        return str(self.data.get("omitted", {}).get(component, ""))
+
+    @property
+    def suites(self) -> List[str]:
+        return [str(name) for name in self.data["suites"]]
+
+    @property
+    def env(self) -> Dict[str, str]:
+        return {str(name): str(value) for name, value in self.data.get("env", {}).items()}
+
+    @property
+    def os(self) -> Dict[str, str]:
+        return {str(name): str(value) for name, value in self.data["os"].items()}
+
+    @property
+    def device(self) -> str:
+        return str(self.data.get("device", "cpu"))
+
+    @property
+    def contract(self) -> Dict[str, Any]:
+        return dict(self.data.get("contract", {}))
+
+
+def load(path: str = DEFAULT_PATH) -> Expected:
+    """Read and check the file. Raises ExpectationError in words for a user."""
+    try:
+        with io.open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except (IOError, OSError) as error:
+        raise ExpectationError("cannot read {}: {}".format(path, error.strerror))
+    except ValueError as error:
+        raise ExpectationError("{} is not JSON: {}".format(path, error))
+    problem = _problem(data)
+    if problem:
+        raise ExpectationError("{}: {}".format(path, problem))
+    return Expected(data, path)
+
+
+def _problem(data: Any) -> str:
+    if not isinstance(data, dict):
+        return "not a JSON object"
+    if data.get("schema") != SCHEMA:
+        return "schema {!r}; this validate reads schema {}".format(data.get("schema"), SCHEMA)
+    wanted = {"components": dict, "os": dict, "suites": list}
+    wrong = [k for k, kind in sorted(wanted.items()) if not isinstance(data.get(k), kind)]
+    if wrong:
+        return "{} missing or of the wrong kind".format(", ".join(wrong))
+    for name, row in data["components"].items():
+        if not isinstance(row, dict) or not row.get("version"):
+            return "component {} has no version".format(name)
+    return ""
