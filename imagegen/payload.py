@@ -1,8 +1,8 @@
 """Where matrices, components and templates are read from.
 
 Three roots have one layout (`dockerfiles/`, `matrices/`, `validate/`): a user's overlay, the
-current directory, and what travels with the tool. An earlier root wins, file by file, so an overlay adds a
-component or replaces one template without a fork.
+current directory, and what travels with the tool. An earlier root wins, file by file, so an overlay
+adds a component or replaces one template without a fork.
 """
 
 from __future__ import annotations
