@@ -10,7 +10,7 @@ import yaml
 
 from imagegen import constraint
 from imagegen.errors import ConfigError, Problem, ResolutionError
-from imagegen.matrix import value_problem
+from imagegen.matrix_checks import value_problem
 from imagegen.model import Catalog, Cell, ImageSpec, Omission, Want
 from imagegen.resolve import resolve_cell
 

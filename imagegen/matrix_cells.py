@@ -1,0 +1,78 @@
+"""A matrix document -> its cells: the product of the axes, less the excludes, plus the includes."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import TYPE_CHECKING, Any
+
+from imagegen import constraint
+from imagegen.model import Cell, Omission, Want
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from imagegen.yamlfile import Document
+
+
+def points(axes: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
+    """Every combination of axis values, the last axis fastest."""
+    for values in itertools.product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
+
+
+def covers(row: Mapping[str, str], point: Mapping[str, str]) -> bool:
+    """Whether a point has every value that an exclude, or the `when` of an omission, names."""
+    return all(point.get(axis) == value for axis, value in row.items() if axis != "reason")
+
+
+def expand(document: Document) -> Iterator[Cell]:
+    """The cells, in the order of the axes and their values, includes last."""
+    data = document.data
+    for point in points(data["axes"]):
+        if not any(covers(row, point) for row in data.get("exclude", [])):
+            yield _cell(document, point, data["tag"], ["axes"])
+    for index, row in enumerate(data.get("include", [])):
+        point = {**data.get("defaults", {}), **row}
+        tag = point.pop("tag", data["tag"])
+        yield _cell(document, point, tag, ["include", index])
+
+
+def _cell(
+    document: Document, point: Mapping[str, str], tag: str, path: Sequence[str | int]
+) -> Cell:
+    data = document.data
+    wishes: dict[str, Any] = {**data["components"], **point}
+    omitted, wants = [], []
+    for name, wish in wishes.items():
+        reason = _omission(wish, point)
+        value = wish["want"] if isinstance(wish, dict) else wish
+        if reason:
+            omitted.append(Omission(name, reason))
+        elif value == constraint.NONE:
+            omitted.append(Omission(name, f"`{name}: none` in {document.file}"))
+        else:
+            section = "axis" if name in point else "components"
+            wants.append(Want(name, value, f"{document.file}, {section} `{name}`"))
+    name = "-".join(re.sub(r"[^A-Za-z0-9._+-]+", "_", value) for value in point.values())
+    return Cell(
+        matrix=data["name"],
+        name=name,
+        values=dict(point),
+        wants=tuple(wants),
+        omitted=tuple(omitted),
+        tag=tag,
+        profile=data.get("profile", "plain"),
+        base=data.get("base", "auto"),
+        file=document.file,
+        line=document.line(path),
+    )
+
+
+def _omission(wish: object, point: Mapping[str, str]) -> str:
+    if not isinstance(wish, dict):
+        return ""
+    for rule in wish.get("omit", []):
+        if covers(rule["when"], point):
+            return str(rule["reason"])
+    return ""
