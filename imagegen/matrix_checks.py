@@ -1,4 +1,4 @@
-"""What can be wrong in a matrix that its schema cannot say: names, values, excludes, placeholders."""
+"""What can be wrong in a matrix that its schema cannot say: names, values, excludes, the tag."""
 
 from __future__ import annotations
 
@@ -187,9 +187,9 @@ def _check_placeholders(document: Document) -> Iterator[Problem]:
 
 def _check_excludes(document: Document) -> Iterator[Problem]:
     data = document.data
-    points = list(points(data["axes"]))
+    every = list(points(data["axes"]))
     for index, row in enumerate(data.get("exclude", [])):
-        if not any(covers(row, point) for point in points):
+        if not any(covers(row, point) for point in every):
             yield _problem(
                 document,
                 ["exclude", index],
