@@ -44,7 +44,7 @@ def is_variant(constraint: str) -> bool:
 @lru_cache(maxsize=4096)
 def problem_with(constraint: str) -> str:
     """Why a text is no constraint, in words; empty if it is one."""
-    if not re.match(PATTERN, constraint):
+    if not re.fullmatch(PATTERN, constraint):
         return "has characters that no version has"
     if constraint in (ANY, NONE) or is_variant(constraint):
         return ""

@@ -90,7 +90,7 @@ def _save(name: str, spec: ImageSpec, owner: str, expires: str) -> Path:
     from imagegen.request import as_matrix
     from imagegen.schemas import NAME
 
-    if not re.match(NAME, name):
+    if not re.fullmatch(NAME, name):
         raise ConfigError.of(f"`{name}` cannot name a matrix", hint="letters, digits and `-`")
     path = Path("matrices", f"{name}.yaml")
     if path.exists():

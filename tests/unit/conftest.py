@@ -1,0 +1,263 @@
+"""What unit tests stand on: no engine, no network, and a small catalog as real files."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import docker
+import pytest
+
+from imagegen import payload as payloads
+from imagegen.catalog import read_catalog
+from imagegen.cli import main
+from imagegen.family import House
+from imagegen.matrix import read_matrix
+from imagegen.payload import Payload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from imagegen.matrix import Matrix
+    from imagegen.model import Catalog
+
+REPOSITORY = Path(__file__).parents[2]
+HARMLESS = (sys.executable, "sh", "bash", "git")
+"""Programs that a unit test may start."""
+
+
+@pytest.fixture(autouse=True)
+def inside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No unit test reaches an engine, the network, the machine, or this user's journal.
+
+    The tests of the engine room talk to servers of their own on loopback.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("IMAGEGEN_STATE", raising=False)
+    monkeypatch.delenv("IMAGEGEN_DEBUG", raising=False)
+    start = subprocess.Popen.__init__
+
+    def only_harmless(self: subprocess.Popen[str], args: list[str], *rest: Any, **kw: Any) -> None:
+        exists = shutil.which(args[0]) is not None
+        assert args[0] in HARMLESS or not exists, f"a unit test started {args}"
+        start(self, args, *rest, **kw)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", only_harmless)
+    if not request.path.name.startswith("test_engine_"):
+        monkeypatch.setattr(docker.APIClient, "__init__", _refuse)
+        monkeypatch.setattr(socket.socket, "connect", _refuse)
+
+
+def _refuse(*args: object, **_: object) -> NoReturn:
+    raise AssertionError(f"a unit test reached outside: {args[1:]}")
+
+
+class Overlay:
+    """A folder in the layout of the payload, with a small catalog: two OSes, five components.
+
+    `beta` has two releases, one for each OS; `gamma` is compiled against `beta`; `delta` has
+    variants; `validate` is the shipped tool's own.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name, version in (("debian12", "12"), ("debian13", "13")):
+            self.os(name, version)
+        self.component("alpha", _ALPHA)
+        self.component("beta", _BETA)
+        self.component("gamma", _GAMMA)
+        self.component("delta", _DELTA)
+        for name in ("alpha", "beta", "gamma", "delta"):
+            self.template(name, f"RUN install {name} '{{{{ release.version }}}}'\n")
+        self.write("dockerfiles/Dockerfile.j2", _DOCKERFILE)
+
+    def write(self, relative: str, text: str | bytes) -> Path:
+        path = self.root / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else dedent(text).encode())
+        return path
+
+    def os(self, name: str, version: str, extra: str = "") -> Path:
+        return self.write(f"dockerfiles/os/{name}.yaml", _OS.format(name, version) + extra)
+
+    def component(self, name: str, text: str) -> Path:
+        return self.write(f"dockerfiles/components/{name}/component.yaml", text)
+
+    def template(self, name: str, text: str, kind: str = "install") -> Path:
+        return self.write(f"dockerfiles/components/{name}/{kind}.j2", text)
+
+    def matrix(self, text: str, name: str = "small") -> Path:
+        return self.write(f"matrices/{name}.yaml", text)
+
+    @property
+    def payload(self) -> Payload:
+        """Of this folder alone, without what the tool ships."""
+        return Payload((self.root,), (self.root,))
+
+    @property
+    def catalog(self) -> Catalog:
+        return read_catalog(self.payload)
+
+    def read(self, text: str = "", name: str = "small") -> Matrix:
+        """The matrix of that text (or of the file that is there), read by the real loader."""
+        if text:
+            self.matrix(text, name)
+        return read_matrix(self.payload, name, self.catalog)
+
+
+_OS = """\
+id: {0}
+family: debian
+release: {{ID: debian, VERSION_ID: "{1}"}}
+suite: suite-{1}
+image: debian:{1}-slim
+glibc: "2.{1}"
+lib_dir: /usr/lib/x86_64-linux-gnu
+bootstrap: true
+source: the test
+"""
+
+_ALPHA = """\
+name: alpha
+title: Alpha
+seconds: 10
+suites: [alpha]
+path: [/opt/alpha/bin]
+env: {ALPHA: "1"}
+contract: {caps: [SYS_PTRACE], ulimits: {stack: "1024"}, shm_bytes: "64"}
+releases:
+  - version: "3.11"
+    origin: alpha's archive
+    source: the test
+"""
+
+_BETA = """\
+name: beta
+title: Beta
+needs: [alpha]
+seconds: 75
+suites: [beta]
+contract: {caps: [IPC_LOCK], ulimits: {memlock: "-1"}, network: host, shm_bytes: "128"}
+releases:
+  - version: 1.13.1
+    requires: {os: debian12, alpha: ">=3"}
+    origin: beta's archive
+    source: the test
+  - version: 2.6.0
+    requires: {os: debian13, alpha: ">=3"}
+    origin: beta's archive
+    source: the test
+"""
+
+_GAMMA = """\
+name: gamma
+title: Gamma
+needs: [beta]
+seconds: 120
+suites: [gamma]
+releases:
+  - version: 0.28.1
+    requires: {beta: "<2.1"}
+    origin: gamma's archive
+    source: the test
+"""
+
+_DELTA = """\
+name: delta
+title: Delta
+seconds: 8
+suites: [delta]
+releases:
+  - version: "44.0"
+    variant: core
+    requires: {os: debian12}
+    origin: delta's archive
+    source: the test
+  - version: "56.1"
+    variant: core
+    requires: {os: debian13}
+    origin: delta's archive
+    source: the test
+"""
+
+_DOCKERFILE = """\
+ARG BASE={{ os.image }}
+
+FROM ${BASE} AS base
+{% for stage in stages %}
+
+{{ stage }}
+{% endfor %}
+
+FROM {{ last }} AS image
+LABEL org.opencontainers.image.title="{{ image.tag }}"
+CMD ["bash"]
+"""
+
+SMALL = """\
+name: small
+tag: "imagegen/small:{os}-{beta}-{delta}"
+axes:
+  os: [debian12, debian13]
+  delta: [core, none]
+components:
+  alpha: any
+  beta: any
+  gamma:
+    want: 0.28.1
+    omit:
+      - when: {os: debian13}
+        reason: gamma does not compile there
+"""
+
+
+@pytest.fixture
+def overlay(tmp_path: Path) -> Overlay:
+    """The small catalog, as files, and no matrix."""
+    root = tmp_path / "overlay"
+    root.mkdir()
+    return Overlay(root)
+
+
+@pytest.fixture
+def small(overlay: Overlay, monkeypatch: pytest.MonkeyPatch) -> Overlay:
+    """The small catalog and its matrix `small`, as the only ones in reach of the verbs."""
+    overlay.matrix(SMALL)
+    monkeypatch.chdir(overlay.root)
+    monkeypatch.setattr(payloads, "shipped_root", lambda: overlay.root)
+    return overlay
+
+
+@pytest.fixture
+def house(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> House:
+    """The catalog and matrices that travel with the tool."""
+    monkeypatch.chdir(tmp_path)
+    return House()
+
+
+class Ended:
+    """How a verb ended: exit code and what it printed."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """The real command line, in this process."""
+
+    def call(*arguments: str) -> Ended:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        code = ended.value.code
+        return Ended(code if isinstance(code, int) else 0, out, err)
+
+    return call
