@@ -1,0 +1,128 @@
+"""Component and OS files -> Catalog, every problem of every file at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from imagegen.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from unit.conftest import Overlay
+
+EPSILON = """\
+name: epsilon
+title: Epsilon
+seconds: 1.5
+suites: [epsilon]
+releases:
+  - version: "1.0"
+    origin: somewhere
+    source: the test
+"""
+
+
+def problems(overlay: Overlay) -> tuple[Problem, ...]:
+    with pytest.raises(ConfigError) as caught:
+        _ = overlay.catalog
+    return caught.value.problems
+
+
+def test_files_become_releases_with_their_lines(overlay: Overlay) -> None:
+    catalog = overlay.catalog
+    assert sorted(catalog.os) == ["debian12", "debian13"]
+    assert sorted(catalog.components) == ["alpha", "beta", "delta", "gamma"]
+    beta = catalog.components["beta"]
+    assert (beta.needs, beta.seconds, beta.suites) == (("alpha",), 75.0, ("beta",))
+    assert [(r.version, r.line) for r in beta.releases] == [("1.13.1", 8), ("2.6.0", 12)]
+    assert beta.releases[0].requires == {"os": ("debian12",), "alpha": (">=3",)}
+    assert catalog.components["delta"].variants == ("core",)
+
+
+def test_numbers_of_a_contract_are_numbers(overlay: Overlay) -> None:
+    assert overlay.catalog.components["beta"].contract == {
+        "caps": ["IPC_LOCK"],
+        "ulimits": {"memlock": -1},
+        "network": "host",
+        "shm_bytes": 128,
+    }
+
+
+def test_versions_keep_their_text(overlay: Overlay) -> None:
+    overlay.component("epsilon", EPSILON.replace('"1.0"', "11.10"))
+    assert overlay.catalog.components["epsilon"].releases[0].version == "11.10"
+
+
+def test_an_unknown_key_names_the_known_ones_and_the_near_miss(overlay: Overlay) -> None:
+    overlay.component("epsilon", EPSILON.replace("title:", "titel:"))
+    unknown, missing = sorted(problems(overlay), key=lambda problem: problem.text, reverse=True)
+    assert (unknown.text, unknown.line, unknown.key) == ("unknown key", 2, "titel")
+    assert unknown.hint == "did you mean `title`?"
+    assert missing.text == "key `title` is missing"
+
+
+def test_errors_in_two_files_are_told_in_one_run(overlay: Overlay) -> None:
+    overlay.component("epsilon", EPSILON.replace("seconds: 1.5", "seconds: soon"))
+    overlay.os("debian14", "14", extra="colour: red\n")
+    found = {(problem.key, problem.line) for problem in problems(overlay)}
+    assert found == {("seconds", 3), ("colour", 10)}
+
+
+def test_a_component_in_a_folder_of_another_name_is_refused(overlay: Overlay) -> None:
+    overlay.component("zeta", EPSILON)
+    (problem,) = problems(overlay)
+    assert problem.text == "`epsilon` stands in `zeta`, so it would not be found by its name"
+    assert problem.hint == "rename it to `epsilon`, or correct `name`"
+
+
+def test_an_os_in_a_file_of_another_name_is_refused(overlay: Overlay) -> None:
+    overlay.os("debian14", "14").rename(overlay.root / "dockerfiles/os/sid.yaml")
+    (problem,) = problems(overlay)
+    assert (problem.key, problem.hint) == ("id", "rename it to `debian14.yaml`, or correct `id`")
+
+
+def test_a_version_that_is_none_is_refused_with_its_line(overlay: Overlay) -> None:
+    overlay.component("epsilon", EPSILON.replace('"1.0"', "newest"))
+    (problem,) = problems(overlay)
+    assert (problem.text, problem.line) == ("`newest` is not a version", 6)
+    assert problem.key == "releases[0].version"
+
+
+def test_names_that_nothing_has_are_refused(overlay: Overlay) -> None:
+    requires = "    requires: {os: debian99, omega: any}\n"
+    overlay.component("epsilon", EPSILON.replace("releases", "needs: [psi]\nreleases") + requires)
+    assert {problem.text for problem in problems(overlay)} == {
+        "requires unknown OS `debian99`",
+        "speaks of unknown component `omega`",
+        "speaks of unknown component `psi`",
+    }
+
+
+@pytest.mark.parametrize("value", ["1\\nRUN x", "1'", '1\\"', "$x", "`x`", "1;x", "1 && x", "1\\n"])
+@pytest.mark.parametrize("key", ["version", "apt", "wheels", "build_apt"])
+def test_a_value_that_could_be_a_command_never_enters(
+    overlay: Overlay, key: str, value: str
+) -> None:
+    row = f'"{value}"' if key == "version" else f'{{pkg: "{value}"}}'
+    text = EPSILON.replace('  - version: "1.0"', f"  - {key}: {row}")
+    overlay.component("epsilon", text if key == "version" else text + '    version: "1.0"\n')
+    (problem,) = problems(overlay)
+    assert problem.line == 6
+    assert problem.text.startswith("the value is not text that matches")
+
+
+@pytest.mark.parametrize("text", ["a b", "a;b", "$a", "`a`", 'a\\"', "a'", "a\\nRUN x"])
+@pytest.mark.parametrize("line", ['env: {{A: "{}"}}', 'path: ["/{}"]', 'entrypoint: "/{}"'])
+def test_environment_paths_and_entrypoint_are_plain_words(
+    overlay: Overlay, line: str, text: str
+) -> None:
+    overlay.component("epsilon", EPSILON + line.format(text) + "\n")
+    (problem,) = problems(overlay)
+    assert problem.line == 9
+
+
+def test_hidden_files_are_no_components(overlay: Overlay) -> None:
+    overlay.write("dockerfiles/components/.git/component.yaml", "nonsense")
+    overlay.write("dockerfiles/os/.debian12.yaml.swp", "nonsense")
+    assert len(overlay.catalog.components) == 4
