@@ -39,6 +39,9 @@ class ValidationRequest:
 
     @property
     def tier(self) -> str:
+        """`static`, `full`, or `partial` where only some suites were asked for."""
+        if "--only" in self.arguments:
+            return "partial"
         return "static" if self.static else "full"
 
     @property

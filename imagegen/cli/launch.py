@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from imagegen.launch import Accel, Form, Transport
 
 
+SYNTHETIC = "/opt/imagegen/validate/benchmark/synthetic.py"
+"""The benchmark that travels in every image."""
+
+
 @click.command("launch")
 @click.argument("cell")
 @click.option(
@@ -38,13 +42,12 @@ if TYPE_CHECKING:
 @click.option(
     "--accel",
     type=click.Choice(("none", "horovod", "lightcc", "ddp")),
-    default="none",
-    show_default=True,
+    help="horovod where the image has it, else none",
 )
 @click.option("--model", default="resnet50", show_default=True)
 @click.option("--batch", type=click.IntRange(1), default=64, show_default=True)
-@click.option("--iface", default="eth0", show_default=True, help="interface that connects nodes")
-@click.option("--script", default="", help="training script; the synthetic benchmark without it")
+@click.option("--iface", default="", help="interface that connects the nodes, such as eth0")
+@click.option("--script", default=SYNTHETIC, show_default=True, help="what mpirun starts")
 @click.option("--explain", is_flag=True, help="why each flag is there")
 @options.common
 def command(
@@ -53,7 +56,7 @@ def command(
     nodes: str,
     gpus_per_node: int,
     transport: Transport,
-    accel: Accel,
+    accel: Accel | None,
     model: str,
     batch: int,
     iface: str,
@@ -79,7 +82,7 @@ def command(
         nodes=tuple(node.strip() for node in nodes.split(",") if node.strip()),
         gpus_per_node=gpus_per_node,
         transport=transport,
-        accel=accel,
+        accel=accel or ("horovod" if spec.pin("horovod") else "none"),
         model=model,
         batch=batch,
         iface=iface,
