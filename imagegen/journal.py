@@ -224,10 +224,13 @@ class Journal:
             )
 
     def validation_of(self, image_id: str) -> ValidationRecord | None:
-        """The latest passed full validation of an image, else the latest of any kind."""
+        """The record that decides about an image: the latest full one, else the latest static one.
+
+        A partial one (some suites only) decides nothing.
+        """
         records = self.validations(image_id)
-        full = (record for record in records if record.passed and record.tier == "full")
-        return next(full, next(iter(records), None))
+        ranked = (one for tier in ("full", "static") for one in records if one.tier == tier)
+        return next(ranked, None)
 
     def add_publication(self, run_id: int, record: Publication) -> None:
         with self._use("BEGIN IMMEDIATE") as db:

@@ -13,7 +13,7 @@ from imagegen.engine import registry
 from imagegen.errors import ImagegenError
 from imagegen.publish import Candidate, publish, target_of
 from imagegen.validation import ValidationRequest, validate_image
-from imagegen.workflow import build_recipes, deciding, failed_checks
+from imagegen.workflow import build_recipes, failed_checks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +116,7 @@ def _validate(
     book: Journal,
     run_id: int,
 ) -> None:
-    known = deciding(book.validations(record.image_id))
+    known = book.validation_of(record.image_id)
     if known is not None and known.passed and known.tier == "full":
         cell.validation = "passed before"
         records[cell.image] = known

@@ -160,13 +160,4 @@ def newest(engine: Engine, tag: str, book: Journal) -> Candidate:
     image = images.find(engine, tag)
     if image is None:
         return Candidate(tag, "", None)
-    return Candidate(tag, image.id, deciding(book.validations(image.id)))
-
-
-def deciding(records: Sequence[ValidationRecord]) -> ValidationRecord | None:
-    """Of one image's records, newest first: the newest full one, else the newest static one."""
-    for tier in ("full", "static"):
-        for record in records:
-            if record.tier == tier:
-                return record
-    return None
+    return Candidate(tag, image.id, book.validation_of(image.id))

@@ -1,11 +1,11 @@
 """What a check is, and how one speaks: measured, failed with cause and remedy, or skipped with a code.
 
 A check is a pytest function under `suites/` with the `check` decorator on it. It passes by
-returning; it fails by `fail(...)`, which a check of severity `warn` turns into a warning; it rests
-by `skip(code, why)`, with one of SKIP_CODES.
+returning; it fails by `fail(...)`, which a check of severity `warn` turns into a warning; it warns by
+`warn(...)`, whatever its severity; it rests by `skip(code, why)`, with one of SKIP_CODES.
 """
 
-from typing import Any, Callable, NamedTuple, TypeVar
+from typing import Any, Callable, NamedTuple, NoReturn, Tuple, TypeVar
 
 import pytest
 
@@ -19,6 +19,7 @@ SKIP_CODES = (
     "not-in-recipe",
     "needs-peer",
     "needs-root",
+    "needs-start",
     "not-installed",
     "blocked-by",
     "not-applicable",
@@ -28,7 +29,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Check(NamedTuple):
-    """The fixed part of a check. `cause` and `remedy` may be made more exact where it fails."""
+    """The fixed part of a check. `cause` and `remedy` may be made more exact where it fails.
+
+    `needs` names checks without which this one could only repeat their failure.
+    """
 
     id: str
     proves: str
@@ -36,6 +40,7 @@ class Check(NamedTuple):
     tier: str
     cause: str
     remedy: str
+    needs: Tuple[str, ...] = ()
 
 
 class CheckFailed(AssertionError):
@@ -48,6 +53,10 @@ class CheckFailed(AssertionError):
         self.remedy = remedy
 
 
+class CheckWarned(CheckFailed):
+    """A finding that does not make the container unfit, whatever the severity of the check."""
+
+
 def check(
     id: str,  # noqa: A002  (the word of the catalogue)
     proves: str,
@@ -55,24 +64,31 @@ def check(
     tier: str = "static",
     cause: str = "",
     remedy: str = "",
+    needs: Tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
     """Make a test function a check. Raises ValueError for an unknown severity or tier."""
     if severity not in SEVERITIES or tier not in TIERS:
         raise ValueError("check {}: severity {}, tier {}".format(id, severity, tier))
 
     def mark(function: Function) -> Function:
-        function.check = Check(id, proves, severity, tier, cause, remedy)  # type: ignore[attr-defined]
+        entry = Check(id, proves, severity, tier, cause, remedy, needs)
+        function.check = entry  # type: ignore[attr-defined]
         return function
 
     return mark
 
 
-def fail(measured: str, cause: str = "", remedy: str = "") -> None:
+def fail(measured: str, cause: str = "", remedy: str = "") -> NoReturn:
     """End the running check: it failed (or warns, if that is its severity)."""
     raise CheckFailed(measured, cause, remedy)
 
 
-def skip(code: str, why: str = "") -> None:
+def warn(measured: str, cause: str = "", remedy: str = "") -> NoReturn:
+    """End the running check with a warning."""
+    raise CheckWarned(measured, cause, remedy)
+
+
+def skip(code: str, why: str = "") -> NoReturn:
     """End the running check: it does not apply here. The code says why to a program."""
     if code not in SKIP_CODES:
         raise ValueError("unknown skip code {}".format(code))

@@ -1,14 +1,21 @@
 """The pytest plugin: gives checks their fixtures, keeps what each one found, says nothing itself."""
 
+import signal
 import time
-from typing import Any, Dict, Generator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Tuple
 
 import pytest
 
-from validate.check import Check, CheckFailed
+from validate.check import Check, CheckFailed, CheckWarned, skip
 from validate.expected import Expected
 
 PASSED, FAILED, WARNED, SKIPPED, ERROR = "passed", "failed", "warned", "skipped", "error"
+
+ALWAYS = ("os", "limits")
+"""Suites that hold for every image; every other one is about the component of its name."""
+
+CEILING_SECONDS = 240
+"""No check lasts longer, whatever it waits for: above the sum of the limits of its commands."""
 
 
 class Found(NamedTuple):
@@ -18,10 +25,10 @@ class Found(NamedTuple):
     suite: str
     outcome: str
     measured: str
-    cause: str
-    remedy: str
-    reason: str
-    seconds: float
+    cause: str = ""
+    remedy: str = ""
+    reason: str = ""
+    seconds: float = 0.0
 
 
 class Measure:
@@ -41,6 +48,12 @@ class Situation(NamedTuple):
     env: Dict[str, str]
     root: str
     memory: Dict[str, Any]
+
+    def once(self, key: str, look: Callable[[], Any]) -> Any:
+        """What `look` returned when first asked: a slow look is shared by the checks that need it."""
+        if key not in self.memory:
+            self.memory[key] = look()
+        return self.memory[key]
 
 
 class Collector:
@@ -81,8 +94,42 @@ class Collector:
         if report.failed:
             self.broken.append("{}: {}".format(report.nodeid, str(report.longrepr).strip()[-400:]))
 
+    def pytest_internalerror(self, excrepr: Any) -> None:
+        self.broken.append(str(excrepr).strip()[-400:])
+
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._started[nodeid] = time.time()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: Any) -> None:
+        """A check rests where its component is not in the recipe, or what it needs did not pass."""
+        expected, suite, check = self.situation.expected, suite_of(item), check_of(item)
+        if suite not in ALWAYS and not expected.has(suite):
+            why = expected.omission(suite) or "`{}` is no component of this image".format(suite)
+            skip("not-in-recipe", why)
+        blocked = self._blocked(check.needs if check else ())
+        if blocked:
+            skip(*blocked)
+
+    def _blocked(self, needs: Tuple[str, ...]) -> Optional[Tuple[str, str]]:
+        """The skip that follows from what the needed checks came to; None if they let this one run."""
+        for one in self.found:
+            if one.check.id not in needs:
+                continue
+            if one.outcome in (FAILED, ERROR):
+                return "blocked-by", one.check.id
+            if one.outcome == SKIPPED:
+                return one.reason, one.measured
+        return None
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, Any, None]:
+        """The ceiling: testinfra's commands, for one, have no limit of their own."""
+        before = signal.signal(signal.SIGALRM, _time_is_up)
+        signal.alarm(CEILING_SECONDS)
+        yield
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
@@ -95,7 +142,7 @@ class Collector:
 
     def _judge(self, item: Any, check: Check, call: Any, report: Any) -> Found:
         seconds = time.time() - self._started.get(item.nodeid, time.time())
-        suite = item.fspath.purebasename.replace("test_", "", 1)
+        suite = suite_of(item)
         said = getattr(item, "measured", None)
         measured = said.text if said is not None else ""
         error = call.excinfo.value if call.excinfo else None
@@ -103,14 +150,28 @@ class Collector:
             code, _, why = str(error).partition(": ")
             return Found(check, suite, SKIPPED, why or measured, "", "", code, seconds)
         if isinstance(error, CheckFailed):
-            outcome = FAILED if check.severity == "fail" else WARNED
+            warns = isinstance(error, CheckWarned) or check.severity != "fail"
             cause, remedy = error.cause or check.cause, error.remedy or check.remedy
+            outcome = WARNED if warns else FAILED
             return Found(check, suite, outcome, error.measured, cause, remedy, "", seconds)
         if error is not None:
             text = "the check itself broke: {}: {}".format(type(error).__name__, error)
             remedy = "report it with the output of `validate --explain {}`".format(check.id)
             return Found(check, suite, ERROR, text, check.cause, remedy, "", seconds)
         return Found(check, suite, PASSED, measured, "", "", "", seconds)
+
+
+def _time_is_up(*_: object) -> None:
+    raise CheckFailed(
+        "no answer within {} s".format(CEILING_SECONDS),
+        "something that the check waits for hangs",
+        "run it alone to see where: `validate --list`, then `validate --only SUITE`",
+    )
+
+
+def suite_of(item: Any) -> str:
+    """The suite of a collected test: its file's name without `test_`."""
+    return str(item.path.stem).replace("test_", "", 1)
 
 
 def check_of(item: Any) -> Optional[Check]:

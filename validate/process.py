@@ -1,21 +1,32 @@
-"""Run a command with a time limit that holds: its whole process group is killed at the end of it."""
+"""Run a command with a time limit that holds: nothing of it survives the end of it.
+
+Output goes to files, not pipes: a grandchild that holds a pipe open cannot hold us up.
+"""
 
 import os
 import signal
 import subprocess
-from typing import Dict, List, NamedTuple, Optional
+import tempfile
+import time
+from typing import IO, Callable, Dict, List, NamedTuple, Optional
 
 DEFAULT_SECONDS = 30.0
+GRACE_SECONDS = 3.0
+"""Between asking and killing: mpirun takes its ranks along when it is asked."""
 MISSING = 127
+
+OnLine = Callable[[str], None]
 
 
 class Result(NamedTuple):
     """How a command ended. `code` is 127 where there is no such program."""
 
+    argv: List[str]
     code: int
     out: str
     err: str
-    timed_out: bool
+    timed_out: bool = False
+    seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -26,53 +37,125 @@ class Result(NamedTuple):
         text = [line for line in (self.out + "\n" + self.err).splitlines() if line.strip()]
         return "\n".join(text[-lines:])
 
+    def says(self) -> str:
+        """Why it did not end well, in one line."""
+        name = os.path.basename(self.argv[0])
+        if self.timed_out:
+            return "`{}` did not end within {:.0f} s".format(name, self.seconds)
+        last = self.tail(1).strip() or "it said nothing"
+        return "`{}` ended with exit code {}: {}".format(name, self.code, last)
+
 
 def run(
     argv: List[str],
     timeout: float = DEFAULT_SECONDS,
     env: Optional[Dict[str, str]] = None,
-    stdin: str = "",
+    on_line: Optional[OnLine] = None,
 ) -> Result:
-    """Run a command; `timeout` in seconds. `env` replaces the environment where it is given."""
+    """Run a command in a session of its own; `timeout` in seconds. Raises nothing of its own.
+
+    `env` replaces the environment where it is given; `on_line` is told each line of stdout as it comes.
+    """
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            child = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=_quiet(env),
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            return Result(argv, MISSING, "", "{}: {}".format(argv[0], error.strerror))
+        try:
+            timed_out = _wait(child, timeout, _Tail(out, on_line) if on_line else None)
+        finally:
+            _end(child)
+        took = time.monotonic() - started
+        return Result(argv, child.returncode, _text(out), _text(err), timed_out, took)
+
+
+def _quiet(env: Optional[Dict[str, str]]) -> Dict[str, str]:
+    """A check leaves no byte code behind in the image that it looks at."""
+    return dict(os.environ if env is None else env, PYTHONDONTWRITEBYTECODE="1")
+
+
+class _Tail:
+    """Hands on the lines of a growing file."""
+
+    def __init__(self, file: IO[bytes], on_line: OnLine) -> None:
+        self._file = file
+        self._on_line = on_line
+        self._told = 0
+
+    def tell(self, last: bool) -> None:
+        size = os.fstat(self._file.fileno()).st_size - self._told
+        data = os.pread(self._file.fileno(), size, self._told)
+        end = len(data) if last else data.rfind(b"\n") + 1
+        for line in data[:end].splitlines():
+            self._on_line(line.decode("utf-8", "replace"))
+        self._told += end
+
+
+def _wait(child: "subprocess.Popen[bytes]", timeout: float, tail: Optional[_Tail]) -> bool:
+    """Wait for the end of the child; True if the time was up first."""
+    deadline = time.monotonic() + timeout
+    while True:
+        left = max(deadline - time.monotonic(), 0.0)
+        try:
+            child.wait(min(0.2, left) if tail else left)
+        except subprocess.TimeoutExpired:
+            pass
+        ended = child.poll() is not None
+        if tail:
+            tail.tell(ended)
+        if ended or time.monotonic() >= deadline:
+            return not ended
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    """Ask, then kill its process group; then what is left of its session, also after a normal end."""
+    if child.poll() is None:
+        _signal_group(child.pid, signal.SIGTERM)
+        try:
+            child.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+    _signal_group(child.pid, signal.SIGKILL)
+    for pid in _session(child.pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+    child.wait()
+
+
+def _signal_group(group: int, number: int) -> None:
     try:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=env,
-            start_new_session=True,
-        )
-    except OSError as error:
-        return Result(MISSING, "", "{}: {}".format(argv[0], error.strerror), False)
-    try:
-        out, err = process.communicate(stdin.encode(), timeout=timeout)
-        return Result(process.returncode, _text(out), _text(err), False)
-    except subprocess.TimeoutExpired:
-        _kill(process)
-        return Result(-signal.SIGKILL, "", "no answer within {:.0f} s".format(timeout), True)
-    finally:
-        _kill_group(process.pid)
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    _kill_group(process.pid)
-    try:
-        process.communicate(timeout=2)
-    except subprocess.TimeoutExpired:
-        # A grandchild in a session of its own holds the pipes; it is not waited for.
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
-
-
-def _kill_group(pid: int) -> None:
-    """Also after a normal end: what the command left behind in its group goes with it."""
-    try:
-        os.killpg(pid, signal.SIGKILL)
+        os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
         pass
+
+
+def _session(leader: int) -> List[int]:
+    """Processes of a session: the ranks of mpirun have process groups of their own."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open("/proc/{}/stat".format(name)) as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[3] == str(leader) and int(name) != leader:
+            found.append(int(name))
+    return found
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("utf-8", "replace")

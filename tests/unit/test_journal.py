@@ -97,14 +97,17 @@ def test_validations_come_back_as_they_went_in(journal: Journal) -> None:
     assert journal.validations("sha256:other") == ()
 
 
-def test_validation_of_prefers_a_passed_full_one(journal: Journal) -> None:
-    run = journal.start_run("validate", [])
+def test_the_latest_full_validation_decides_else_the_latest_static_one(journal: Journal) -> None:
+    run_id = journal.start_run("validate", [])
     assert journal.validation_of(IMAGE) is None
-    journal.add_validation(run, validation("full", passed=False))
+    journal.add_validation(run_id, validation("partial", passed=True))
+    assert journal.validation_of(IMAGE) is None
+    journal.add_validation(run_id, validation("static", passed=True))
+    assert journal.validation_of(IMAGE) == validation("static", passed=True)
+    journal.add_validation(run_id, validation("full", passed=True))
+    journal.add_validation(run_id, validation("full", passed=False))
+    journal.add_validation(run_id, validation("static", passed=True))
     assert journal.validation_of(IMAGE) == validation("full", passed=False)
-    journal.add_validation(run, validation("full", passed=True))
-    journal.add_validation(run, validation("static", passed=True))
-    assert journal.validation_of(IMAGE) == validation("full", passed=True)
 
 
 def test_last_publication_of_a_reference(journal: Journal) -> None:
