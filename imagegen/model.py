@@ -228,7 +228,7 @@ class BuildRecord:
 class ValidationRecord:
     """What `validate` said inside a container of exactly this image id.
 
-    `tier` is `static`, `full` or `partial`; `counts` maps passed, failed, warned, skipped to numbers;
+    `tier` is `static`, `full` or `partial`; `counts` maps outcomes (passed, failed, …) to numbers;
     `report` is the JSON document of `validate --json`.
     """
 
