@@ -166,20 +166,34 @@ def value_problem(component: Component, value: str) -> tuple[str, list[str], str
 
 
 def _check_placeholders(document: Document) -> Iterator[Problem]:
+    """Those of the matrix's tag; an include fills a tag from its own row."""
     data = document.data
-    known = {**data["axes"], **data["components"]}
+    wrong = list(_unfilled(document, ["tag"], data["tag"], {**data["axes"], **data["components"]}))
+    yield from wrong
+    for index, row in enumerate(data.get("include", [])):
+        known = {**data["components"], **data.get("defaults", {}), **row}
+        own_tag = known.pop("tag", None)
+        if own_tag is not None:
+            yield from _unfilled(document, ["include", index, "tag"], own_tag, known)
+        elif not wrong:
+            yield from _unfilled(document, ["include", index], data["tag"], known)
+
+
+def _unfilled(
+    document: Document, path: Sequence[str | int], tag: str, known: Mapping[str, Any]
+) -> Iterator[Problem]:
     try:
-        asked = [field for _, field, _, _ in Formatter().parse(data["tag"]) if field is not None]
+        asked = [field for _, field, _, _ in Formatter().parse(tag) if field is not None]
     except ValueError:
-        yield _problem(document, ["tag"], "braces do not match", hint="write `{axis}`")
+        yield _problem(document, path, "braces do not match", hint="write `{axis}`")
         return
     for field in asked:
         if field not in known:
             near = get_close_matches(field, known, 1)
             yield _problem(
                 document,
-                ["tag"],
-                f"`{{{field}}}` is neither an axis nor a component of this matrix",
+                path,
+                f"`{{{field}}}` is neither an axis nor a component here",
                 evidence=[f"known: {', '.join(known)}"],
                 hint=f"did you mean `{{{near[0]}}}`?" if near else "correct the placeholder",
             )

@@ -98,6 +98,12 @@ COMPONENT = _object(
     releases=_list(RELEASE, 1),
 )
 
+
+def _row(**properties: dict[str, Any]) -> dict[str, Any]:
+    """Axes and components with their wishes, and keys of its own."""
+    return {"type": "object", "properties": properties, "additionalProperties": _WISH}
+
+
 _CONDITION = _map(NAME, _WISH)
 
 _COMPONENT_WISH = {
@@ -124,8 +130,8 @@ MATRIX = _object(
     axes=_map(NAME, _list(_WISH, 1)),
     components=_map(NAME, _COMPONENT_WISH),
     defaults=_map(NAME, _WISH),
-    include=_list({"type": "object", "additionalProperties": {"type": "string"}}),
-    exclude=_list({"type": "object", "required": ["reason"]}),
+    include=_list(_row(tag=_text(TAG))),
+    exclude=_list({**_row(reason=_text(TEXT)), "required": ["reason"]}),
     owner=_text(TEXT),
     expires=_text(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
 )
