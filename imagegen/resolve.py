@@ -165,7 +165,7 @@ def pin(wants: Sequence[Want], catalog: Catalog) -> dict[str, Pin]:
         result = resolver.resolve(asked, max_rounds=100_000)
     except ResolutionImpossible as impossible:
         raise ResolutionError.of(
-            "no combination of releases fits", evidence=_conflict(impossible, catalog)
+            "no combination of releases fits", evidence=_conflict(impossible, asked, catalog)
         ) from None
     chosen = {}
     for name, candidate in result.mapping.items():
@@ -179,13 +179,25 @@ def _as_release(candidate: Candidate) -> Release:
     return Release(OS, candidate.version, "", {}, {}, {}, {}, {}, "", "", "", 0)
 
 
-def _conflict(impossible: ResolutionImpossible[Any, Any], catalog: Catalog) -> list[str]:
-    """The requirements that collide, and what the catalog has of that component."""
+def _conflict(
+    impossible: ResolutionImpossible[Any, Any], asked: Sequence[Requirement], catalog: Catalog
+) -> list[str]:
+    """The requirements that collide, who led to them, and what the catalog has of each."""
     causes = [cause.requirement for cause in impossible.causes]
-    lines = list(dict.fromkeys(str(requirement) for requirement in causes))
+    parents = {cause.parent.component for cause in impossible.causes if cause.parent is not None}
+    led = [one for one in _asked_releases(asked, catalog) if one.component in parents]
+    lines = list(dict.fromkeys(str(requirement) for requirement in [*causes, *led]))
     for name in dict.fromkeys(requirement.component for requirement in causes):
         lines.append(f"the catalog has {name} {_known(name, catalog)}")
     return lines
+
+
+def _asked_releases(asked: Sequence[Requirement], catalog: Catalog) -> Iterator[Requirement]:
+    """What the releases that were asked for by name require in turn."""
+    for requirement in asked:
+        for candidate in _all_candidates(catalog)[requirement.component]:
+            if candidate.release is not None and requirement.accepts(candidate):
+                yield from _requirements(candidate.release)
 
 
 def _known(name: str, catalog: Catalog) -> str:
