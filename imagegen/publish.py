@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.engine import images, registry
+from imagegen.engine.layer_keys import private_keys_in_layers
 from imagegen.errors import Problem, PublishError
 from imagegen.model import Publication, ValidationRecord
 
@@ -86,7 +87,7 @@ def _keys(engine: Engine, candidates: Sequence[Candidate]) -> list[Problem]:
         record = candidate.validation
         if record is not None and record.tier == "full" and record.passed:
             continue
-        for place in images.private_keys_in_layers(engine, candidate.image_id):
+        for place in private_keys_in_layers(engine, candidate.image_id):
             problems.append(
                 Problem(
                     f"`{candidate.tag}` is not published: a private key in {place}",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from imagegen.engine import containers, images
+from imagegen.engine.layer_keys import private_keys_in_layers
 from imagegen.errors import ValidationError
 from imagegen.model import LABEL_CONTRACT, ValidationRecord
 
@@ -82,7 +83,7 @@ def validate_image(
         for note in container.notes:
             on_line(f"note: {note}")
         report = _run(container, ref, request, on_line)
-    keys = images.private_keys_in_layers(engine, image.id) if request.look_into_layers else None
+    keys = private_keys_in_layers(engine, image.id) if request.look_into_layers else None
     if keys is not None:
         report = with_key_check(report, keys)
         for key in keys:

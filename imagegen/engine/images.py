@@ -1,9 +1,8 @@
-"""Images that the engine has: find, tag, remove, and look into every layer."""
+"""Images that the engine has: find, tag, remove, and open every layer."""
 
 from __future__ import annotations
 
 import json
-import re
 import tarfile
 import tempfile
 from dataclasses import dataclass, field
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 SAVE_SECONDS = 3600
 """`docker save` writes all layers to a disk of its own before the first byte comes."""
 
-_PRIVATE_KEY = re.compile(rb"^-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----", re.MULTILINE)
-_HEAD_BYTES = 1024
 _UNTAGGED = "<none>:<none>"
 
 
@@ -99,26 +96,6 @@ def layers(engine: Engine, ref: str) -> Iterator[tuple[str, tarfile.TarFile]]:
             for path in _layer_paths(outer):
                 with tarfile.open(fileobj=_member(outer, path)) as layer:
                     yield path, layer
-
-
-def private_keys_in_layers(engine: Engine, ref: str) -> list[str]:
-    """Files that start as a private key in any layer, also where a later layer deletes them.
-
-    Each as `layer N: path`, N from 1 for the lowest layer.
-    """
-    found = []
-    for number, (_, layer) in enumerate(layers(engine, ref), start=1):
-        found += [f"layer {number}: {path}" for path in private_keys(layer)]
-    return found
-
-
-def private_keys(layer: tarfile.TarFile) -> Iterator[str]:
-    """Absolute paths of the regular files of one layer that start as a private key."""
-    for member in layer:
-        if member.isreg() and member.size:
-            content = layer.extractfile(member)
-            if content and _PRIVATE_KEY.search(content.read(_HEAD_BYTES)):
-                yield "/" + member.name.removeprefix("./")
 
 
 def _local(row: Mapping[str, Any], labels: Mapping[str, str] | None) -> LocalImage:

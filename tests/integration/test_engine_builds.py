@@ -22,6 +22,7 @@ from imagegen.engine.buildkit import (
     cancel,
 )
 from imagegen.engine.client import Engine, facts
+from imagegen.engine.layer_keys import private_keys_in_layers
 from imagegen.model import ContextFile
 
 
@@ -173,7 +174,7 @@ def test_a_private_key_is_found_in_the_layer_that_a_later_one_hides(
         "RUN echo '-----BEGIN CERTIFICATE-----' > /cert.pem",
         files=(ContextFile("id_test", key, 0o600),),
     )
-    found = images.private_keys_in_layers(engine, image_id)
+    found = private_keys_in_layers(engine, image_id)
     assert found == [f"layer {base_layers + 1}: /root/.ssh/id_test"]
 
 

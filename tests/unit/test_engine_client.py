@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import tarfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
@@ -138,33 +136,6 @@ def test_registry_targets() -> None:
     assert target_of("debian").repository == "library/debian"
     assert target_of("[::1]:5000/cpu").plain_http
     assert target_of("localhost/cpu").plain_http
-
-
-def layer(files: dict[str, bytes]) -> tarfile.TarFile:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for path, data in files.items():
-            info = tarfile.TarInfo(path)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-        tar.addfile(tarfile.TarInfo("empty"))
-    packed.seek(0)
-    return tarfile.open(fileobj=packed)
-
-
-def test_private_keys_are_found_by_their_first_bytes() -> None:
-    begin = b"-----BEGIN "
-    files = {
-        "root/.ssh/id_ed25519": begin + b"OPENSSH PRIVATE KEY-----\nx",
-        "./etc/ssl/a.pem": b"Bag Attributes\n" + begin + b"ENCRYPTED PRIVATE KEY-----\n",
-        "etc/ssl/b.key": begin + b"PRIVATE KEY-----\n",
-        "etc/ssh/host.pub": b"ssh-ed25519 AAAA",
-        "usr/bin/tool": b'text = "' + begin + b'PRIVATE KEY-----"',
-        "etc/ssl/cert.pem": begin + b"CERTIFICATE-----\n",
-    }
-    with layer(files) as tar:
-        found = list(images.private_keys(tar))
-    assert found == ["/root/.ssh/id_ed25519", "/etc/ssl/a.pem", "/etc/ssl/b.key"]
 
 
 def test_a_bootstrap_asks_for_no_mirror_of_its_own() -> None:
