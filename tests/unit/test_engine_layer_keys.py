@@ -42,8 +42,8 @@ def test_what_package_lists_name_is_owned_and_what_an_install_script_makes_is_no
         "var/lib/dpkg/info/python3-future.list": (
             b"/.\n/usr/lib/python3/dist-packages/future/test/badkey.pem\n/lib/old.pem\n"
         ),
-        "usr/local/lib/python3.11/dist-packages/pkg-1.dist-info/RECORD": b"pkg/test.key,sha256=x,9\n",
-        "usr/local/lib/python3.11/dist-packages/pkg/test.key": key,
+        "usr/local/lib/site-packages/pkg-1.dist-info/RECORD": b"pkg/test.key,sha256=x,9\n",
+        "usr/local/lib/site-packages/pkg/test.key": key,
         "etc/ssh/ssh_host_rsa_key": key,
     }
     with layer(files) as tar:
