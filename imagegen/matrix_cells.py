@@ -50,7 +50,7 @@ def _cell(
         if reason:
             omitted.append(Omission(name, reason))
         elif value == constraint.NONE:
-            omitted.append(Omission(name, f"`{name}: none` in {document.file}"))
+            omitted.append(Omission(name, f"`{name}: none` in matrix {data['name']}"))
         else:
             section = "axis" if name in point else "components"
             wants.append(Want(name, value, f"{document.file}, {section} `{name}`"))

@@ -85,7 +85,7 @@ def test_what_is_common_comes_before_what_differs() -> None:
 
 
 def test_ties_go_to_the_alphabetically_first_order() -> None:
-    values: Values = {name: ("1", "1") for name in "cab"}
+    values: Values = dict.fromkeys("cab", ("1", "1"))
     assert cheapest_order(values, dict.fromkeys("abc", 1.0), {n: set() for n in "abc"}) == (
         "a",
         "b",
@@ -105,7 +105,7 @@ def test_a_circle_of_needs_is_refused() -> None:
 
 def test_more_components_than_the_search_carries_are_refused() -> None:
     names = [f"c{number}" for number in range(17)]
-    values: Values = {name: ("1",) for name in names}
+    values: Values = dict.fromkeys(names, ("1",))
     with pytest.raises(ConfigError, match="17 components in one matrix; at most 16"):
         cheapest_order(values, dict.fromkeys(names, 1.0), {name: set() for name in names})
 
