@@ -26,7 +26,7 @@ class Expected(NamedTuple):
 
     @property
     def components(self) -> Dict[str, Dict[str, Any]]:
-        found = self.data["components"]  # type: Dict[str, Dict[str, Any]]
+        found: Dict[str, Dict[str, Any]] = self.data["components"]
         return found
 
     def has(self, component: str) -> bool:

@@ -62,9 +62,9 @@ class Collector:
     def __init__(self, situation: Situation, static: bool) -> None:
         self.situation = situation
         self.static = static
-        self.found = []  # type: List[Found]
-        self.broken = []  # type: List[str]
-        self._started = {}  # type: Dict[str, float]
+        self.found: List[Found] = []
+        self.broken: List[str] = []
+        self._started: Dict[str, float] = {}
 
     @pytest.fixture
     def image(self) -> Situation:
@@ -79,7 +79,7 @@ class Collector:
     def measure(self, request: Any) -> Measure:
         """Call it with what was seen."""
         request.node.measured = Measure()
-        measured = request.node.measured  # type: Measure
+        measured: Measure = request.node.measured
         return measured
 
     def pytest_collection_modifyitems(self, items: List[Any]) -> None:

@@ -3,7 +3,8 @@
 import contextlib
 import io
 import os
-from typing import List, Tuple
+import sys
+from typing import Iterator, List, Tuple
 
 import pytest
 
@@ -19,15 +20,30 @@ def run_suites(
     suites: List[str], expected: Expected, root: str, static: bool
 ) -> Tuple[List[Found], List[str]]:
     """Run the checks of some suites; what they found, and suites that could not be loaded."""
-    memory = {}  # type: Dict[str, Any]
-    collector = Collector(Situation(expected, dict(os.environ), root, memory), static)
+    collector = Collector(Situation(expected, dict(os.environ), root, {}), static)
     files = [os.path.join(SUITES, "test_{}.py".format(name)) for name in suites]
     arguments = ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:junitxml"]
+    arguments += ["-p", "testinfra.plugin", "--assert=plain"]
     arguments += ["--rootdir", SUITES, "--noconftest", "-c", os.devnull, "--import-mode=importlib"]
-    with contextlib.redirect_stdout(io.StringIO()):
+    with _own_pytest(), contextlib.redirect_stdout(io.StringIO()):
         if files:
             pytest.main(arguments + files, plugins=[collector])
     return collector.found, collector.broken
+
+
+@contextlib.contextmanager
+def _own_pytest() -> Iterator[None]:
+    """Neither the caller's pytest settings nor plug-ins of the image reach our run; no byte code is left."""
+    kept = dict(os.environ)
+    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
+        os.environ.pop(name, None)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(kept)
 
 
 def required_but_skipped(required: List[str], found: List[Found]) -> List[str]:

@@ -1,0 +1,74 @@
+"""Files of a container, or of a tree that stands for one; and which of them were mounted into it."""
+
+import os
+from typing import Iterator, List, Set
+
+ROOT_MOUNTS = ("/proc", "/sys", "/dev")
+
+
+def under(root: str, path: str) -> str:
+    """An absolute path of the container as seen below `root`."""
+    return os.path.join(root, path.lstrip("/"))
+
+
+def read(path: str, limit: int = 1 << 20) -> str:
+    """The text of a file, stripped; empty where there is none or it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(limit).strip()
+    except OSError:
+        return ""
+
+
+def names(path: str) -> List[str]:
+    """The sorted names in a folder; none where there is no folder."""
+    try:
+        return sorted(os.listdir(path))
+    except OSError:
+        return []
+
+
+def mount_points(root: str) -> Set[str]:
+    """Every mount point but `/` itself (proc_pid_mountinfo(5), fifth field)."""
+    lines = read(under(root, "/proc/self/mountinfo")).splitlines()
+    points = {line.split()[4].replace("\\040", " ") for line in lines if len(line.split()) > 4}
+    return points - {"/"}
+
+
+def is_mounted(path: str, points: Set[str]) -> bool:
+    """Whether a path comes from a mount: it is then not part of the image."""
+    while path not in ("", "/"):
+        if path in points:
+            return True
+        path = os.path.dirname(path)
+    return False
+
+
+def walk(root: str, top: str, limit: int = 20000) -> Iterator[str]:
+    """Paths (as the container names them) of the image's own files below `top`, at most `limit`."""
+    points = mount_points(root)
+    if is_mounted(top, points):
+        return
+    for folder, folders, files in os.walk(under(root, top)):
+        inside = "/" + os.path.relpath(folder, root) if root != "/" else folder
+        folders[:] = sorted(f for f in folders if os.path.join(inside, f) not in points)
+        for name in sorted(files):
+            path = os.path.join(inside, name)
+            if path not in points:
+                limit -= 1
+                if limit < 0:
+                    return
+                yield path
+
+
+def started_at(root: str) -> float:
+    """When process 1 started, in seconds of the epoch (proc_pid_stat(5), field 22); 0 if unknown."""
+    fields = read(under(root, "/proc/1/stat")).rpartition(")")[2].split()
+    boot = [
+        line.split()[1]
+        for line in read(under(root, "/proc/stat"), 1 << 24).splitlines()
+        if line.startswith("btime ")
+    ]
+    if len(fields) < 20 or not boot:
+        return 0.0
+    return float(boot[0]) + float(fields[19]) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,73 @@
+"""What the container is allowed: resource limits, shared memory, control groups, capabilities."""
+
+import os
+import resource
+from typing import Dict, List
+
+from validate.probes.files import read, under
+
+CAPABILITIES = {12: "NET_ADMIN", 14: "IPC_LOCK", 19: "SYS_PTRACE", 21: "SYS_ADMIN", 23: "SYS_NICE"}
+"""Bits of CapEff that matter to training (capabilities(7))."""
+
+UNLIMITED = -1
+KINDS = {
+    "memlock": resource.RLIMIT_MEMLOCK,
+    "nofile": resource.RLIMIT_NOFILE,
+    "stack": resource.RLIMIT_STACK,
+}
+
+
+def soft_limit(kind: str) -> int:
+    """The soft limit of this process: bytes, or a number of files; -1 for none."""
+    value = resource.getrlimit(KINDS[kind])[0]
+    return UNLIMITED if value == resource.RLIM_INFINITY else value
+
+
+def shm_bytes(root: str) -> int:
+    """The size of /dev/shm in bytes, used or not; 0 where there is none."""
+    try:
+        found = os.statvfs(under(root, "/dev/shm"))
+    except OSError:
+        return 0
+    return found.f_frsize * found.f_blocks
+
+
+def capabilities(root: str) -> List[str]:
+    """The effective capabilities of this process, of those that matter here."""
+    for line in read(under(root, "/proc/self/status")).splitlines():
+        if line.startswith("CapEff:"):
+            bits = int(line.split()[1], 16)
+            return [name for bit, name in sorted(CAPABILITIES.items()) if bits >> bit & 1]
+    return []
+
+
+def control_group(root: str) -> Dict[str, str]:
+    """The limits that the container sees (cgroup v2, else v1); those that are not set are left out."""
+    places = {
+        "cpus": ("cpu.max", "cpu/cpu.cfs_quota_us"),
+        "memory": ("memory.max", "memory/memory.limit_in_bytes"),
+        "cpuset": ("cpuset.cpus.effective", "cpuset/cpuset.cpus"),
+        "pids": ("pids.max", "pids/pids.max"),
+    }
+    found = {}
+    for name, files in places.items():
+        said = [read(under(root, "/sys/fs/cgroup/" + file)) for file in files]
+        value = next((text for text in said if text), "")
+        if value and not _no_limit(value):
+            found[name] = value
+    return found
+
+
+def _no_limit(value: str) -> bool:
+    """cgroup v2 says `max`; v1 says -1, or for memory the largest page-aligned number."""
+    return value.startswith(("max", "-1")) or (value.isdigit() and int(value) >= 1 << 60)
+
+
+def words(number: int) -> str:
+    """Bytes in words: `64 MiB`; -1 is `unlimited`."""
+    if number == UNLIMITED:
+        return "unlimited"
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if number >= size:
+            return "{:.4g} {}".format(number / size, unit)
+    return "{} B".format(number)

@@ -1,0 +1,42 @@
+"""Open MPI's launcher and what it says about itself."""
+
+import re
+from typing import Dict, List, Sequence
+
+LAUNCHERS = ("mpirun", "orterun", "prterun")
+DAEMONS = {"orte": "orted", "prrte": "prted"}
+"""What mpirun starts on the other machines: Open MPI up to 4 brings ORTE, 5 brings PRRTE."""
+
+
+def parse_version(text: str) -> str:
+    """`mpirun (Open MPI) 4.1.4` -> `4.1.4`; empty if another MPI answers."""
+    match = re.search(r"^mpirun \(Open MPI\) (\S+)", text, re.MULTILINE)
+    return match.group(1) if match else ""
+
+
+def parse_prefix(text: str) -> str:
+    """`ompi_info --parsable --path prefix` -> the prefix."""
+    match = re.search(r"^path:prefix:(.*)$", text, re.MULTILINE)
+    return match.group(1).strip() if match else ""
+
+
+def thread_multiple(text: str) -> bool:
+    """Whether `ompi_info` says that ranks may call MPI from many threads."""
+    return "MPI_THREAD_MULTIPLE: yes" in text
+
+
+def launch(
+    prefix: str, ranks: int, command: Sequence[str], env: Dict[str, str], names: Sequence[str] = ()
+) -> List[str]:
+    """The command line of the launch, with the flags of a real one on one machine.
+
+    Two dashes: both Open MPI 4 and 5 read them. More ranks than cores are allowed. `names` are
+    variables to hand to the ranks beside PATH and LD_LIBRARY_PATH.
+    """
+    argv = [prefix + "/bin/mpirun", "-np", str(ranks), "--allow-run-as-root"]
+    argv += ["--bind-to", "none", "--map-by", "slot:OVERSUBSCRIBE" if ranks > 1 else "slot"]
+    for name in ("LD_LIBRARY_PATH", "PATH", *names):
+        if name in env:
+            argv += ["-x", name]
+    argv += ["-mca", "pml", "ob1", "-mca", "btl", "^openib"]
+    return argv + list(command)

@@ -1,0 +1,49 @@
+"""Programs on a PATH, and which of them are the same one."""
+
+import os
+from typing import Dict, List, Sequence
+
+
+def on_path(names: Sequence[str], path: str) -> List[str]:
+    """Every executable of these names on every folder of PATH, in its order."""
+    found = []
+    for folder in path.split(":"):
+        for name in names:
+            candidate = os.path.join(folder, name)
+            if folder and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+                found.append(candidate)
+    return found
+
+
+def distinct(paths: Sequence[str]) -> Dict[str, str]:
+    """Real file -> the first path that leads to it."""
+    found: Dict[str, str] = {}
+    for path in paths:
+        found.setdefault(os.path.realpath(path), path)
+    return found
+
+
+def first(name: str, path: str) -> str:
+    """Where a shell finds a program; empty if nowhere."""
+    return next(iter(on_path([name], path)), "")
+
+
+def interpreter_of(script: str) -> str:
+    """The program in the first line of a script (`#!/usr/bin/python3` -> `/usr/bin/python3`)."""
+    try:
+        with open(script, "rb") as file:
+            line = file.readline(256).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    words = line[2:].split() if line.startswith("#!") else []
+    return words[0] if words else ""
+
+
+def parse_environment(text: str) -> Dict[str, str]:
+    """/etc/environment as pam_env reads it: NAME=value, quotes around the value dropped."""
+    found = {}
+    for line in text.splitlines():
+        name, equals, value = line.strip().partition("=")
+        if equals and not name.startswith("#"):
+            found[name.replace("export ", "").strip()] = value.strip().strip("\"'")
+    return found

@@ -1,0 +1,98 @@
+"""Things that must not travel in an image: credentials, tokens, private keys, and litter."""
+
+import os
+import re
+from typing import List, NamedTuple, Sequence
+
+from validate.probes.files import names, under, walk
+
+PLACES = (
+    "/root",
+    "/home",
+    "/etc",
+    "/opt",
+    "/srv",
+    "/workspace",
+    "/usr/local/etc",
+    "/tmp",
+    "/var/tmp",
+)
+"""Where people leave them. /usr is the distribution's."""
+
+LEFT_OUT = ("/etc/ssl/", "/opt/imagegen/env/", "/etc/ca-certificates/")
+LARGEST_BYTES = 1 << 16
+
+FILES = (
+    ".aws/credentials",
+    ".netrc",
+    ".git-credentials",
+    ".docker/config.json",
+    ".kube/config",
+    ".huggingface/token",
+    ".config/gcloud/credentials.db",
+)
+
+PATTERNS = (
+    (
+        "private key",
+        re.compile(rb"^-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/=:]", re.MULTILINE),
+    ),
+    ("AWS access key", re.compile(rb"\bAKIA[0-9A-Z]{16}\b")),
+    ("GitHub token", re.compile(rb"\bgh[pousr]_[A-Za-z0-9]{36}")),
+    ("Hugging Face token", re.compile(rb"\bhf_[A-Za-z0-9]{30,}")),
+)
+
+
+class Secret(NamedTuple):
+    """What was found, and where. Never the thing itself."""
+
+    kind: str
+    path: str
+
+    def __str__(self) -> str:
+        return "{} in {}".format(self.kind, self.path)
+
+
+def secrets(root: str, left_out: Sequence[str]) -> List[Secret]:
+    """Secrets in the image's own files (what is mounted is not the image's)."""
+    found = []
+    for place in PLACES:
+        for path in walk(root, place):
+            if not path.startswith(LEFT_OUT + tuple(left_out)):
+                kind = _kind(root, path)
+                found += [Secret(kind, path)] if kind else []
+    return found
+
+
+def _kind(root: str, path: str) -> str:
+    if path.endswith(tuple("/" + name for name in FILES)):
+        return "credentials"
+    real = under(root, path)
+    try:
+        if (
+            os.path.islink(real)
+            or not os.path.isfile(real)
+            or os.path.getsize(real) > LARGEST_BYTES
+        ):
+            return ""
+        with open(real, "rb") as file:
+            data = file.read()
+    except OSError:
+        return ""
+    return next((kind for kind, pattern in PATTERNS if pattern.search(data)), "")
+
+
+def leftovers(root: str, started: float) -> List[str]:
+    """Litter of the build: caches, package lists, files in /tmp older than the container."""
+    found = []
+    for folder in ("/tmp", "/var/tmp"):
+        for name in names(under(root, folder)):
+            path = os.path.join(folder, name)
+            if os.lstat(under(root, path)).st_mtime < started:
+                found.append(path)
+    for path in ("/root/.cache/pip", "/root/.bash_history"):
+        if os.path.exists(under(root, path)):
+            found.append(path)
+    lists = names(under(root, "/var/lib/apt/lists"))
+    found += ["/var/lib/apt/lists"] if set(lists) - {"lock", "partial", "auxfiles"} else []
+    return found

@@ -1,0 +1,104 @@
+"""SSH as it stands in a container: settings in force, keys, and who made them."""
+
+import os
+import stat
+from typing import Dict, List, NamedTuple
+
+from validate.probes.files import is_mounted, mount_points, names, read, under
+
+MADE_AT_START = "/run/imagegen/keys-made-at-start"
+"""The entrypoint writes a line `HOST PATH` for each key that it makes."""
+
+PRIVATE_COPIES = "/run/imagegen/ssh"
+"""Where the entrypoint puts private copies of keys that were mounted with open modes."""
+
+
+def parse_settings(text: str) -> Dict[str, str]:
+    """`sshd -T` or `ssh -G` -> setting: value; of several values the first."""
+    found: Dict[str, str] = {}
+    for line in text.splitlines():
+        name, _, value = line.strip().partition(" ")
+        found.setdefault(name.lower(), value.strip())
+    return found
+
+
+def is_private_key(path: str) -> bool:
+    """Whether a file holds a private key, by its first line."""
+    return "PRIVATE KEY-----" in read(path, 64)
+
+
+def made_at_start(root: str, host: str) -> List[str]:
+    """Keys that this container's own entrypoint made; those of another host came with the image."""
+    pairs = [line.split(None, 1) for line in read(under(root, MADE_AT_START)).splitlines()]
+    return [pair[1] for pair in pairs if len(pair) == 2 and pair[0] == host]
+
+
+def homes(root: str) -> List[str]:
+    """/root and every folder of /home."""
+    return ["/root"] + [os.path.join("/home", name) for name in names(under(root, "/home"))]
+
+
+def user_keys(root: str) -> List[str]:
+    """Private keys in the .ssh folders of all users."""
+    folders = [os.path.join(home, ".ssh") for home in homes(root)]
+    return [path for folder in folders for path in _keys(root, folder)]
+
+
+def host_keys(root: str) -> List[str]:
+    """Private keys in /etc/ssh."""
+    return _keys(root, "/etc/ssh")
+
+
+def _keys(root: str, folder: str) -> List[str]:
+    paths = [os.path.join(folder, name) for name in names(under(root, folder))]
+    return [path for path in paths if is_private_key(under(root, path))]
+
+
+def baked(root: str, keys: List[str], host: str) -> List[str]:
+    """Of some keys those that came with the image: neither made at start nor mounted."""
+    made, points = made_at_start(root, host), mount_points(root)
+    return [key for key in keys if key not in made and not is_mounted(key, points)]
+
+
+class Mode(NamedTuple):
+    """Who may do what with a path; `owner` is a user id."""
+
+    path: str
+    mode: int
+    owner: int
+
+    @property
+    def open_to_write(self) -> bool:
+        return bool(self.mode & 0o022)
+
+    @property
+    def open_to_read(self) -> bool:
+        return bool(self.mode & 0o077)
+
+    def __str__(self) -> str:
+        return "{} {:04o} owner {}".format(self.path, self.mode, self.owner)
+
+
+def mode_of(root: str, path: str) -> Mode:
+    """Mode and owner of a path, links followed. Raises OSError where there is none."""
+    found = os.stat(under(root, path))
+    return Mode(path, stat.S_IMODE(found.st_mode), found.st_uid)
+
+
+def mode_problems(root: str, home: str, owner: int) -> List[str]:
+    """What StrictModes of sshd, or the client, would refuse; private copies win over the originals."""
+    copies = names(under(root, PRIVATE_COPIES))
+    folder = PRIVATE_COPIES if copies else os.path.join(home, ".ssh")
+    folders = [folder] if copies else [home, folder]
+    existing = [f for f in folders if os.path.isdir(under(root, f))]
+    modes = [mode_of(root, f) for f in existing]
+    problems = ["{} can be written by others".format(m) for m in modes if m.open_to_write]
+    for name in names(under(root, folder)):
+        path = os.path.join(folder, name)
+        if name == "authorized_keys" and mode_of(root, path).open_to_write:
+            problems.append("{} can be written by others".format(mode_of(root, path)))
+        if is_private_key(under(root, path)):
+            modes.append(mode_of(root, path))
+            if modes[-1].open_to_read:
+                problems.append("{} can be read by others".format(modes[-1]))
+    return problems + ["{}, not {}".format(m, owner) for m in modes if m.owner not in (owner, 0)]

@@ -1,0 +1,74 @@
+"""sshd asked for its settings, and started where a login is to be tried and none listens."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from validate.probes.ssh import parse_settings
+from validate.process import Result, run
+
+START_SECONDS = 5.0
+LOGIN_SECONDS = 20.0
+
+
+@contextlib.contextmanager
+def temporary_key() -> Iterator[str]:
+    """A host key for questions: sshd answers none without one, and an image has none before it starts."""
+    folder = tempfile.mkdtemp()
+    try:
+        path = os.path.join(folder, "key")
+        run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path])
+        yield path
+    finally:
+        shutil.rmtree(folder)
+
+
+def settings() -> Tuple[Dict[str, str], Dict[str, str]]:
+    """The settings in force for a login of root from this container: of the server, of the client."""
+    who = "user=root,host=localhost,addr=127.0.0.1"
+    with temporary_key() as key:
+        server = run(["/usr/sbin/sshd", "-T", "-C", who, "-h", key])
+    client = run(["ssh", "-G", "root@localhost"])
+    return parse_settings(server.out), parse_settings(client.out)
+
+
+def login(port: int, command: str) -> Result:
+    """A command in a session of this container's own sshd, without any question."""
+    options: List[str] = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-p", str(port)]
+    return run(["ssh", *options, "root@localhost", command], LOGIN_SECONDS)
+
+
+class Daemon:
+    """An sshd that listens for as long as the block lasts; one that was there already is left alone."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._child: Optional[subprocess.Popen[bytes]] = None
+        self.was_there = _listens(port)
+
+    def __enter__(self) -> "Daemon":
+        if not self.was_there:
+            quiet = subprocess.DEVNULL
+            self._child = subprocess.Popen(
+                ["/usr/sbin/sshd", "-D"], stdin=quiet, stdout=quiet, stderr=quiet
+            )
+            deadline = time.monotonic() + START_SECONDS
+            while not _listens(self._port) and time.monotonic() < deadline:
+                time.sleep(0.05)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._child is not None:
+            self._child.terminate()
+            self._child.wait()
+
+
+def _listens(port: int) -> bool:
+    with contextlib.closing(socket.socket()) as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -1,0 +1,74 @@
+"""The user-space RDMA stack: libibverbs and the provider that it loads for each driver.
+
+rdma-core loads `LIBDIR/libibverbs/lib<driver>-rdmav<NN>.so`, NN being the private ABI of exactly its own
+build (IBVERBS_PABI_VERSION); `/etc/libibverbs.d/<driver>.driver` names the drivers.
+"""
+
+import os
+import re
+from typing import Dict, List, NamedTuple
+
+from validate.probes.elf import strings_like
+from validate.probes.files import names, read, under
+
+PRIVATE_ABI = rb"IBVERBS_PRIVATE_[0-9]+"
+PROVIDER_FILE = re.compile(r"lib(.+)-rdmav([0-9]+)\.so$")
+
+
+class Provider(NamedTuple):
+    """A provider library: its driver, the ABI in its name, and the ABIs that its bytes ask for."""
+
+    driver: str
+    path: str
+    abi: str
+    wants: List[str]
+
+
+def declared_drivers(root: str) -> List[str]:
+    """Drivers that /etc/libibverbs.d declares, as written: a name or a path."""
+    top = under(root, "/etc/libibverbs.d")
+    found = []
+    for name in names(top):
+        for line in read(os.path.join(top, name)).splitlines():
+            words = line.split()
+            if len(words) == 2 and words[0] == "driver":
+                found.append(words[1])
+    return found
+
+
+def providers(root: str, lib_dir: str) -> Dict[str, Provider]:
+    """Driver -> provider library that is really there; a link that leads nowhere is not."""
+    folder = os.path.join(lib_dir, "libibverbs")
+    found = {}
+    for name in names(under(root, folder)):
+        match = PROVIDER_FILE.match(name)
+        path = under(root, os.path.join(folder, name))
+        if match and os.path.exists(path):
+            wants = [abi_of(text) for text in strings_like(path, PRIVATE_ABI)]
+            found[match.group(1)] = Provider(match.group(1), path, match.group(2), wants)
+    return found
+
+
+def private_abis(library: str) -> List[str]:
+    """The private ABIs that a libibverbs offers: one, unless something is very wrong."""
+    return [abi_of(text) for text in strings_like(library, PRIVATE_ABI)]
+
+
+def abi_of(symbol: str) -> str:
+    return symbol.rpartition("_")[2]
+
+
+def release_of(library: str) -> str:
+    """The rdma-core release in the real name of its libraries: `libibverbs.so.1.14.44.0` -> `44.0`."""
+    match = re.search(r"\.so\.\d+\.\d+\.(\d+\.\d+)$", os.path.realpath(library))
+    return match.group(1) if match else ""
+
+
+def kernel_modules(root: str, folders: List[str]) -> List[str]:
+    """Kernel modules and driver sources that have no business in an image."""
+    found = []
+    for folder in folders:
+        for top, _, files in os.walk(under(root, folder)):
+            inside = top if root == "/" else "/" + os.path.relpath(top, root)
+            found += [os.path.join(inside, f) for f in files if re.search(r"\.ko(\.xz|\.zst)?$", f)]
+    return sorted(found)

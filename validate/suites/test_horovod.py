@@ -1,0 +1,139 @@
+"""Horovod: one of it, built for this PyTorch and this MPI, and two ranks find each other."""
+
+import os
+import re
+from typing import Any, Dict
+
+from validate.check import check, fail
+from validate.plugin import Measure, Situation
+from validate.probes import ldcache, mpi
+from validate.probes.elf import read_elf
+from validate.probes.interpreter import HOROVOD_DIST, HOROVOD_SIZE, HOROVOD_TORCH, ask, find
+from validate.process import run
+from validate.versions import same
+
+IMPORT_SECONDS = 60
+LAUNCH_SECONDS = 120
+REBUILD = "imagegen build   # compiles Horovod again, against what is in the image"
+
+
+def _python(image: Situation) -> str:
+    return find(image.env, str(image.expected.fact("python", "interpreter", "")))
+
+
+def _built(image: Situation) -> Dict[str, Any]:
+    answer = image.once(
+        "horovod", lambda: ask(_python(image), HOROVOD_TORCH, image.env, IMPORT_SECONDS)
+    )
+    if not answer.ok:
+        fail(answer.problem)
+    facts: Dict[str, Any] = answer.facts
+    return facts
+
+
+@check(
+    "hvd.dist",
+    "one Horovod is installed, of the version that the recipe names, by its own word",
+    cause="another Horovod (LightCC's `light-horovod` writes over the same files) was installed",
+    remedy="python3 -m pip uninstall horovod light-horovod   # then build the image again",
+)
+def test_dist(image: Situation, measure: Measure) -> None:
+    answer = ask(_python(image), HOROVOD_DIST, image.env, IMPORT_SECONDS)
+    if not answer.ok:
+        fail(answer.problem)
+    dists, version = list(answer.facts["dists"]), str(answer.facts["version"])
+    measure("{} {}".format(" and ".join(dists), version))
+    if len(dists) != 1:
+        fail("installed: {}".format(" and ".join(dists) or "neither horovod nor light-horovod"))
+    if not same(image.expected.version("horovod"), version):
+        fail("horovod {}, the recipe says {}".format(version, image.expected.version("horovod")))
+
+
+@check(
+    "hvd.torch-abi",
+    "Horovod's extension loads into the image's PyTorch",
+    cause="it was not built, or it was built for another PyTorch than the one in the image",
+    remedy=REBUILD,
+    needs=("torch.import", "torch.version"),
+)
+def test_torch_abi(image: Situation, measure: Measure) -> None:
+    measure(os.path.basename(str(_built(image)["library"])))
+
+
+@check(
+    "hvd.build",
+    "Horovod was built with what the recipe asks for",
+    cause="a library was not found while Horovod was compiled, and it went on without",
+    remedy="HOROVOD_WITH_PYTORCH=1 HOROVOD_WITH_MPI=1 pip install --no-cache-dir horovod   # stops instead",
+    needs=("hvd.torch-abi",),
+)
+def test_build(image: Situation, measure: Measure) -> None:
+    facts = _built(image)
+    kinds = ("mpi", "nccl", "gloo")
+    measure(", ".join(kind for kind in kinds if facts[kind]) or "nothing")
+    for kind in kinds:
+        promised = image.expected.fact("horovod", kind)
+        if promised is not None and facts[kind] != promised:
+            words = {True: "with", False: "without"}
+            text = "built {} {}, the recipe says {}"
+            fail(text.format(words[facts[kind]], kind.upper(), words[bool(promised)]))
+
+
+@check(
+    "hvd.link",
+    "Horovod loads the MPI that launches it",
+    cause="it was compiled against another MPI: every rank would believe it is alone",
+    remedy=REBUILD,
+    needs=("hvd.torch-abi", "mpi.prefix"),
+)
+def test_link(image: Situation, measure: Measure) -> None:
+    library = str(_built(image)["library"])
+    elf = read_elf(library)
+    wanted = [name for name in (elf.needed if elf else ()) if name.startswith("libmpi.so")]
+    if image.expected.fact("horovod", "mpi") and not wanted:
+        fail("{} needs no libmpi".format(os.path.basename(library)))
+    cache = ldcache.parse_cache(run(["/sbin/ldconfig", "-p"]).out)
+    places = [_mpi_of(image), *[p for name in wanted for p in cache.get(name, [])]]
+    real = sorted({os.path.realpath(place) for place in places if place})
+    measure("{} is {}".format(", ".join(wanted), ", ".join(real)))
+    if len(real) > 1:
+        fail(
+            "the launcher uses {}, Horovod would load {}".format(
+                os.path.realpath(places[0]), ", ".join(real)
+            )
+        )
+
+
+def _mpi_of(image: Situation) -> str:
+    """The libmpi of the launcher's own installation, by what its `ompi_info` loads."""
+    program = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi")) + "/bin/ompi_info"
+    found = re.search(r"libmpi\.so\S* => (\S+)", run(["ldd", os.path.realpath(program)]).out)
+    return found.group(1) if found else ""
+
+
+@check(
+    "hvd.size",
+    "two ranks under mpirun find each other",
+    tier="live",
+    cause="Horovod and mpirun speak different MPIs, so each rank believes it is alone",
+    remedy=REBUILD,
+    needs=("hvd.torch-abi", "hvd.link", "mpi.2rank"),
+)
+def test_size(image: Situation, measure: Measure) -> None:
+    prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
+    command = mpi.launch(prefix, 2, [_python(image), "-c", HOROVOD_SIZE], image.env)
+    result = run(command, LAUNCH_SECONDS, image.env)
+    said = sorted(re.findall(r"horovod rank (\d+) of (\d+)", result.out))
+    measure("ranks {} of 2".format(" and ".join(rank for rank, _ in said)))
+    if not result.ok:
+        fail(
+            result.says(),
+            "the two ranks did not come up",
+            "validate --only mpi   # does mpirun itself work?",
+        )
+    if said != [("0", "2"), ("1", "2")]:
+        fail(
+            "the ranks call themselves {}".format(
+                ", ".join("{} of {}".format(*one) for one in said)
+            )
+        )

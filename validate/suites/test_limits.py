@@ -1,0 +1,100 @@
+"""What the launch allows the container: too little shows as crashes far away from the cause."""
+
+from validate.check import check, fail, warn
+from validate.plugin import Measure, Situation
+from validate.probes import limits
+from validate.probes.sysfs import rdma_devices
+
+MIB = 1 << 20
+SHM_LEAST, SHM_GOOD = 256 * MIB, 8192 * MIB
+FILES_GOOD = 65536
+
+
+@check(
+    "lim.memlock",
+    "RDMA may pin as much memory as it needs",
+    tier="live",
+    cause="the container was started with the engine's default limit",
+    remedy="docker run --ulimit memlock=-1 IMAGE   # a pod: securityContext.capabilities.add [IPC_LOCK]",
+)
+def test_memlock(image: Situation, measure: Measure) -> None:
+    limit = limits.soft_limit("memlock")
+    lock = "IPC_LOCK" in limits.capabilities(image.root)
+    text = limits.words(limit) + (", and IPC_LOCK" if lock else "")
+    measure(text)
+    if limit == limits.UNLIMITED or lock:
+        return
+    if image.expected.has("rdma") and rdma_devices(image.root):
+        fail(text)
+    if image.expected.has("rdma"):
+        warn(text)
+
+
+@check(
+    "lim.shm",
+    "/dev/shm holds what NCCL, MPI and the data loader put there",
+    tier="live",
+    cause="the container was started with the engine's default of 64 MiB",
+    remedy="docker run --shm-size=32g IMAGE   # a pod: emptyDir {medium: Memory} at /dev/shm",
+)
+def test_shm(image: Situation, measure: Measure) -> None:
+    size = limits.shm_bytes(image.root)
+    measure(limits.words(size))
+    matters = image.expected.device == "gpu" or image.expected.has("rdma")
+    if size < SHM_LEAST and matters:
+        fail(
+            "/dev/shm has {}, at least {} are needed".format(
+                limits.words(size), limits.words(SHM_LEAST)
+            )
+        )
+    if size < SHM_GOOD:
+        warn("/dev/shm has {}, {} are good".format(limits.words(size), limits.words(SHM_GOOD)))
+
+
+@check(
+    "lim.nofile",
+    "ranks may open as many files and sockets as a wide job needs",
+    severity="warn",
+    tier="live",
+    cause="the engine's default; NCCL opens tens of thousands in a job of a hundred ranks",
+    remedy="docker run --ulimit nofile=1048576 IMAGE",
+)
+def test_nofile(measure: Measure) -> None:
+    limit = limits.soft_limit("nofile")
+    measure("unlimited" if limit == limits.UNLIMITED else str(limit))
+    if limit != limits.UNLIMITED and limit < FILES_GOOD:
+        fail("{} open files, {} are good".format(limit, FILES_GOOD))
+
+
+@check(
+    "lim.stack",
+    "the stack limit is a number: NCCL before 2.28 makes 2 MiB stacks of an unlimited one, and crashes",
+    severity="warn",
+    tier="live",
+    cause="the container was started with --ulimit stack=-1",
+    remedy="docker run --ulimit stack=67108864 IMAGE",
+)
+def test_stack(measure: Measure) -> None:
+    limit = limits.soft_limit("stack")
+    measure(limits.words(limit))
+    if limit == limits.UNLIMITED:
+        fail("unlimited")
+
+
+@check("lim.cgroup", "what the container may use of the host", severity="info", tier="live")
+def test_cgroup(image: Situation, measure: Measure) -> None:
+    found = limits.control_group(image.root)
+    measure(
+        ", ".join("{} {}".format(name, value) for name, value in sorted(found.items()))
+        or "no limit"
+    )
+
+
+@check(
+    "lim.caps",
+    "which capabilities the container has, of those that training uses",
+    severity="info",
+    tier="live",
+)
+def test_caps(image: Situation, measure: Measure) -> None:
+    measure(", ".join(limits.capabilities(image.root)) or "none of note")

@@ -1,0 +1,188 @@
+"""Open MPI: one of it, the right one, and it launches."""
+
+import os
+from typing import Any
+
+from validate.check import check, fail, skip
+from validate.plugin import Measure, Situation
+from validate.probes import ldcache, mpi
+from validate.probes.files import read, under
+from validate.probes.limits import capabilities
+from validate.probes.programs import distinct, first, on_path, parse_environment
+from validate.probes.sysfs import interfaces_up
+from validate.process import run
+from validate.versions import same
+
+LAUNCH_SECONDS = 60
+
+
+def _prefix(image: Situation) -> str:
+    return str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
+
+
+def _info(image: Situation) -> Any:
+    program = _prefix(image) + "/bin/ompi_info"
+    return image.once("ompi_info", lambda: run([program, "--parsable", "--all"], 30, image.env))
+
+
+@check(
+    "mpi.prefix",
+    "mpirun is where launches look for it, and Open MPI knows where it lives",
+    cause="OPAL_PREFIX points to another MPI, or the installation was moved",
+    remedy="unset OPAL_PREFIX",
+)
+def test_prefix(image: Situation, measure: Measure) -> None:
+    mpirun = _prefix(image) + "/bin/mpirun"
+    if not os.access(mpirun, os.X_OK):
+        fail(
+            "{} is not there".format(mpirun),
+            "Open MPI is not installed where the recipe says",
+            "imagegen build",
+        )
+    ask = [_prefix(image) + "/bin/ompi_info", "--parsable", "--path", "prefix"]
+    result = run(ask, 30, image.env)
+    prefix = mpi.parse_prefix(result.out)
+    measure(prefix)
+    homes = {_prefix(image), str(image.expected.fact("openmpi", "home", _prefix(image)))}
+    if not result.ok:
+        fail(result.says())
+    if prefix not in homes:
+        fail("ompi_info says {}, the recipe says {}".format(prefix, " or ".join(sorted(homes))))
+
+
+@check(
+    "mpi.version",
+    "Open MPI is the version that the recipe names, by its own word",
+    cause="another MPI was installed over it, or the expectation file is of another image",
+    remedy="imagegen build   # builds the image again",
+    needs=("mpi.prefix",),
+)
+def test_version(image: Situation, measure: Measure) -> None:
+    result = run([_prefix(image) + "/bin/mpirun", "--version"], 30, image.env)
+    version = mpi.parse_version(result.out)
+    measure(version)
+    promised = image.expected.version("openmpi")
+    if not version:
+        fail(result.says() if not result.ok else "not Open MPI: " + result.tail(1))
+    if not same(promised, version):
+        fail("Open MPI {}, the recipe says {}".format(version, promised))
+
+
+@check(
+    "mpi.single",
+    "there is no second MPI on PATH or in the loader's cache",
+    cause="another package (HPC-X, OFED --all, conda, apt) brought an MPI of its own",
+)
+def test_single(image: Situation, measure: Measure) -> None:
+    path = image.env.get("PATH", "")
+    ours = os.path.realpath(_prefix(image) + "/bin/mpirun")
+    found = distinct(on_path(["mpirun"], path))
+    measure("{} is {}".format(first("mpirun", path), ours))
+    others = [seen for real, seen in found.items() if real != ours]
+    if others:
+        text = "also on PATH: {}; `mpirun` runs {}"
+        fail(
+            text.format(", ".join(others), first("mpirun", path)),
+            remedy="rm {}".format(" ".join(others)),
+        )
+    cache = ldcache.parse_cache(run(["/sbin/ldconfig", "-p"]).out)
+    libraries = sorted(
+        distinct([p for name in cache if name.startswith("libmpi.so.") for p in cache[name]])
+    )
+    if len(libraries) > 1:
+        fail(
+            "more than one libmpi in the loader's cache: " + ", ".join(libraries),
+            remedy="ldconfig -v | grep libmpi",
+        )
+
+
+@check(
+    "mpi.nonlogin-path",
+    "a session that SSH opens finds the daemon that mpirun starts on other machines",
+    cause="PATH of the image does not reach sessions without a login shell: `orted: command not found`",
+)
+def test_nonlogin_path(image: Situation, measure: Measure) -> None:
+    daemon = mpi.DAEMONS.get(str(image.expected.fact("openmpi", "runtime", "orte")), "orted")
+    environment = parse_environment(read(under(image.root, "/etc/environment")))
+    path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
+    found = first(daemon, path)
+    measure(found)
+    if not found:
+        line = "PATH={}/bin:$PATH".format(_prefix(image))
+        fail(
+            "`{}` is not on {}".format(daemon, path),
+            remedy="echo '{}' >> /etc/environment".format(line),
+        )
+
+
+@check("mpi.root", "how root launches", severity="info")
+def test_root(image: Situation, measure: Measure) -> None:
+    names = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+    allowed = all(image.env.get(name) == "1" for name in names)
+    measure("allowed by the environment" if allowed else "with `mpirun --allow-run-as-root`")
+
+
+@check(
+    "mpi.2rank",
+    "mpirun starts two ranks, and both run here",
+    tier="live",
+    cause="the launcher cannot start processes in this container",
+    remedy="/usr/local/openmpi/bin/mpirun -np 2 --allow-run-as-root --oversubscribe hostname   # says why",
+    needs=("mpi.prefix",),
+)
+def test_2rank(image: Situation, measure: Measure) -> None:
+    result = run(mpi.launch(_prefix(image), 2, ["hostname"], image.env), LAUNCH_SECONDS, image.env)
+    hosts = result.out.split()
+    measure("2 ranks on {}".format(", ".join(sorted(set(hosts)))))
+    if not result.ok:
+        fail(result.says())
+    if hosts != [os.uname().nodename] * 2:
+        fail("two ranks answered `{}`".format(" ".join(hosts)))
+
+
+@check(
+    "mpi.threads",
+    "Open MPI was built for ranks with many threads, as Horovod's are",
+    severity="warn",
+    cause="built without MPI_THREAD_MULTIPLE",
+    remedy="export HOROVOD_MPI_THREADS_DISABLE=1",
+    needs=("mpi.prefix",),
+)
+def test_threads(image: Situation, measure: Measure) -> None:
+    result = _info(image)
+    measure("MPI_THREAD_MULTIPLE: yes")
+    if not mpi.thread_multiple(result.out):
+        fail("ompi_info does not say MPI_THREAD_MULTIPLE: yes")
+
+
+@check(
+    "mpi.cma",
+    "whether ranks on one machine may copy from one another's memory",
+    severity="info",
+    tier="live",
+)
+def test_cma(image: Situation, measure: Measure) -> None:
+    scope = read(under(image.root, "/proc/sys/kernel/yama/ptrace_scope")) or "0"
+    may = scope == "0" or "SYS_PTRACE" in capabilities(image.root)
+    note = "`Read -1, expected …` in a log is harmless; --cap-add SYS_PTRACE silences it"
+    measure("ptrace_scope {}{}".format(scope, "" if may else ": " + note))
+
+
+@check(
+    "mpi.ifs",
+    "MPI knows which network interface to use",
+    severity="warn",
+    tier="live",
+    cause="there are several, and ranks may try one that does not lead to their peers",
+)
+def test_ifs(image: Situation, measure: Measure) -> None:
+    if not os.path.isdir(under(image.root, "/sys/class/net")):
+        skip("not-installed", "/sys is not mounted")
+    names = interfaces_up(image.root)
+    chosen = [image.env.get("OMPI_MCA_btl_tcp_if_" + how, "") for how in ("include", "exclude")]
+    measure(", ".join(names) or "lo alone")
+    if len(names) > 1 and not any(chosen):
+        fail(
+            "{} interfaces are up: {}".format(len(names), ", ".join(names)),
+            remedy="mpirun -mca btl_tcp_if_include {} …".format(names[0]),
+        )

@@ -1,0 +1,207 @@
+"""The operating system of the image: the right one, whole, and clean."""
+
+import ctypes
+import os
+from typing import Any, Dict, List
+
+from validate.check import check, fail, skip
+from validate.expected import Expected
+from validate.plugin import Measure, Situation
+from validate.probes import ldcache, secrets
+from validate.probes.files import started_at
+from validate.probes.interpreter import LOCATE, ask, find
+from validate.probes.os_release import read_os_release
+from validate.process import run
+
+DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+"""They come with the host's driver at start, never with an image."""
+
+REBUILD = "imagegen build   # on the base that the recipe names"
+
+
+@check(
+    "os.release",
+    "the image stands on the distribution that its recipe names",
+    cause="the base image was replaced, or upgraded in place",
+    remedy=REBUILD,
+)
+def test_release(image: Situation, measure: Measure) -> None:
+    found = read_os_release(image.root)
+    measure("{} {}".format(found.get("ID", "?"), found.get("VERSION_ID", "?")))
+    for key in ("ID", "VERSION_ID"):
+        promised = image.expected.os.get(key, "")
+        if found.get(key) != promised:
+            fail("{} is {}, the recipe says {}".format(key, found.get(key), promised))
+
+
+@check(
+    "os.arch",
+    "the processor is of the kind that the image was built for",
+    cause="the image runs under emulation, or was pulled for another platform",
+    remedy="docker pull --platform linux/amd64 IMAGE   # or the platform of this host",
+)
+def test_arch(expected: Expected, measure: Measure) -> None:
+    measure(os.uname().machine)
+    if os.uname().machine != expected.os.get("arch"):
+        fail("{}, the recipe says {}".format(os.uname().machine, expected.os.get("arch")))
+
+
+@check(
+    "os.glibc",
+    "the C library is the one that wheels and drivers were chosen for",
+    cause="the base image was replaced, or upgraded in place",
+    remedy=REBUILD,
+)
+def test_glibc(expected: Expected, measure: Measure) -> None:
+    version = ctypes.CDLL("libc.so.6").gnu_get_libc_version
+    version.restype = ctypes.c_char_p
+    found = version().decode()
+    measure(found)
+    if found != expected.os.get("glibc"):
+        fail("glibc {}, the recipe says {}".format(found, expected.os.get("glibc")))
+
+
+@check("os.kernel", "which kernel of the host the container runs on", severity="info")
+def test_kernel(measure: Measure) -> None:
+    measure("{} (the host's)".format(os.uname().release))
+
+
+def _cache(image: Situation) -> ldcache.Cache:
+    result = image.once("ldconfig", lambda: run(["/sbin/ldconfig", "-p"]))
+    if not result.ok:
+        skip("not-installed", result.says())
+    return ldcache.parse_cache(result.out)
+
+
+def _folders(image: Situation) -> List[str]:
+    folders = ldcache.configured_folders(image.root) + [image.expected.os.get("lib_dir", "")]
+    return list(dict.fromkeys(folder for folder in folders if folder))
+
+
+@check(
+    "os.ldcache",
+    "the loader's cache knows every library in the folders that it covers",
+    cause="libraries were copied in without a run of ldconfig after them",
+    remedy="ldconfig   # in the image, as the last step that copies libraries",
+)
+def test_ldcache(image: Situation, measure: Measure) -> None:
+    cache = _cache(image)
+    lost = ldcache.not_in_cache(image.root, _folders(image), cache)
+    measure("{} libraries".format(len(cache)))
+    if lost:
+        fail("{} not in the cache: {}".format(len(lost), ", ".join(lost[:4])))
+
+
+@check(
+    "os.broken-links",
+    "no link in a library folder leads nowhere",
+    cause="a package was removed by hand, or a copy between build stages left the link's target out",
+)
+def test_broken_links(image: Situation, measure: Measure) -> None:
+    broken = ldcache.broken_links(image.root, _folders(image))
+    measure("none")
+    if broken:
+        paths = [link.split(" -> ")[0] for link in broken]
+        fail(
+            "; ".join(broken[:4]),
+            remedy="dpkg -S {}   # and install that package again".format(paths[0]),
+        )
+
+
+@check(
+    "os.elf-deps",
+    "every library that training loads finds what it needs",
+    cause="a package that one of them depends on is missing, or lies where the loader does not look",
+)
+def test_elf_deps(image: Situation, measure: Measure) -> None:
+    lib_dir = image.expected.os.get("lib_dir", "/usr/lib")
+    folders = [f for f in image.env.get("LD_LIBRARY_PATH", "").split(":") if f]
+    loader = ldcache.Loader(
+        _cache(image), folders, ["/lib64", "/usr/lib64", lib_dir, "/lib", "/usr/lib"]
+    )
+    libraries = _training_libraries(image)
+    missing = loader.missing(libraries)
+    measure("{} libraries and all that they load".format(len(libraries)))
+    real = {name: by for name, by in missing.items() if name not in DRIVER_LIBRARIES}
+    if real:
+        seen = ["{} needs {}".format(by, name) for name, by in sorted(real.items())]
+        fail(
+            "; ".join(seen[:4]),
+            remedy="apt-file search {}   # names the package".format(sorted(real)[0]),
+        )
+
+
+def _training_libraries(image: Situation) -> List[str]:
+    python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    where: Dict[str, Any] = image.once("locate", lambda: ask(python, LOCATE, image.env, 30)).facts
+    found: List[str] = []
+    for folder in filter(None, where.values()):
+        for top, _, files in os.walk(folder):
+            found += [os.path.join(top, name) for name in sorted(files) if name.endswith(".so")]
+    cache = _cache(image)
+    for name in ("libmpi.so.40", "libibverbs.so.1", "librdmacm.so.1", "libnccl.so.2"):
+        found += cache.get(name, [])
+    return found
+
+
+@check(
+    "os.locale",
+    "text beyond ASCII does not crash a program",
+    severity="warn",
+    cause="no locale is set, so Python and others fall back to ASCII",
+    remedy="export LANG=C.UTF-8 LC_ALL=C.UTF-8",
+)
+def test_locale(image: Situation, measure: Measure) -> None:
+    name = image.env.get("LC_ALL") or image.env.get("LANG") or ""
+    measure(name)
+    if not name.lower().replace("-", "").endswith("utf8"):
+        fail("LC_ALL or LANG is `{}`".format(name))
+
+
+@check(
+    "os.leftovers",
+    "the build left no litter behind",
+    severity="warn",
+    cause="a build step did not clean up in the instruction that made the files",
+)
+def test_leftovers(image: Situation, measure: Measure) -> None:
+    found = secrets.leftovers(image.root, started_at(image.root))
+    measure("none")
+    if found:
+        fail(
+            ", ".join(found[:4]),
+            remedy="rm -rf {}   # in the step that makes them".format(" ".join(found)),
+        )
+
+
+@check(
+    "os.secrets",
+    "no credential, token or private key travels in the image",
+    cause="it was copied in, or made, while the image was built: everyone who pulls the image has it",
+    remedy="build without the file, revoke it, and give it at start instead: docker run -v FILE:FILE:ro",
+)
+def test_secrets(image: Situation, measure: Measure) -> None:
+    # SSH keys are the ssh suite's business, which knows those that the entrypoint makes.
+    owned = ("/etc/ssh/", "/root/.ssh/") if image.expected.has("ssh") else ()
+    found = secrets.secrets(image.root, owned)
+    measure("none in {}".format(" ".join(secrets.PLACES[:5])))
+    if found:
+        fail("; ".join(str(one) for one in found[:4]))
+
+
+@check(
+    "os.hostname",
+    "the host's name leads to an address that peers can reach",
+    severity="warn",
+    tier="live",
+    cause="/etc/hosts maps the name to a loopback address: peers would connect to themselves",
+    remedy="echo \"$(hostname -I | cut -d' ' -f1) $(hostname)\" >> /etc/hosts",
+)
+def test_hostname(host: Any, measure: Measure) -> None:
+    name = os.uname().nodename
+    addresses = host.addr(name).ipv4_addresses
+    measure("{} is {}".format(name, ", ".join(addresses)))
+    if not addresses:
+        fail("{} does not resolve".format(name), "there is no entry for it in /etc/hosts or DNS")
+    if all(address.startswith("127.") for address in addresses):
+        fail("{} resolves to {} only".format(name, ", ".join(addresses)))

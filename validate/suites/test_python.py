@@ -1,0 +1,80 @@
+"""The image's Python: the one that trains, not the one that `validate` runs in."""
+
+import os
+
+from validate.check import check, fail, skip
+from validate.plugin import Measure, Situation
+from validate.probes.interpreter import VERSION, ask, find
+from validate.probes.programs import first, interpreter_of
+from validate.process import run
+from validate.versions import same
+
+NAMES = ("python", "python3", "pip", "pip3")
+
+
+def _target(image: Situation) -> str:
+    return find(image.env, str(image.expected.fact("python", "interpreter", "")))
+
+
+@check(
+    "py.version",
+    "the interpreter is the version that the recipe names",
+    cause="another Python was installed over it, or the expectation file is of another image",
+    remedy="update-alternatives --config python3   # or build the image again",
+)
+def test_version(image: Situation, measure: Measure) -> None:
+    python = _target(image)
+    answer = ask(python, VERSION, image.env, 30)
+    if not answer.ok:
+        fail(answer.problem)
+    version = str(answer.facts["version"])
+    measure("{} at {}".format(version, python))
+    if not same(image.expected.version("python"), version):
+        fail(
+            "{} is {}, the recipe says {}".format(python, version, image.expected.version("python"))
+        )
+
+
+@check(
+    "py.single",
+    "python, python3 and pip are all the same interpreter",
+    cause="a second Python came first on PATH, as OFED and conda installers leave it",
+)
+def test_single(image: Situation, measure: Measure) -> None:
+    path = image.env.get("PATH", "")
+    used = {}
+    for name in NAMES:
+        program = first(name, path)
+        python = program if name.startswith("python") else interpreter_of(program)
+        if program:
+            used[name] = os.path.realpath(python)
+    target = os.path.realpath(_target(image))
+    measure("{} all run {}".format(", ".join(used), target))
+    others = {name: python for name, python in used.items() if python != target}
+    if others:
+        seen = ["{} runs {}".format(name, python) for name, python in sorted(others.items())]
+        fail(
+            "{}; the recipe's is {}".format("; ".join(seen), target),
+            remedy="export PATH={}:$PATH".format(os.path.dirname(_target(image))),
+        )
+
+
+@check(
+    "py.pip-check",
+    "installed packages agree with one another about versions",
+    severity="warn",
+    cause="a package was installed with --no-deps, or another one was upgraded past it",
+)
+def test_pip_check(image: Situation, measure: Measure) -> None:
+    result = run(
+        [_target(image), "-m", "pip", "--disable-pip-version-check", "check"], 60, image.env
+    )
+    if "No module named pip" in result.err:
+        skip("not-installed", "the image has no pip")
+    measure(result.out.strip().splitlines()[0] if result.out.strip() else "")
+    if not result.ok:
+        lines = result.out.strip().splitlines() or [result.says()]
+        fail(
+            "; ".join(lines[:3]),
+            remedy="python3 -m pip check   # lists them; install what it asks for",
+        )

@@ -1,0 +1,208 @@
+"""SSH between containers of a job: it starts, lets root in by key, and sessions see the same world."""
+
+import os
+from typing import Any, Dict, List
+
+from validate.check import check, fail, skip, warn
+from validate.plugin import Measure, Situation
+from validate.probes import ssh
+from validate.probes.files import read, under
+from validate.probes.sshd import Daemon, login, settings, temporary_key
+from validate.probes.sysfs import rdma_devices
+from validate.process import run
+from validate.versions import same
+
+PARITY = ("PATH", "LD_LIBRARY_PATH", "OPAL_PREFIX")
+PARITY_PREFIXES = ("NVIDIA_", "CUDA_", "NCCL_", "OMPI_", "HOROVOD_")
+REBUILD = "imagegen build   # with keys that the entrypoint makes at start"
+
+
+def _port(image: Situation) -> int:
+    return int(image.expected.fact("ssh", "port", 22))
+
+
+def _root_only() -> None:
+    if os.geteuid() != 0:
+        skip("needs-root", "sshd shows its settings to root alone")
+
+
+@check(
+    "ssh.sshd",
+    "sshd is the version of the recipe and accepts its own settings",
+    cause="the settings are wrong, or the folder that sshd separates its privileges in is missing",
+    remedy="mkdir -p /run/sshd && /usr/sbin/sshd -t   # says which line",
+)
+def test_sshd(image: Situation, measure: Measure) -> None:
+    _root_only()
+    banner = run(["ssh", "-V"]).err.strip()
+    version = banner.partition("OpenSSH_")[2].partition("p")[0]
+    measure("OpenSSH {}".format(version))
+    with temporary_key() as key:
+        result = run(["/usr/sbin/sshd", "-t", "-h", key])
+    if not result.ok:
+        fail(result.says())
+    if not same(image.expected.version("ssh"), version):
+        text = "OpenSSH {}, the recipe says {}".format(version, image.expected.version("ssh"))
+        fail(text, "another OpenSSH was installed over it", "imagegen build")
+
+
+@check(
+    "ssh.hostkeys-baked",
+    "host keys are not the same in every container of the image",
+    cause="they were made when the package was installed: whoever has the image can pose as any container",
+    remedy=REBUILD,
+)
+def test_hostkeys_baked(image: Situation, measure: Measure) -> None:
+    _baked(image, ssh.host_keys(image.root), measure)
+
+
+@check(
+    "ssh.userkeys-baked",
+    "no user's private key travels in the image",
+    cause="it was made or copied while the image was built: whoever pulls the image can log in everywhere",
+    remedy=REBUILD,
+)
+def test_userkeys_baked(image: Situation, measure: Measure) -> None:
+    _baked(image, ssh.user_keys(image.root), measure)
+
+
+def _baked(image: Situation, keys: List[str], measure: Measure) -> None:
+    baked = ssh.baked(image.root, keys, os.uname().nodename)
+    measure("{} keys, made at start or mounted".format(len(keys)) if keys else "no key")
+    if baked:
+        fail("came with the image: {}".format(", ".join(baked)))
+
+
+@check(
+    "ssh.perms",
+    "sshd and ssh accept the modes of folders and keys",
+    cause="StrictModes refuses what others can write, ssh refuses keys that others can read",
+    remedy="chown -R root:root ~/.ssh && chmod go-w ~ && chmod 0700 ~/.ssh && chmod 0600 ~/.ssh/*",
+)
+def test_perms(image: Situation, host: Any, measure: Measure) -> None:
+    root = host.user("root")
+    problems = ssh.mode_problems(image.root, root.home, root.uid)
+    measure("{}/.ssh is private".format(root.home))
+    if problems:
+        fail("; ".join(problems[:3]))
+
+
+@check(
+    "ssh.conf",
+    "root logs in by key, without a question, and both sides use the same port",
+    cause="a setting of the image, or one that comes before it, forbids what MPI needs",
+    needs=("ssh.sshd",),
+)
+def test_conf(image: Situation, measure: Measure) -> None:
+    _root_only()
+    server, client = settings()
+    port = str(_port(image))
+    wanted = [
+        ("sshd", "PermitRootLogin", server, ("yes", "prohibit-password", "without-password")),
+        ("sshd", "PubkeyAuthentication", server, ("yes",)),
+        ("sshd", "Port", server, (port,)),
+        ("ssh", "Port", client, (port,)),
+        ("ssh", "StrictHostKeyChecking", client, ("no", "false", "off", "accept-new")),
+        ("ssh", "UserKnownHostsFile", client, ("/dev/null",)),
+    ]
+    measure("root by key, port {}, no questions".format(port))
+    wrong = [row for row in wanted if row[2].get(row[1].lower()) not in row[3]]
+    if wrong:
+        seen = ["{} {} {}".format(who, name, has.get(name.lower())) for who, name, has, _ in wrong]
+        who, name, _, allowed = wrong[0]
+        line = "sed -i '1i {} {}' /etc/ssh/{}_config   # the first value wins".format(
+            name, allowed[-1], who
+        )
+        fail("; ".join(seen), remedy=line)
+
+
+def _session(image: Situation, command: str, measure: Measure) -> Any:
+    """Log in to this very container; sshd is started for it where none listens."""
+    if not ssh.user_keys(image.root) and not os.path.isdir(ssh.PRIVATE_COPIES):
+        skip("needs-start", "no key: keys are made by the entrypoint, and it did not run")
+    with Daemon(_port(image)) as daemon:
+        result = login(_port(image), command)
+    measure(
+        "port {}{}".format(_port(image), "" if daemon.was_there else ", sshd started for the check")
+    )
+    return result
+
+
+@check(
+    "ssh.login",
+    "root logs in to this container without a password",
+    tier="live",
+    cause="keys, modes or settings do not let root in",
+    needs=("ssh.sshd", "ssh.conf", "ssh.perms"),
+)
+def test_login(image: Situation, measure: Measure) -> None:
+    result = _session(image, "true", measure)
+    if not result.ok:
+        fail(
+            result.says(),
+            remedy="ssh -v -p {} localhost true   # says at which step".format(_port(image)),
+        )
+
+
+@check(
+    "ssh.quiet",
+    "a session says nothing on its own",
+    severity="warn",
+    tier="live",
+    cause="a start-up file or banner prints, and mpirun takes it for the daemon's answer",
+    remedy="grep -n echo ~/.bashrc /etc/bash.bashrc   # and print only where the shell is interactive",
+    needs=("ssh.login",),
+)
+def test_quiet(image: Situation, measure: Measure) -> None:
+    result = _session(image, "true", measure)
+    if result.out or result.err:
+        fail("a session prints `{}`".format(result.tail(1)))
+
+
+@check(
+    "ssh.env-parity",
+    "ranks that SSH starts see the environment of the container",
+    severity="warn",
+    tier="live",
+    cause="sshd starts sessions with an environment of its own, from /etc/environment",
+    needs=("ssh.login",),
+)
+def test_env_parity(image: Situation, measure: Measure) -> None:
+    lines = read(under(image.root, "/proc/1/environ")).split("\0")
+    here = _of_interest(dict(line.partition("=")[::2] for line in lines))
+    there = _of_interest(
+        dict(li.partition("=")[::2] for li in _session(image, "env", measure).out.splitlines())
+    )
+    differ = sorted(name for name in set(here) | set(there) if here.get(name) != there.get(name))
+    measure("{} variables the same".format(len(here)))
+    if differ:
+        seen = [
+            "{} is `{}` over ssh, `{}` in the container".format(n, there.get(n), here.get(n))
+            for n in differ
+        ]
+        fail(
+            "; ".join(seen[:2]),
+            remedy="mpirun {} …".format(" ".join("-x " + name for name in differ)),
+        )
+
+
+def _of_interest(env: Dict[str, str]) -> Dict[str, str]:
+    return {n: v for n, v in env.items() if n in PARITY or n.startswith(PARITY_PREFIXES)}
+
+
+@check(
+    "ssh.limits-parity",
+    "ranks that SSH starts have the limits of the container",
+    tier="live",
+    cause="pam_limits sets limits of its own for sessions, or sshd was started with lower ones",
+    remedy="sed -i '/pam_limits.so/s/^/# /' /etc/pam.d/sshd   # sessions keep the limits of sshd",
+    needs=("ssh.login",),
+)
+def test_limits_parity(image: Situation, measure: Measure) -> None:
+    command = "ulimit -l; ulimit -n"
+    here = run(["bash", "-c", command]).out.split()
+    there = _session(image, command, measure).out.split()
+    measure("memlock {}, nofile {}".format(*(here + ["?", "?"])[:2]))
+    if here != there:
+        text = "memlock and nofile are {} over ssh, {} here".format(" ".join(there), " ".join(here))
+        (fail if rdma_devices(image.root) else warn)(text)

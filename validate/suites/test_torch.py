@@ -1,0 +1,106 @@
+"""PyTorch: it loads, it is the version of the recipe, it was built for the device."""
+
+import os
+import re
+from typing import Any, Dict, List
+
+from validate.check import check, fail, skip
+from validate.plugin import Measure, Situation
+from validate.probes.interpreter import TORCH, ask, find
+from validate.versions import same
+
+IMPORT_SECONDS = 60
+FAMILIES = ("libnccl", "libcudnn", "libcudart", "libmpi", "libibverbs", "libtorch_cpu", "libc10")
+
+
+def _facts(image: Situation) -> Dict[str, Any]:
+    python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    answer = image.once("torch", lambda: ask(python, TORCH, image.env, IMPORT_SECONDS))
+    if not answer.ok:
+        fail(answer.problem, *_why(answer.problem))
+    facts: Dict[str, Any] = answer.facts
+    return facts
+
+
+def _why(problem: str) -> List[str]:
+    """Cause and remedy of the import failures that the field knows."""
+    if "undefined symbol: nccl" in problem:
+        return [
+            "an older libnccl comes first",
+            "unset LD_LIBRARY_PATH   # or put torch's own NCCL first",
+        ]
+    missing = re.search(r"(lib\S+\.so\S*): cannot open shared object", problem)
+    if missing:
+        name = missing.group(1)
+        return [
+            "{} is not in the image".format(name),
+            "apt-file search {}   # and install it".format(name),
+        ]
+    return []
+
+
+@check(
+    "torch.import",
+    "`import torch` works in the image's Python",
+    cause="PyTorch is missing or broken, or a library that it loads is",
+    remedy="python3 -c 'import torch'   # shows the whole error; then build the image again",
+)
+def test_import(image: Situation, measure: Measure) -> None:
+    measure(os.path.dirname(str(_facts(image)["file"])))
+
+
+@check(
+    "torch.version",
+    "PyTorch is the version that the recipe names, by its own word",
+    cause="PyTorch was replaced after the build, often by a `pip install` that pulled another one in",
+    remedy="python3 -m pip uninstall torch   # until `import torch` finds the image's own again",
+    needs=("torch.import",),
+)
+def test_version(image: Situation, measure: Measure) -> None:
+    facts, expected = _facts(image), image.expected
+    # A build from a source tarball calls itself what version.txt says, such as 1.13.0a0 for 1.13.1.
+    promised = str(expected.fact("torch", "reports", "") or expected.version("torch"))
+    version = str(facts["version"])
+    measure("{} from {}".format(version, os.path.dirname(str(facts["file"]))))
+    if not same(promised, version):
+        text = "torch {} from {}, the recipe says {}"
+        fail(text.format(version, os.path.dirname(str(facts["file"])), promised))
+    cuda = expected.fact("torch", "cuda")
+    if cuda and facts["cuda"] != cuda:
+        fail("torch was built for CUDA {}, the recipe says {}".format(facts["cuda"], cuda))
+
+
+@check(
+    "torch.cuda-build",
+    "PyTorch was built with CUDA",
+    cause="pip took the CPU wheel: the index of the CUDA wheels was not given",
+    remedy="python3 -m pip install --index-url INDEX_OF_THE_CUDA_WHEELS torch==VERSION",
+    needs=("torch.import",),
+)
+def test_cuda_build(image: Situation, measure: Measure) -> None:
+    if image.expected.device != "gpu":
+        skip("not-in-recipe", "the image is for {}".format(image.expected.device))
+    cuda = _facts(image)["cuda"]
+    measure("CUDA {}".format(cuda))
+    if cuda is None:
+        fail("torch.version.cuda is None")
+
+
+@check(
+    "torch.loaded-libs",
+    "one process loads one copy of each library, PyTorch and Horovod together",
+    severity="warn",
+    cause="a wheel brings a library that the image has as well; which one answers depends on the order",
+    remedy="ldd $(python3 -c 'import torch; print(torch.__file__)' | xargs dirname)/_C*.so",
+    needs=("torch.import",),
+)
+def test_loaded_libs(image: Situation, measure: Measure) -> None:
+    copies: Dict[str, List[str]] = {}
+    for path in _facts(image)["mapped"]:
+        family = os.path.basename(path).partition(".so")[0]
+        if family in FAMILIES:
+            copies.setdefault(family, []).append(path)
+    measure(", ".join(sorted(copies)) or "none of " + ", ".join(FAMILIES))
+    twice = {family: paths for family, paths in copies.items() if len(paths) > 1}
+    if twice:
+        fail("; ".join("{}: {}".format(f, ", ".join(p)) for f, p in sorted(twice.items())))

@@ -1,0 +1,54 @@
+"""validate's own: the image still is what its expectation file describes, before anything is measured."""
+
+import os
+
+from validate import __version__
+from validate.check import check, fail
+from validate.expected import Expected
+from validate.plugin import Measure, Situation
+
+PATHS = ("PATH", "LD_LIBRARY_PATH")
+"""Variables that a launch may add to, as long as what the image needs stays, in its order."""
+
+
+@check(
+    "env.manifest",
+    "the expectation file is whole, belongs to root, and came with this `validate`",
+    cause="the file was changed after the build, or `validate` was copied from another image",
+    remedy="imagegen build   # builds the image again, file and checks together",
+)
+def test_manifest(expected: Expected, measure: Measure) -> None:
+    found = os.stat(expected.path)
+    measure(
+        "{} for {}".format(expected.path, expected.data.get("image") or "an image without a name")
+    )
+    if found.st_mode & 0o022:
+        fail("{} can be written by others ({:04o})".format(expected.path, found.st_mode & 0o7777))
+    if expected.version("validate") != __version__:
+        text = "this is validate {}, the image was made with {}"
+        fail(text.format(__version__, expected.version("validate")))
+
+
+@check(
+    "env.contract",
+    "the environment that the recipe sets reaches the processes of the container",
+    cause="the launch (`docker run -e`, `env:` of a pod) took the place of what the image sets",
+)
+def test_contract(image: Situation, measure: Measure) -> None:
+    wrong = []
+    for name, promised in sorted(image.expected.env.items()):
+        actual = image.env.get(name)
+        if actual is None or not _keeps(name, promised, actual):
+            wrong.append((name, promised, actual))
+    measure("{} variables as the recipe sets them".format(len(image.expected.env)))
+    if wrong:
+        seen = ["{}={}".format(n, a) if a is not None else n + " is not set" for n, _, a in wrong]
+        exports = ["export {}='{}'".format(name, promised) for name, promised, _ in wrong]
+        fail("; ".join(seen), remedy="; ".join(exports))
+
+
+def _keeps(name: str, promised: str, actual: str) -> bool:
+    if name not in PATHS:
+        return actual == promised
+    there = iter(actual.split(":"))
+    return all(folder in there for folder in promised.split(":"))
