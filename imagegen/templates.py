@@ -78,7 +78,7 @@ class Templates:
             return self._environment.get_template(name).render(context)
         except TemplateError as error:
             raise _as_problem(name, error, image) from None
-        except (TypeError, ValueError, AttributeError, KeyError) as error:
+        except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
             raise _as_problem(name, error, image) from None
 
 
