@@ -1,0 +1,83 @@
+"""Whole Dockerfiles and expectation files of the shipped matrices, as a reviewer reads them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from imagegen.family import House
+from imagegen.model import Recipe
+
+KEPT = Path(__file__).parent
+REGENERATE = "if the change is meant: pytest tests/golden --update-golden, and read the diff"
+CELLS = (
+    "cpu/debian12-rdma-core",
+    "cpu/debian12-none",
+    "cpu/debian13-rdma-core",
+    "cpu/debian13-none",
+)
+
+Recipes = dict[str, Recipe]
+
+
+@pytest.fixture(scope="session")
+def recipes() -> Recipes:
+    """Of every shipped matrix, from a folder that has none of its own."""
+    house = House(overlay=KEPT.parents[1])
+    families = [house.family(name) for name in {cell.partition("/")[0] for cell in CELLS}]
+    found = [recipe for family in families for recipe in house.recipes(family)]
+    return {recipe.spec.cell.id: recipe for recipe in found}
+
+
+@pytest.fixture(scope="session")
+def update(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--update-golden", default=False))
+
+
+def kept_files(recipe: Recipe) -> dict[str, bytes]:
+    data = {file.path: file.data for file in recipe.files}
+    return {"Dockerfile": recipe.dockerfile.encode(), "image.json": data["image/image.json"]}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_cell_renders_as_it_is_kept(cell: str, recipes: Recipes, update: bool) -> None:
+    for name, data in kept_files(recipes[cell]).items():
+        path = KEPT / cell / name
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        kept = path.read_text() if path.exists() else ""
+        assert data.decode() == kept, f"{path.relative_to(KEPT)} differs; {REGENERATE}"
+
+
+def test_every_cell_is_kept_and_none_that_is_gone(recipes: Recipes, update: bool) -> None:
+    assert set(recipes) == set(CELLS)
+    kept = {path.parent.relative_to(KEPT).as_posix() for path in KEPT.glob("*/*/Dockerfile")}
+    for cell in kept - set(CELLS) if update else ():
+        shutil.rmtree(KEPT / cell)
+    assert update or kept == set(CELLS), REGENERATE
+
+
+def hadolint(dockerfile: str, folder: Path) -> str:
+    """What hadolint says, with no rule ignored but those that the text itself names."""
+    path = folder / "Dockerfile"
+    path.write_text(dockerfile)
+    program = Path(sys.executable).with_name("hadolint")
+    found = subprocess.run(
+        [program, "--no-color", path], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert found.stderr == ""
+    return found.stdout
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_dockerfile_passes_hadolint(cell: str, recipes: Recipes, tmp_path: Path) -> None:
+    assert hadolint(recipes[cell].dockerfile, tmp_path) == ""
+
+
+def test_hadolint_is_really_asked(tmp_path: Path) -> None:
+    assert "DL3008" in hadolint("FROM debian:12\nRUN apt-get install -y cmake\n", tmp_path)
