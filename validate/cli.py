@@ -2,6 +2,7 @@
 expectation file, 3 a required thing did not run, or nothing ran at all."""
 
 import argparse
+import difflib
 import importlib
 import os
 import sys
@@ -18,11 +19,14 @@ ORDER = ("validate", "os", "python", "torch", "openmpi", "ssh", "horovod", "rdma
 """What others rest on runs first; a suite that is not named here runs after these, by name."""
 ALIASES = {"mpi": "openmpi", "hvd": "horovod", "lim": "limits", "env": "validate", "py": "python"}
 FAILED, USAGE, NOT_RUN = 1, 2, 3
+BENCHMARK, BENCHMARK_MODULE = "benchmark", "validate.benchmark.run"
+DEVICES = ("gpu",)
+"""What can be required beside suites; `rdma` is a suite, whose checks look for the device."""
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise SystemExit(_complain(message, "validate --help"))
+        raise SystemExit(_complain(message, "see `validate --help`"))
 
 
 def _complain(text: str, hint: str) -> int:
@@ -63,7 +67,7 @@ def all_checks() -> List[Tuple[str, Check]]:
         members = [getattr(module, name) for name in dir(module) if name.startswith("test_")]
         members.sort(key=lambda member: member.__code__.co_firstlineno)
         found += [(suite, member.check) for member in members if hasattr(member, "check")]
-    return found
+    return found + [(BENCHMARK, one) for one in importlib.import_module(BENCHMARK_MODULE).CHECKS]
 
 
 def main(argv: List[str]) -> int:
@@ -79,11 +83,15 @@ def main(argv: List[str]) -> int:
     try:
         expected = load(arguments.expect)
     except ExpectationError as error:
-        return _complain(str(error), "build the image with imagegen, or name a file: --expect FILE")
+        return _complain(
+            str(error),
+            "run in an image that imagegen built, or name a file: `validate --expect FILE`",
+        )
     try:
-        suites = _chosen(arguments.only, expected)
+        _known(_names(arguments.require), [*suite_names(), BENCHMARK, *DEVICES])
+        suites = _chosen(arguments, expected)
     except ValueError as error:
-        return _complain(str(error), "validate --list")
+        return _complain(str(error), "`validate --list` shows all of them")
     return _run(arguments, expected, suites)
 
 
@@ -105,19 +113,33 @@ def _explain(check_id: str) -> int:
             for name, text in fields:
                 sys.stdout.write("  {:<9} {}\n".format(name, text or "depends on what is measured"))
             return 0
-    return _complain("there is no check {}".format(check_id), "validate --list")
+    return _complain(
+        "there is no check `{}`".format(check_id), "`validate --list` shows all of them"
+    )
 
 
-def _chosen(only: Optional[str], expected: Expected) -> List[str]:
+def _chosen(arguments: Any, expected: Expected) -> List[str]:
+    """The suites to run. `--only benchmark` runs the benchmark and nothing else."""
     known = suite_names()
-    if only is None:
+    if arguments.only is None:
         return [name for name in known if name in expected.suites]
-    asked = [ALIASES.get(name.strip(), name.strip()) for name in only.split(",") if name.strip()]
-    unknown = [name for name in asked if name not in known]
-    if unknown or not asked:
-        text = "no suite {}; there are: {}".format(", ".join(unknown) or "named", ", ".join(known))
-        raise ValueError(text)
+    asked = _known(_names(arguments.only), [*known, BENCHMARK])
+    if not asked:
+        raise ValueError("`--only` names no suite")
+    arguments.benchmark = arguments.benchmark or BENCHMARK in asked
     return [name for name in known if name in asked]
+
+
+def _known(asked: List[str], known: List[str]) -> List[str]:
+    """The names of suites without aliases. Raises ValueError with near misses for what is not one."""
+    names = [ALIASES.get(name, name) for name in asked]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, [*known, *ALIASES], 1)
+            meant = "did you mean `{}`? ".format(near[0]) if near else ""
+            text = "there is no suite `{}`; {}there are: {}"
+            raise ValueError(text.format(name, meant, ", ".join(known)))
+    return names
 
 
 def _run(arguments: Any, expected: Expected, suites: List[str]) -> int:
@@ -126,9 +148,7 @@ def _run(arguments: Any, expected: Expected, suites: List[str]) -> int:
     started = time.time()
     found, broken = run_suites(suites, expected, arguments.root, arguments.static)
     if arguments.benchmark:
-        from validate.benchmark.run import run_benchmark
-
-        found += run_benchmark(arguments, expected)
+        found += importlib.import_module(BENCHMARK_MODULE).run_benchmark(arguments, expected)
     for text in broken:
         sys.stderr.write("error: a suite does not load: {}\n".format(text))
     missing = required_but_skipped(_names(arguments.require), found)
@@ -163,7 +183,7 @@ def _write(arguments: Any, outcome: report.Outcome) -> int:
             _save(arguments.json, report.as_json(outcome))
     except OSError as error:
         return _complain(
-            "cannot write {}: {}".format(error.filename, error.strerror), "another FILE"
+            "cannot write `{}`: {}".format(error.filename, error.strerror), "name another file"
         )
     if arguments.json != "-":
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -178,9 +198,12 @@ def _write(arguments: Any, outcome: report.Outcome) -> int:
 
 
 def _save(path: str, text: str) -> None:
+    """Whole or not at all, except where the path is no file, such as a pipe or /dev/stderr."""
     if path == "-":
         sys.stdout.write(text)
         return
-    with open(path + ".part", "w") as file:
+    direct = os.path.exists(path) and not os.path.isfile(path)
+    with open(path if direct else path + ".part", "w", encoding="utf-8") as file:
         file.write(text)
-    os.rename(path + ".part", path)
+    if not direct:
+        os.rename(path + ".part", path)
