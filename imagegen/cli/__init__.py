@@ -36,7 +36,7 @@ class _Verbs(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(VERBS)
+        return [*VERBS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
@@ -49,7 +49,7 @@ class _Verbs(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
         with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
+            formatter.write_dl([*VERBS.items()])
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), text) for code, text in EXIT_CODES])
 
@@ -62,7 +62,8 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Entry point of the console script: the only place that catches and exits."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    # not `list(…)`: once the verb of that name is imported, `list` is its module here
+    arguments = [*(sys.argv[1:] if argv is None else argv)]
     try:
         code = cli.main(arguments, prog_name="imagegen", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
