@@ -1,0 +1,205 @@
+"""The rules of the house, read from its own source: who imports whom, how large things get."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from imagegen import __version__
+from unit.conftest import REPOSITORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from imagegen.family import House
+
+PACKAGE = REPOSITORY / "imagegen"
+STAGES = {
+    "catalog": {"catalog"},
+    "matrix": {"matrix", "matrix_cells", "matrix_checks"},
+    "resolve": {"resolve"},
+    "plan": {"plan"},
+    "render": {"render", "templates", "expectation"},
+    "build": {"build", "build_log"},
+    "validation": {"validation"},
+    "publish": {"publish"},
+}
+COMPOSERS = {"family", "workflow", "nightly", "request", "doctor"}
+"""The modules that may know more than one stage, beside the verbs under `cli`."""
+
+PROCESS_STARTERS = {"subprocess", "multiprocessing", "pty"}
+MOST_LINES, MOST_LINES_OF_A_FUNCTION = 300, 60
+
+
+def name_of(path: Path) -> str:
+    """`build` for imagegen/build.py, `cli` and `engine` for all that is below those."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def sources(*folders: Path) -> list[Path]:
+    return [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Dotted names that a module imports, and whether only for type checking."""
+    tree = parsed(path)
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, id(node) in for_types) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module, id(node) in for_types
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from ((name, id(node) in for_types) for name in names)
+
+
+def rooms_of(path: Path) -> set[str]:
+    """The modules of imagegen that a module needs when it runs."""
+    found = {
+        name.split(".")[1]
+        for name, for_types in imports(path)
+        if name.startswith("imagegen.") and not for_types
+    }
+    return found & {name_of(other) for other in sources(PACKAGE)}
+
+
+PATHS = [path.relative_to(REPOSITORY).as_posix() for path in sources(PACKAGE)]
+EVERYWHERE = [
+    path.relative_to(REPOSITORY).as_posix() for path in sources(PACKAGE, REPOSITORY / "validate")
+]
+
+
+def stage_of(room: str) -> str:
+    return next((stage for stage, rooms in STAGES.items() if room in rooms), "")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_stage_imports_another_stage(path: str) -> None:
+    room = name_of(REPOSITORY / path)
+    if room in COMPOSERS | {"cli"}:
+        return
+    known = {stage_of(other) for other in rooms_of(REPOSITORY / path)} - {""}
+    assert known <= {stage_of(room)}, f"{path} imports another stage"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_imports_go_one_way(path: str) -> None:
+    """Nothing below imports a verb, and the engine room knows nothing of what it serves."""
+    room, needs = name_of(REPOSITORY / path), rooms_of(REPOSITORY / path)
+    assert room == "cli" or "cli" not in needs
+    if room == "engine":
+        assert needs <= {"engine", "errors", "model", "constraint"}
+    if room in ("model", "errors"):
+        assert needs <= {"errors"}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_only_the_engine_room_imports_docker_or_starts_processes(path: str) -> None:
+    if path.startswith("imagegen/engine/"):
+        return
+    roots = {name.split(".")[0] for name, _ in imports(REPOSITORY / path)}
+    assert not roots & (PROCESS_STARTERS | {"docker", "requests", "socket"})
+    text = (REPOSITORY / path).read_text(encoding="utf-8")
+    assert not re.search(r"\bos\.(system|popen|fork|exec\w+|spawn\w+|posix_spawn\w*)\(", text)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_only_the_console_prints(path: str) -> None:
+    if path == "imagegen/console.py":
+        return
+    for node in ast.walk(parsed(REPOSITORY / path)):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            assert called not in ("print", "click.echo", "click.secho"), f"{path}:{node.lineno}"
+            assert not called.startswith(("sys.stdout.", "sys.stderr.write")), path
+
+
+@pytest.mark.parametrize("path", EVERYWHERE)
+def test_modules_and_functions_stay_small(path: str) -> None:
+    text = (REPOSITORY / path).read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MOST_LINES
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert lines <= MOST_LINES_OF_A_FUNCTION, f"{path}:{node.lineno} {node.name}"
+
+
+@pytest.mark.parametrize("path", EVERYWHERE)
+def test_every_module_says_what_it_is_for(path: str) -> None:
+    tree = parsed(REPOSITORY / path)
+    assert ast.get_docstring(tree) or not tree.body
+
+
+def test_every_component_has_a_suite_and_names_only_suites_that_exist(house: House) -> None:
+    suites = REPOSITORY / "validate/suites"
+    components = house.catalog.components.values()
+    named = {suite for component in components for suite in component.suites}
+    wanted = {f"test_{name}.py" for name in {*named, *house.catalog.components}}
+    assert wanted <= {path.name for path in suites.glob("test_*.py")}
+
+
+def test_every_component_is_proved_by_the_suite_of_its_name(house: House) -> None:
+    for component in house.catalog.components.values():
+        assert component.name in component.suites
+
+
+def test_every_release_and_every_os_says_where_the_fact_stands(house: House) -> None:
+    for component in house.catalog.components.values():
+        for release in component.releases:
+            assert len(release.source) > 10, f"{release.file}:{release.line}"
+            assert release.origin
+    for os_release in house.catalog.os.values():
+        assert len(os_release.source) > 10, os_release.file
+
+
+def test_the_checks_in_an_image_are_of_this_version(house: House) -> None:
+    (release,) = house.catalog.components["validate"].releases
+    assert release.version == __version__
+    pyproject = (REPOSITORY / "pyproject.toml").read_text()
+    assert f'\nversion = "{__version__}"\n' in pyproject
+
+
+def registry_hosts() -> set[str]:
+    """The hosts that pip, as it comes and as it is set here, and apt of this machine ask."""
+    texts = []
+    for asked in (["config", "list"], ["download", "--help"]):
+        pip = [sys.executable, "-m", "pip", *asked]
+        ended = subprocess.run(pip, capture_output=True, text=True, check=True)
+        texts.append(" ".join(re.findall(r"https?://[^\s'\")]+/simple\S*", ended.stdout)))
+    for pattern in ("sources.list", "sources.list.d/*.list", "sources.list.d/*.sources"):
+        texts += [path.read_text(errors="replace") for path in Path("/etc/apt").glob(pattern)]
+    urls = [url for text in texts for url in re.findall(r"https?://[^\s'\"\])]+", text)]
+    return {host for host in map(hostname, urls) if host not in ("", "localhost", "127.0.0.1")}
+
+
+def hostname(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def test_no_file_names_the_host_of_a_package_registry() -> None:
+    """They differ from network to network: they come from the host's own settings at run time."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    hosts = registry_hosts()
+    assert hosts
+    for name in filter(None, listed.stdout.split("\0")):
+        path = REPOSITORY / name
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        assert not [host for host in hosts if host in text], name
