@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -123,8 +124,18 @@ def build_family(
         bases, without = _ensure_bases(engine, stale, options, board)
         run = _Run(engine, options, board, bases)
         records |= {item.recipe.spec.cell.id: record for item, record in without}
-        records |= _build_stale(run, [s for s in stale if s.recipe.spec.os.id in bases])
+        records |= _build_stale(run, spread([s for s in stale if s.recipe.spec.os.id in bases]))
     return [records[recipe.spec.cell.id] for recipe in recipes]
+
+
+def spread(stale: Sequence[Staleness]) -> list[Staleness]:
+    """One cell of each OS first: cells of one OS wait for the same layers, others do not."""
+    nth: Counter[str] = Counter()
+    turns = []
+    for item in stale:
+        turns.append(nth[item.recipe.spec.os.id])
+        nth[item.recipe.spec.os.id] += 1
+    return [item for _, item in sorted(zip(turns, stale, strict=True), key=lambda pair: pair[0])]
 
 
 def _up_to_date(found: Staleness, board: Board) -> BuildRecord:
