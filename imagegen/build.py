@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -18,7 +17,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_expo
 
 from imagegen.build_log import BuildLog
 from imagegen.engine import buildkit, images
-from imagegen.engine.bases import ensure_base
+from imagegen.engine.bases import alias, ensure_base
 from imagegen.errors import EngineError, ImagegenError, Interrupted
 from imagegen.model import (
     LABEL_BASE,
@@ -29,6 +28,7 @@ from imagegen.model import (
     LABEL_VALIDATED,
     BuildRecord,
 )
+from imagegen.staleness import Staleness, find_stale, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from imagegen.buildenv import BuildEnv
     from imagegen.console import Board
     from imagegen.engine.client import Engine
-    from imagegen.engine.images import LocalImage
     from imagegen.model import BaseMode, Recipe
 
 ATTEMPTS = 4
@@ -63,15 +62,6 @@ class BuildOptions:
     base_mode: BaseMode | None = None
 
 
-@dataclass(frozen=True)
-class Staleness:
-    """Why a cell has to be built; empty `why` means its image is up to date."""
-
-    recipe: Recipe
-    why: str
-    image: LocalImage | None
-
-
 @dataclass
 class _Run:
     engine: Engine
@@ -80,34 +70,6 @@ class _Run:
     bases: Mapping[str, str]
     running: dict[str, str] = field(default_factory=dict)
     stopping: bool = False
-
-
-def staleness(recipe: Recipe, known: Sequence[LocalImage], base_id: str) -> Staleness:
-    """Compare a recipe with the image that carries its tag on the engine now."""
-    tag = recipe.spec.tag
-    image = next((image for image in known if tag in image.tags), None)
-    if image is None:
-        return Staleness(recipe, f"no image is tagged `{tag}`", None)
-    if image.labels.get(LABEL_RECIPE) != recipe.digest:
-        return Staleness(recipe, "its recipe changed", image)
-    if base_id and image.labels.get(LABEL_BASE) != base_id:
-        return Staleness(recipe, f"its base image {recipe.spec.os.id} changed", image)
-    return Staleness(recipe, "", image)
-
-
-def find_stale(engine: Engine, recipes: Sequence[Recipe], *, force: bool) -> list[Staleness]:
-    """What has to be built, from one list call and one look at each base."""
-    known = images.list_labelled(engine, LABEL_RECIPE)
-    bases = {r.spec.os.id: _base_id(engine, r.spec.os.id) for r in recipes}
-    found = [staleness(recipe, known, bases[recipe.spec.os.id]) for recipe in recipes]
-    if force:
-        found = [Staleness(s.recipe, s.why or "--force", s.image) for s in found]
-    return found
-
-
-def _base_id(engine: Engine, os_id: str) -> str:
-    base = images.find(engine, f"imagegen/base:{os_id}")
-    return base.id if base else ""
 
 
 def build_family(
@@ -126,16 +88,6 @@ def build_family(
         records |= {item.recipe.spec.cell.id: record for item, record in without}
         records |= _build_stale(run, spread([s for s in stale if s.recipe.spec.os.id in bases]))
     return [records[recipe.spec.cell.id] for recipe in recipes]
-
-
-def spread(stale: Sequence[Staleness]) -> list[Staleness]:
-    """One cell of each OS first: cells of one OS wait for the same layers, others do not."""
-    nth: Counter[str] = Counter()
-    turns = []
-    for item in stale:
-        turns.append(nth[item.recipe.spec.os.id])
-        nth[item.recipe.spec.os.id] += 1
-    return [item for _, item in sorted(zip(turns, stale, strict=True), key=lambda pair: pair[0])]
 
 
 def _up_to_date(found: Staleness, board: Board) -> BuildRecord:
@@ -282,7 +234,7 @@ def _build_once(run: _Run, recipe: Recipe, log: BuildLog) -> str:
         context=buildkit.pack_context(recipe.dockerfile, [*recipe.files, *run.options.env.files]),
         build_id=build_id,
         labels=_labels(recipe, run.bases[spec.os.id], gated=run.options.gate is not None),
-        buildargs={"BASE": f"imagegen/base:{spec.os.id}", **dict(run.options.env.buildargs)},
+        buildargs={"BASE": alias(spec.os), **dict(run.options.env.buildargs)},
         no_cache=run.options.force,
     )
     try:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @options.common
 def command(matrix: str, cells: tuple[str, ...], console: Console, overlay: Path | None) -> None:
     """What `build` would do, without doing it."""
-    from imagegen.build import find_stale
     from imagegen.engine.client import connect
     from imagegen.family import House
+    from imagegen.staleness import find_stale
 
     house = House(overlay)
     family = house.family(matrix)
