@@ -27,7 +27,7 @@ STAGES = {
     "resolve": {"resolve"},
     "plan": {"plan"},
     "render": {"render", "templates", "expectation"},
-    "build": {"build", "build_log"},
+    "build": {"build", "build_log", "staleness"},
     "validation": {"validation"},
     "publish": {"publish"},
 }

@@ -1,0 +1,289 @@
+"""What has to be built and what becomes of it, with the engine's calls replaced."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from imagegen import build as building
+from imagegen.build import BuildOptions, build_family
+from imagegen.buildenv import BuildEnv
+from imagegen.console import make_console
+from imagegen.engine import buildkit, images
+from imagegen.engine.bases import BaseImage, alias
+from imagegen.engine.buildkit import StepError
+from imagegen.engine.images import LocalImage
+from imagegen.errors import EngineError, Interrupted, Problem, ValidationError
+from imagegen.family import House
+from imagegen.model import (
+    LABEL_BASE,
+    LABEL_CELL,
+    LABEL_MATRIX,
+    LABEL_RECIPE,
+    LABEL_VALIDATED,
+    BuildRecord,
+    ContextFile,
+)
+from imagegen.staleness import Staleness, spread, staleness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from imagegen.engine.buildkit import BuildRequest
+    from imagegen.engine.client import Engine
+    from imagegen.model import Recipe
+    from unit.conftest import Overlay
+
+ENGINE = cast("Engine", object())
+BASE_ID = "sha256:base"
+
+
+class Machine:
+    """What the engine would be asked for: bases, builds, tags."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.images: list[LocalImage] = []
+        self.requests: list[BuildRequest] = []
+        self.tags: dict[str, str] = {}
+        self.cancelled: list[str] = []
+        self.failures: dict[str, list[BaseException]] = {}
+        self.bases_fail: EngineError | None = None
+        monkeypatch.setattr(images, "list_labelled", lambda *_: tuple(self.images))
+        monkeypatch.setattr(images, "find", self.find)
+        monkeypatch.setattr(images, "tag", self.tag)
+        monkeypatch.setattr(buildkit, "build", self.build)
+        monkeypatch.setattr(buildkit, "cancel", lambda _, build_id: self.cancelled.append(build_id))
+        monkeypatch.setattr(building, "ensure_base", self.ensure_base)
+        monkeypatch.setattr(building, "wait_exponential", lambda **_: lambda _: 0.0)
+
+    def find(self, _: object, ref: str) -> LocalImage | None:
+        return LocalImage(BASE_ID if "base" in ref else ref, (), {}, 1000)
+
+    def tag(self, _: object, image_id: str, tag: str) -> None:
+        self.tags[tag] = image_id
+
+    def ensure_base(self, *_: object) -> BaseImage:
+        if self.bases_fail:
+            raise self.bases_fail
+        return BaseImage("imagegen/base:x", BASE_ID, "bootstrap")
+
+    def build(self, _: object, request: BuildRequest, on_event: Callable[[Any], None]) -> str:
+        del on_event
+        self.requests.append(request)
+        cell = request.labels[LABEL_CELL]
+        for failure in self.failures.get(cell, [])[:1]:
+            self.failures[cell].remove(failure)
+            raise failure
+        return f"sha256:{cell}"
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(monkeypatch)
+
+
+@pytest.fixture
+def recipes(small: Overlay) -> list[Recipe]:
+    small.write("dockerfiles/build-env/env.sh", "true\n")
+    house = House()
+    return house.recipes(house.family("small"))
+
+
+def build(recipes: list[Recipe], tmp_path: Path, **options: Any) -> dict[str, BuildRecord]:
+    defaults: dict[str, Any] = {"jobs": 2, "logs": tmp_path / "logs", "env": BuildEnv()}
+    console = make_console("plain", io.StringIO(), io.StringIO())
+    with console.builds([]) as board:
+        chosen = BuildOptions(**{**defaults, "gate": None, **options})
+        records = build_family(ENGINE, recipes, chosen, board)
+    return {record.cell_id.partition("/")[2]: record for record in records}
+
+
+def image_of(recipe: Recipe, **labels: str) -> LocalImage:
+    known = {LABEL_RECIPE: recipe.digest, LABEL_BASE: BASE_ID, **labels}
+    return LocalImage(f"sha256:{recipe.spec.cell.name}", (recipe.spec.tag,), known, 5)
+
+
+def test_an_image_of_the_same_recipe_on_the_same_base_is_up_to_date(recipes: list[Recipe]) -> None:
+    assert staleness(recipes[0], [image_of(recipes[0])], BASE_ID).why == ""
+
+
+def test_what_makes_a_cell_stale_is_said(recipes: list[Recipe]) -> None:
+    recipe = recipes[0]
+    other = image_of(recipe, **{LABEL_RECIPE: "sha256:other"})
+    assert staleness(recipe, [image_of(recipes[1])], "").why == (
+        "no image is tagged `imagegen/small:debian12-1.13.1-core`"
+    )
+    assert staleness(recipe, [other], BASE_ID).why == "its recipe changed"
+    assert staleness(recipe, [image_of(recipe)], "sha256:new").why == (
+        "its base image debian12 changed"
+    )
+
+
+def test_nothing_is_built_where_all_is_up_to_date(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    machine.images = [image_of(recipe) for recipe in recipes]
+    records = build(recipes, tmp_path)
+    assert {record.outcome for record in records.values()} == {"up-to-date"}
+    assert machine.requests == []
+
+
+def test_force_builds_what_is_up_to_date_without_the_cache(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    machine.images = [image_of(recipe) for recipe in recipes]
+    build(recipes, tmp_path, force=True)
+    assert [request.no_cache for request in machine.requests] == [True] * 4
+
+
+def test_only_what_is_stale_is_built_and_tagged(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    machine.images = [image_of(recipe) for recipe in recipes[1:]]
+    records = build(recipes, tmp_path)
+    assert [record.outcome for record in records.values()] == ["built", *["up-to-date"] * 3]
+    assert machine.tags == {recipes[0].spec.tag: "sha256:debian12-core"}
+
+
+def test_labels_say_what_an_image_is(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    build(recipes[:1], tmp_path)
+    (request,) = machine.requests
+    assert request.labels[LABEL_RECIPE] == recipes[0].digest
+    assert request.labels[LABEL_MATRIX] == "small"
+    assert request.labels[LABEL_BASE] == BASE_ID
+    assert request.labels[LABEL_VALIDATED] == "not validated: --no-validate"
+    assert request.tag == ""
+    assert request.buildargs == {"BASE": alias(recipes[0].spec.os)}
+
+
+def test_the_settings_of_the_host_join_the_context_and_no_label(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    file = ContextFile("build-env/ca.crt", b"BEGIN CERTIFICATE secret")
+    env = BuildEnv((file,), (("HTTPS_PROXY", "http://user:secret@proxy"),))
+    build(recipes[:1], tmp_path, env=env)
+    (request,) = machine.requests
+    assert b"BEGIN CERTIFICATE secret" in gzip.decompress(request.context)
+    assert request.buildargs["HTTPS_PROXY"] == "http://user:secret@proxy"
+    assert "secret" not in str(request.labels)
+
+
+def test_a_failed_cell_stops_no_other(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    machine.failures["debian12-core"] = [
+        StepError("[beta 1/1] RUN x", "exit code: 1", 1, ("no space left on device",))
+    ]
+    records = build(recipes, tmp_path)
+    broken = records.pop("debian12-core")
+    assert (broken.outcome, broken.cause) == ("failed", "disk")
+    assert "dockerfiles/components/beta/install.j2:1" in broken.detail
+    assert {record.outcome for record in records.values()} == {"built"}
+    assert recipes[0].spec.tag not in machine.tags
+
+
+def test_a_network_failure_is_tried_again_and_no_other_is(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    network = StepError("[beta 1/1] RUN x", "exit code: 100", 100, ("Connection timed out",))
+    compile_error = StepError("[beta 1/1] RUN x", "exit code: 1", 1, ("error: no type named x",))
+    assert network.cause == "network"
+    machine.failures = {
+        "debian12-core": [network, network],
+        "debian12-none": [compile_error, compile_error],
+    }
+    records = build(recipes[:2], tmp_path)
+    assert records["debian12-core"].outcome == "built"
+    assert records["debian12-none"].outcome == "failed"
+    assert len(machine.requests) == 3 + 1
+
+
+def test_a_network_that_stays_away_fails_in_the_end(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    network = StepError("[beta 1/1] RUN x", "exit code: 100", 100, ("Connection timed out",))
+    machine.failures = {"debian12-core": [network] * 9}
+    assert build(recipes[:1], tmp_path)["debian12-core"].cause == "network"
+    assert len(machine.requests) == building.ATTEMPTS
+
+
+def test_an_image_that_the_gate_refuses_gets_no_tag(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    def gate(image_id: str, recipe: Recipe, log: object) -> None:
+        del recipe, log
+        if image_id == "sha256:debian12-core":
+            raise ValidationError.of("it is not what was asked for", evidence=["torch.version"])
+
+    records = build(recipes, tmp_path, gate=gate)
+    refused = records["debian12-core"]
+    assert (refused.outcome, refused.cause) == ("failed", "validation")
+    assert refused.image_id == "sha256:debian12-core"
+    assert "torch.version" in refused.detail
+    assert sorted(machine.tags.values()) == [
+        "sha256:debian12-none",
+        "sha256:debian13-core",
+        "sha256:debian13-none",
+    ]
+    assert machine.requests[0].labels[LABEL_VALIDATED] == "static"
+
+
+def test_a_base_that_cannot_be_had_fails_its_cells(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    machine.bases_fail = EngineError(Problem("no base", hint="imagegen doctor --fix"))
+    records = build(recipes, tmp_path)
+    assert {(record.outcome, record.cause) for record in records.values()} == {("failed", "base")}
+    assert machine.requests == []
+
+
+def test_an_engine_that_dies_ends_the_whole_build(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    machine.failures["debian12-core"] = [EngineError.of("the engine went away")]
+    with pytest.raises(EngineError, match="the engine went away"):
+        build(recipes, tmp_path)
+
+
+def test_ctrl_c_cancels_on_the_engine_and_tags_nothing(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> Any:
+        while not machine.requests:
+            pass
+        raise KeyboardInterrupt
+
+    def endless(_: object, request: BuildRequest, __: object) -> str:
+        machine.requests.append(request)
+        while request.build_id not in machine.cancelled:
+            pass
+        raise StepError("", "context canceled")
+
+    monkeypatch.setattr(buildkit, "build", endless)
+    monkeypatch.setattr(building, "wait", interrupted)
+    with pytest.raises(Interrupted, match="no tag was moved"):
+        build(recipes, tmp_path, jobs=1)
+    assert machine.cancelled == [machine.requests[0].build_id]
+    assert machine.tags == {}
+
+
+def test_one_cell_of_each_os_comes_first(recipes: list[Recipe]) -> None:
+    turned = spread([Staleness(recipe, "why", None) for recipe in recipes])
+    assert [item.recipe.spec.cell.name for item in turned] == [
+        "debian12-core",
+        "debian13-core",
+        "debian12-none",
+        "debian13-none",
+    ]
+
+
+def test_a_recipe_is_found_by_its_own_tag(recipes: list[Recipe]) -> None:
+    renamed = replace(image_of(recipes[0]), tags=("other:tag",))
+    assert staleness(recipes[0], [renamed], BASE_ID).image is None
