@@ -1,7 +1,9 @@
-"""What a check is, and how one speaks: measured, failed with cause and remedy, or skipped with a code.
+"""What a check is, and how one speaks: measured, failed with cause and remedy, or skipped with
+a code.
 
 A check is a pytest function under `suites/` with the `check` decorator on it. It passes by
-returning; it fails by `fail(...)`, which a check of severity `warn` turns into a warning; it warns by
+returning; it fails by `fail(...)`, which a check of severity `warn` turns into a warning; it
+warns by
 `warn(...)`, whatever its severity; it rests by `skip(code, why)`, with one of SKIP_CODES.
 """
 

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 import time
-from typing import Any, Dict, List, NoReturn, Optional, Tuple
+from typing import Any, Dict, List, NoReturn, Tuple
 
 from validate import report
 from validate.benchmark import options as benchmark_options
@@ -131,7 +131,8 @@ def _chosen(arguments: Any, expected: Expected) -> List[str]:
 
 
 def _known(asked: List[str], known: List[str]) -> List[str]:
-    """The names of suites without aliases. Raises ValueError with near misses for what is not one."""
+    """The names of suites without aliases. Raises ValueError with near misses for what is not
+    one."""
     names = [ALIASES.get(name, name) for name in asked]
     for name in names:
         if name not in known:

@@ -69,9 +69,9 @@ def load(path: str = DEFAULT_PATH) -> Expected:
         with io.open(path, encoding="utf-8") as file:
             data = json.load(file)
     except (IOError, OSError) as error:
-        raise ExpectationError("cannot read {}: {}".format(path, error.strerror))
+        raise ExpectationError("cannot read `{}`: {}".format(path, error.strerror)) from None
     except ValueError as error:
-        raise ExpectationError("{} is not JSON: {}".format(path, error))
+        raise ExpectationError("`{}` is not JSON: {}".format(path, error)) from None
     problem = _problem(data)
     if problem:
         raise ExpectationError("{}: {}".format(path, problem))
@@ -85,9 +85,12 @@ def _problem(data: Any) -> str:
         return "schema {!r}; this validate reads schema {}".format(data.get("schema"), SCHEMA)
     wanted = {"components": dict, "os": dict, "suites": list}
     wrong = [k for k, kind in sorted(wanted.items()) if not isinstance(data.get(k), kind)]
+    wrong += [k for k in ("contract", "env", "omitted") if not isinstance(data.get(k, {}), dict)]
     if wrong:
         return "{} missing or of the wrong kind".format(", ".join(wrong))
     for name, row in data["components"].items():
         if not isinstance(row, dict) or not row.get("version"):
-            return "component {} has no version".format(name)
+            return "component `{}` has no version".format(name)
+        if not isinstance(row.get("facts", {}), dict):
+            return "the facts of component `{}` are not an object".format(name)
     return ""

@@ -1,4 +1,5 @@
-"""The pytest plugin: gives checks their fixtures, keeps what each one found, says nothing itself."""
+"""The pytest plugin: gives checks their fixtures, keeps what each one found, says nothing
+itself."""
 
 import signal
 import time
@@ -50,7 +51,8 @@ class Situation(NamedTuple):
     memory: Dict[str, Any]
 
     def once(self, key: str, look: Callable[[], Any]) -> Any:
-        """What `look` returned when first asked: a slow look is shared by the checks that need it."""
+        """What `look` returned when first asked: a slow look is shared by the checks that need
+        it."""
         if key not in self.memory:
             self.memory[key] = look()
         return self.memory[key]
@@ -112,7 +114,8 @@ class Collector:
             skip(*blocked)
 
     def _blocked(self, needs: Tuple[str, ...]) -> Optional[Tuple[str, str]]:
-        """The skip that follows from what the needed checks came to; None if they let this one run."""
+        """The skip that follows from what the needed checks came to; None if they let this one
+        run."""
         for one in self.found:
             if one.check.id not in needs:
                 continue

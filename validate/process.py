@@ -3,6 +3,7 @@
 Output goes to files, not pipes: a grandchild that holds a pipe open cannot hold us up.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -54,7 +55,8 @@ def run(
 ) -> Result:
     """Run a command in a session of its own; `timeout` in seconds. Raises nothing of its own.
 
-    `env` replaces the environment where it is given; `on_line` is told each line of stdout as it comes.
+    `env` replaces the environment where it is given; `on_line` is told each line of stdout as
+    it comes.
     """
     started = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -105,10 +107,8 @@ def _wait(child: "subprocess.Popen[bytes]", timeout: float, tail: Optional[_Tail
     deadline = time.monotonic() + timeout
     while True:
         left = max(deadline - time.monotonic(), 0.0)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(min(0.2, left) if tail else left)
-        except subprocess.TimeoutExpired:
-            pass
         ended = child.poll() is not None
         if tail:
             tail.tell(ended)
@@ -117,27 +117,22 @@ def _wait(child: "subprocess.Popen[bytes]", timeout: float, tail: Optional[_Tail
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:
-    """Ask, then kill its process group; then what is left of its session, also after a normal end."""
+    """Ask, then kill its process group; then what is left of its session, also after a normal
+    end."""
     if child.poll() is None:
         _signal_group(child.pid, signal.SIGTERM)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
     _signal_group(child.pid, signal.SIGKILL)
     for pid in _session(child.pid):
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
     child.wait()
 
 
 def _signal_group(group: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _session(leader: int) -> List[int]:

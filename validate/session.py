@@ -33,7 +33,8 @@ def run_suites(
 
 @contextlib.contextmanager
 def _own_pytest() -> Iterator[None]:
-    """Neither the caller's pytest settings nor plug-ins of the image reach our run; no byte code is left."""
+    """Neither the caller's pytest settings nor plug-ins of the image reach our run; no byte
+    code is left."""
     kept = dict(os.environ)
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)

@@ -1,4 +1,5 @@
-"""Reads what the benchmark printed, between whatever else mpirun and NCCL print on the same stream."""
+"""Reads what the benchmark printed, between whatever else mpirun and NCCL print on the same
+stream."""
 
 import re
 from typing import Any, Dict, List, NamedTuple, Tuple

@@ -1,4 +1,5 @@
-"""`validate --benchmark`: train for a moment under mpirun as a real launch does, and judge what came out."""
+"""`validate --benchmark`: train for a moment under mpirun as a real launch does, and judge
+what came out."""
 
 import os
 import sys
@@ -63,7 +64,8 @@ CHECKS = (RUN, ALLREDUCE, PARSE, ONCE, DEVICE)
 
 
 def run_benchmark(arguments: Any, expected: Expected) -> List[Found]:
-    """Run it and judge it; what it prints is shown as it comes. `arguments` are those of the command line."""
+    """Run it and judge it; what it prints is shown as it comes. `arguments` are those of the
+    command line."""
     if "openmpi" not in expected.components or "torch" not in expected.components:
         return _resting("the image has no Open MPI or no PyTorch")
     if arguments.ranks > 1 and not expected.has("horovod"):

@@ -1,7 +1,9 @@
 """Synthetic training benchmark: random images through a model, with Horovod where it is asked for.
 
-Runs in the image's own Python, under mpirun, and needs only torch (and horovod). What it prints is, line
-for line, what Horovod's pytorch_synthetic_benchmark.py prints, so that numbers and parsers carry over.
+Runs in the image's own Python, under mpirun, and needs only torch (and horovod). What it
+prints is, line
+for line, what Horovod's pytorch_synthetic_benchmark.py prints, so that numbers and parsers
+carry over.
 """
 
 import argparse
@@ -18,7 +20,8 @@ BLOCKS = (3, 4, 6, 3)
 
 
 class Bottleneck(nn.Module):  # type: ignore[misc]  # torch is not there when types are checked
-    """1x1, 3x3, 1x1 convolutions beside a shortcut; four times as many channels go out as `width`."""
+    """1x1, 3x3, 1x1 convolutions beside a shortcut; four times as many channels go out as
+    `width`."""
 
     def __init__(self, channels: int, width: int, stride: int) -> None:
         super().__init__()
@@ -60,7 +63,8 @@ def resnet50() -> nn.Module:
 
 
 def small() -> nn.Module:
-    """Two convolutions and a classifier: seconds on a laptop, the same path through every library."""
+    """Two convolutions and a classifier: seconds on a laptop, the same path through every
+    library."""
     body = [*_convolution(3, 16, 7, 4), nn.ReLU(inplace=True), *_convolution(16, 32, 3, 4)]
     return nn.Sequential(*body, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, CLASSES))
 
@@ -150,7 +154,7 @@ def main() -> None:
         allreduce(comm)
     cuda = not args.no_cuda and torch.cuda.is_available()
     device = "GPU" if cuda else "CPU"
-    log = say if comm.rank() == 0 else (lambda text: None)
+    log = say if comm.rank() == 0 else (lambda _: None)
     training = Training(args, comm, cuda)
     log("Model: %s" % args.model)
     log("Batch size: %d" % args.batch_size)

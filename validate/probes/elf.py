@@ -10,7 +10,8 @@ LONGEST_NAME = 4096
 
 
 class Elf(NamedTuple):
-    """The dynamic section of one shared object; `rpath` and `runpath` as written, `$ORIGIN` and all."""
+    """The dynamic section of one shared object; `rpath` and `runpath` as written, `$ORIGIN`
+    and all."""
 
     soname: str
     needed: Tuple[str, ...]
@@ -90,7 +91,8 @@ def _folders(paths: List[str]) -> Tuple[str, ...]:
 
 
 def strings_like(path: str, pattern: bytes) -> List[str]:
-    """The distinct matches of a pattern in the bytes of a file, sorted; none if it cannot be read."""
+    """The distinct matches of a pattern in the bytes of a file, sorted; none if it cannot be
+    read."""
     try:
         with open(path, "rb") as file:
             return sorted(

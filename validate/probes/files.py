@@ -1,4 +1,5 @@
-"""Files of a container, or of a tree that stands for one; and which of them were mounted into it."""
+"""Files of a container, or of a tree that stands for one; and which of them were mounted into
+it."""
 
 import os
 from typing import Iterator, List, Set
@@ -62,7 +63,8 @@ def walk(root: str, top: str, limit: int = 20000) -> Iterator[str]:
 
 
 def started_at(root: str) -> float:
-    """When process 1 started, in seconds of the epoch (proc_pid_stat(5), field 22); 0 if unknown."""
+    """When process 1 started, in seconds of the epoch (proc_pid_stat(5), field 22); 0 if
+    unknown."""
     fields = read(under(root, "/proc/1/stat")).rpartition(")")[2].split()
     boot = [
         line.split()[1]

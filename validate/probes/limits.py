@@ -42,7 +42,8 @@ def capabilities(root: str) -> List[str]:
 
 
 def control_group(root: str) -> Dict[str, str]:
-    """The limits that the container sees (cgroup v2, else v1); those that are not set are left out."""
+    """The limits that the container sees (cgroup v2, else v1); those that are not set are left
+    out."""
     places = {
         "cpus": ("cpu.max", "cpu/cpu.cfs_quota_us"),
         "memory": ("memory.max", "memory/memory.limit_in_bytes"),

@@ -86,7 +86,8 @@ def mode_of(root: str, path: str) -> Mode:
 
 
 def mode_problems(root: str, home: str, owner: int) -> List[str]:
-    """What StrictModes of sshd, or the client, would refuse; private copies win over the originals."""
+    """What StrictModes of sshd, or the client, would refuse; private copies win over the
+    originals."""
     copies = names(under(root, PRIVATE_COPIES))
     folder = PRIVATE_COPIES if copies else os.path.join(home, ".ssh")
     folders = [folder] if copies else [home, folder]

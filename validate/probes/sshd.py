@@ -18,7 +18,8 @@ LOGIN_SECONDS = 20.0
 
 @contextlib.contextmanager
 def temporary_key() -> Iterator[str]:
-    """A host key for questions: sshd answers none without one, and an image has none before it starts."""
+    """A host key for questions: sshd answers none without one, and an image has none before it
+    starts."""
     folder = tempfile.mkdtemp()
     try:
         path = os.path.join(folder, "key")
@@ -29,7 +30,8 @@ def temporary_key() -> Iterator[str]:
 
 
 def settings() -> Tuple[Dict[str, str], Dict[str, str]]:
-    """The settings in force for a login of root from this container: of the server, of the client."""
+    """The settings in force for a login of root from this container: of the server, of the
+    client."""
     who = "user=root,host=localhost,addr=127.0.0.1"
     with temporary_key() as key:
         server = run(["/usr/sbin/sshd", "-T", "-C", who, "-h", key])
@@ -44,7 +46,8 @@ def login(port: int, command: str) -> Result:
 
 
 class Daemon:
-    """An sshd that listens for as long as the block lasts; one that was there already is left alone."""
+    """An sshd that listens for as long as the block lasts; one that was there already is left
+    alone."""
 
     def __init__(self, port: int) -> None:
         self._port = port

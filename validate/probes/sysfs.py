@@ -14,7 +14,8 @@ INFINIBAND_CLASS, ETHERNET_CLASS = "0x0207", "0x0200"
 
 
 class Port(NamedTuple):
-    """A port of an RDMA device; `state` such as `4: ACTIVE`, `link_layer` InfiniBand or Ethernet."""
+    """A port of an RDMA device; `state` such as `4: ACTIVE`, `link_layer` InfiniBand or
+    Ethernet."""
 
     device: str
     number: str
@@ -28,7 +29,8 @@ class Port(NamedTuple):
 
 
 class Verbs(NamedTuple):
-    """A verbs device of the kernel; `node` is where user space opens it, `present` if it is there."""
+    """A verbs device of the kernel; `node` is where user space opens it, `present` if it is
+    there."""
 
     name: str
     device: str

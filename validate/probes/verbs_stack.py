@@ -1,6 +1,7 @@
 """The user-space RDMA stack: libibverbs and the provider that it loads for each driver.
 
-rdma-core loads `LIBDIR/libibverbs/lib<driver>-rdmav<NN>.so`, NN being the private ABI of exactly its own
+rdma-core loads `LIBDIR/libibverbs/lib<driver>-rdmav<NN>.so`, NN being the private ABI of
+exactly its own
 build (IBVERBS_PABI_VERSION); `/etc/libibverbs.d/<driver>.driver` names the drivers.
 """
 
@@ -59,7 +60,8 @@ def abi_of(symbol: str) -> str:
 
 
 def release_of(library: str) -> str:
-    """The rdma-core release in the real name of its libraries: `libibverbs.so.1.14.44.0` -> `44.0`."""
+    """The rdma-core release in the real name of its libraries: `libibverbs.so.1.14.44.0` ->
+    `44.0`."""
     match = re.search(r"\.so\.\d+\.\d+\.(\d+\.\d+)$", os.path.realpath(library))
     return match.group(1) if match else ""
 

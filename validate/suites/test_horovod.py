@@ -64,7 +64,10 @@ def test_torch_abi(image: Situation, measure: Measure) -> None:
     "hvd.build",
     "Horovod was built with what the recipe asks for",
     cause="a library was not found while Horovod was compiled, and it went on without",
-    remedy="HOROVOD_WITH_PYTORCH=1 HOROVOD_WITH_MPI=1 pip install --no-cache-dir horovod   # stops instead",
+    remedy=(
+        "HOROVOD_WITH_PYTORCH=1 HOROVOD_WITH_MPI=1 pip install --no-cache-dir horovod   "
+        "# stops instead"
+    ),
     needs=("hvd.torch-abi",),
 )
 def test_build(image: Situation, measure: Measure) -> None:

@@ -15,7 +15,10 @@ FILES_GOOD = 65536
     "RDMA may pin as much memory as it needs",
     tier="live",
     cause="the container was started with the engine's default limit",
-    remedy="docker run --ulimit memlock=-1 IMAGE   # a pod: securityContext.capabilities.add [IPC_LOCK]",
+    remedy=(
+        "docker run --ulimit memlock=-1 IMAGE   # a pod: "
+        "securityContext.capabilities.add [IPC_LOCK]"
+    ),
 )
 def test_memlock(image: Situation, measure: Measure) -> None:
     limit = limits.soft_limit("memlock")
@@ -68,7 +71,10 @@ def test_nofile(measure: Measure) -> None:
 
 @check(
     "lim.stack",
-    "the stack limit is a number: NCCL before 2.28 makes 2 MiB stacks of an unlimited one, and crashes",
+    (
+        "the stack limit is a number: NCCL before 2.28 makes 2 MiB stacks of an "
+        "unlimited one, and crashes"
+    ),
     severity="warn",
     tier="live",
     cause="the container was started with --ulimit stack=-1",

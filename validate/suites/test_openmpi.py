@@ -99,7 +99,10 @@ def test_single(image: Situation, measure: Measure) -> None:
 @check(
     "mpi.nonlogin-path",
     "a session that SSH opens finds the daemon that mpirun starts on other machines",
-    cause="PATH of the image does not reach sessions without a login shell: `orted: command not found`",
+    cause=(
+        "PATH of the image does not reach sessions without a login shell: `orted: "
+        "command not found`"
+    ),
 )
 def test_nonlogin_path(image: Situation, measure: Measure) -> None:
     daemon = mpi.DAEMONS.get(str(image.expected.fact("openmpi", "runtime", "orte")), "orted")
@@ -127,7 +130,10 @@ def test_root(image: Situation, measure: Measure) -> None:
     "mpirun starts two ranks, and both run here",
     tier="live",
     cause="the launcher cannot start processes in this container",
-    remedy="/usr/local/openmpi/bin/mpirun -np 2 --allow-run-as-root --oversubscribe hostname   # says why",
+    remedy=(
+        "/usr/local/openmpi/bin/mpirun -np 2 --allow-run-as-root --oversubscribe "
+        "hostname   # says why"
+    ),
     needs=("mpi.prefix",),
 )
 def test_2rank(image: Situation, measure: Measure) -> None:

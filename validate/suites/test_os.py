@@ -95,7 +95,9 @@ def test_ldcache(image: Situation, measure: Measure) -> None:
 @check(
     "os.broken-links",
     "no link in a library folder leads nowhere",
-    cause="a package was removed by hand, or a copy between build stages left the link's target out",
+    cause=(
+        "a package was removed by hand, or a copy between build stages left the link's target out"
+    ),
 )
 def test_broken_links(image: Situation, measure: Measure) -> None:
     broken = ldcache.broken_links(image.root, _folders(image))
@@ -111,7 +113,9 @@ def test_broken_links(image: Situation, measure: Measure) -> None:
 @check(
     "os.elf-deps",
     "every library that training loads finds what it needs",
-    cause="a package that one of them depends on is missing, or lies where the loader does not look",
+    cause=(
+        "a package that one of them depends on is missing, or lies where the loader does not look"
+    ),
 )
 def test_elf_deps(image: Situation, measure: Measure) -> None:
     lib_dir = image.expected.os.get("lib_dir", "/usr/lib")
@@ -177,8 +181,13 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
 @check(
     "os.secrets",
     "no credential, token or private key travels in the image",
-    cause="it was copied in, or made, while the image was built: everyone who pulls the image has it",
-    remedy="build without the file, revoke it, and give it at start instead: docker run -v FILE:FILE:ro",
+    cause=(
+        "it was copied in, or made, while the image was built: everyone who pulls the image has it"
+    ),
+    remedy=(
+        "build without the file, revoke it, and give it at start instead: docker run -v "
+        "FILE:FILE:ro"
+    ),
 )
 def test_secrets(image: Situation, measure: Measure) -> None:
     # SSH keys are the ssh suite's business, which knows those that the entrypoint makes.

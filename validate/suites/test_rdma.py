@@ -10,7 +10,10 @@ from validate.probes import sysfs, verbs_stack
 from validate.probes.files import under
 from validate.probes.programs import first
 
-LAUNCH = "docker run --device=/dev/infiniband --cap-add IPC_LOCK --ulimit memlock=-1 --network host IMAGE"
+LAUNCH = (
+    "docker run --device=/dev/infiniband --cap-add IPC_LOCK --ulimit memlock=-1 "
+    "--network host IMAGE"
+)
 MODULE_PACKAGES = ("mlnx-ofed-kernel-dkms", "mlnx-ofed-kernel-modules", "kernel-mft-dkms")
 
 
@@ -80,7 +83,10 @@ def _declared(name: str, drivers: List[str]) -> bool:
 @check(
     "rdma.pabi",
     "libibverbs and every provider are of one build of rdma-core",
-    cause="one was upgraded without the other (apt over MLNX_OFED): libibverbs ignores such a provider",
+    cause=(
+        "one was upgraded without the other (apt over MLNX_OFED): libibverbs ignores "
+        "such a provider"
+    ),
     remedy="apt-get install --reinstall libibverbs1 ibverbs-providers",
     needs=("rdma.libs", "rdma.provider"),
 )
@@ -154,7 +160,10 @@ def test_hw(image: Situation, measure: Measure) -> None:
     "rdma.uverbs",
     "every RDMA device of the host can be opened in the container",
     tier="live",
-    cause="the container was started without the device nodes; libibverbs leaves such a device out in silence",
+    cause=(
+        "the container was started without the device nodes; libibverbs leaves such a "
+        "device out in silence"
+    ),
     remedy=LAUNCH,
     needs=("rdma.hw",),
 )

@@ -1,4 +1,5 @@
-"""SSH between containers of a job: it starts, lets root in by key, and sessions see the same world."""
+"""SSH between containers of a job: it starts, lets root in by key, and sessions see the same
+world."""
 
 import os
 from typing import Any, Dict, List
@@ -49,7 +50,10 @@ def test_sshd(image: Situation, measure: Measure) -> None:
 @check(
     "ssh.hostkeys-baked",
     "host keys are not the same in every container of the image",
-    cause="they were made when the package was installed: whoever has the image can pose as any container",
+    cause=(
+        "they were made when the package was installed: whoever has the image can pose "
+        "as any container"
+    ),
     remedy=REBUILD,
 )
 def test_hostkeys_baked(image: Situation, measure: Measure) -> None:
@@ -59,7 +63,10 @@ def test_hostkeys_baked(image: Situation, measure: Measure) -> None:
 @check(
     "ssh.userkeys-baked",
     "no user's private key travels in the image",
-    cause="it was made or copied while the image was built: whoever pulls the image can log in everywhere",
+    cause=(
+        "it was made or copied while the image was built: whoever pulls the image can "
+        "log in everywhere"
+    ),
     remedy=REBUILD,
 )
 def test_userkeys_baked(image: Situation, measure: Measure) -> None:
@@ -133,7 +140,7 @@ def _session(image: Situation, command: str, measure: Measure) -> Any:
     "root logs in to this container without a password",
     tier="live",
     cause="keys, modes or settings do not let root in",
-    needs=("ssh.sshd", "ssh.conf", "ssh.perms"),
+    needs=("ssh.sshd", "ssh.userkeys-baked", "ssh.perms", "ssh.conf"),
 )
 def test_login(image: Situation, measure: Measure) -> None:
     result = _session(image, "true", measure)
@@ -150,7 +157,9 @@ def test_login(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="a start-up file or banner prints, and mpirun takes it for the daemon's answer",
-    remedy="grep -n echo ~/.bashrc /etc/bash.bashrc   # and print only where the shell is interactive",
+    remedy=(
+        "grep -n echo ~/.bashrc /etc/bash.bashrc   # and print only where the shell is interactive"
+    ),
     needs=("ssh.login",),
 )
 def test_quiet(image: Situation, measure: Measure) -> None:

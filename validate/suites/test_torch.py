@@ -52,7 +52,9 @@ def test_import(image: Situation, measure: Measure) -> None:
 @check(
     "torch.version",
     "PyTorch is the version that the recipe names, by its own word",
-    cause="PyTorch was replaced after the build, often by a `pip install` that pulled another one in",
+    cause=(
+        "PyTorch was replaced after the build, often by a `pip install` that pulled another one in"
+    ),
     remedy="python3 -m pip uninstall torch   # until `import torch` finds the image's own again",
     needs=("torch.import",),
 )
@@ -94,7 +96,10 @@ def test_cuda_build(image: Situation, measure: Measure) -> None:
     "torch.loaded-libs",
     "one process loads one copy of each library, PyTorch and Horovod together",
     severity="warn",
-    cause="a wheel brings a library that the image has as well; which one answers depends on the order",
+    cause=(
+        "a wheel brings a library that the image has as well; which one answers depends "
+        "on the order"
+    ),
     remedy="ldd $(python3 -c 'import torch; print(torch.__file__)' | xargs dirname)/_C*.so",
     needs=("torch.import",),
 )

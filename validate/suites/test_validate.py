@@ -1,4 +1,5 @@
-"""validate's own: the image still is what its expectation file describes, before anything is measured."""
+"""validate's own: the image still is what its expectation file describes, before anything is
+measured."""
 
 import os
 
