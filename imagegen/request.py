@@ -115,6 +115,7 @@ def _unknown_values(wishes: Mapping[str, str], catalog: Catalog) -> list[Problem
 def _tag(spec: ImageSpec, wishes: Mapping[str, str]) -> str:
     asked = [p for p in spec.pins if p.component in wishes and p.component not in ("validate",)]
     parts = [spec.os.id, *(f"{pin.component}{pin.version}" for pin in asked)]
+    parts += [f"no-{omission.component}" for omission in spec.cell.omitted]
     text = "-".join(parts).replace("+", "-")
     return f"imagegen/{MATRIX}:{text}"
 

@@ -1,0 +1,132 @@
+"""Wishes on the shipped catalog -> one pinned image, or what does not fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from imagegen.errors import ConfigError, ResolutionError
+from imagegen.family import House
+from imagegen.request import as_matrix, parse, resolve_request, same_image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from imagegen.model import ImageSpec
+    from unit.conftest import Ended
+
+    Run = Callable[..., Ended]
+
+
+def asked(house: House, *wishes: str) -> ImageSpec:
+    return resolve_request(parse(wishes, house.catalog), house.catalog)
+
+
+def pins(spec: ImageSpec) -> dict[str, str]:
+    return {"os": spec.os.id} | {pin.component: pin.version for pin in spec.pins}
+
+
+def test_a_wish_leads_to_the_os_that_has_it(house: House) -> None:
+    found = pins(asked(house, "torch=1.13.1"))
+    assert (found["os"], found["torch"], found["python"]) == ("debian12", "1.13.1", "3.11.2")
+    assert {"openmpi", "ssh", "validate"} <= set(found)
+
+
+def test_a_part_of_every_image_can_be_wished_away(house: House) -> None:
+    assert "openmpi" not in pins(asked(house, "torch=2.6", "openmpi=none"))
+
+
+def test_what_pins_differently_has_another_tag(house: House) -> None:
+    wishes = [["torch=2.6"], ["torch=2.6", "openmpi=none"], ["torch=2.6", "rdma=rdma-core"]]
+    assert len({asked(house, *some).tag for some in wishes}) == 3
+    assert asked(house, "torch=2.6", "rdma=any").tag == (
+        "imagegen/request:debian13-rdma56.1-torch2.6.0"
+    )
+
+
+def test_every_argument_that_is_no_wish_is_told(house: House) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(["torch", "=1", "toch=1", "os=", "ssh=9;rm", "rdma=1", "rdma=2"], house.catalog)
+    texts = [problem.text for problem in caught.value.problems]
+    assert texts == [
+        "`torch` is not of the form KEY=VALUE",
+        "`` is nothing that can be asked for",
+        "`toch` is nothing that can be asked for",
+        "`os=` is not of the form KEY=VALUE",
+        "ssh: `9;rm` has characters that no version has",
+        "`rdma` is wished for twice",
+    ]
+    assert caught.value.problems[2].hint == "did you mean `torch`?"
+
+
+def test_a_version_that_no_row_has_names_the_known_ones(house: House) -> None:
+    with pytest.raises(ResolutionError) as caught:
+        asked(house, "torch=1.11", "os=debian11")
+    first, second = caught.value.problems
+    assert first.text == "`1.11` is not a release of component `torch`"
+    assert first.evidence == ("known releases: 1.13.1, 2.6.0",)
+    assert second.text == "`debian11` is not an OS of the catalog"
+
+
+def test_wishes_that_collide_name_both_sides_and_the_row_between(house: House) -> None:
+    with pytest.raises(ResolutionError) as caught:
+        asked(house, "torch=2.6", "horovod=0.28.1")
+    (problem,) = caught.value.problems
+    assert problem.text == "nothing satisfies this request"
+    assert "the request asks for torch 2.6" in problem.evidence
+    assert any(
+        line.startswith("horovod 0.28.1 (") and line.endswith(" asks for torch <2.1")
+        for line in problem.evidence
+    )
+    assert problem.hint == "change one of them, or leave it open: `KEY=any`"
+
+
+def test_a_request_equal_to_a_cell_is_answered_with_it(house: House) -> None:
+    specs = house.family("cpu").specs
+    same = same_image(asked(house, "torch=1.13.1", "horovod=any", "rdma=rdma-core"), specs)
+    assert same is not None
+    assert same.cell.id == "cpu/debian12-rdma-core"
+    assert same_image(asked(house, "torch=1.13.1"), specs) is None
+
+
+def test_a_saved_request_reads_back_as_the_same_image(house: House) -> None:
+    spec = asked(house, "torch=1.13.1", "rdma=any")
+    Path("matrices").mkdir()
+    text = as_matrix("mine", spec, "team a", "2030-01-31")
+    Path("matrices/mine.yaml").write_text(text)
+    family = House().family("mine")
+    assert [pins(found) for found in family.specs] == [pins(spec)]
+    assert family.specs[0].tag == "imagegen/mine:debian12-rdma44.0-torch1.13.1"
+    assert (family.matrix.owner, family.matrix.expires) == ("team a", "2030-01-31")
+
+
+@pytest.mark.parametrize(
+    ("wish", "code"),
+    [("torch=1.11", 4), ("os=debian99", 4), ("colour=red", 2), ("torch", 2), ("torch=1\n", 2)],
+)
+def test_the_verb_ends_with_the_code_of_the_problem(run: Run, wish: str, code: int) -> None:
+    ended = run("request", wish)
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.startswith("error: ")
+
+
+def test_the_verb_answers_without_an_engine(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
+    monkeypatch.setattr("imagegen.cli.request._is_built", lambda _: False)
+    ended = run("request", "os=debian12", "torch=any", "--format", "json")
+    answer = json.loads(ended.out)
+    assert (ended.code, answer["status"], answer["pins"]["torch"]) == (0, "ok", "1.13.1")
+
+
+@pytest.mark.parametrize("name", ["../x", "x\n", "X", "a b", ""])
+def test_a_saved_request_has_a_plain_name(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("imagegen.cli.request._is_built", lambda _: False)
+    ended = run("request", "torch=2.6", f"--save={name}")
+    assert not list(tmp_path.rglob("*.yaml"))
+    assert ended.code == (2 if name else 0)
