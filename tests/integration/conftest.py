@@ -7,7 +7,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from command_line import CommandLine, command_line_in
 from registry import registry
+from tiny_family import TinyFamily, TinyMaker
 
 from imagegen.engine import images
 from imagegen.engine.bases import ensure_base
@@ -17,6 +19,7 @@ from imagegen.model import ContextFile, OsRelease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 __all__ = ["registry"]
 
@@ -98,3 +101,25 @@ def builder(engine: Engine, tiny_base: str) -> Iterator[Builder]:
 def token() -> str:
     """Text that no step of an earlier run had: nothing comes from the cache."""
     return secrets.token_hex(6)
+
+
+@pytest.fixture
+def command_line(tmp_path: Path) -> CommandLine:
+    """`imagegen` in an empty folder, with an empty state."""
+    return command_line_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def make_tiny(
+    engine: Engine, tiny_base: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TinyMaker]:
+    """Makes families without components and without a matrix; nothing of them stays."""
+    del tiny_base
+    maker = TinyMaker(engine, lambda: tmp_path_factory.mktemp("tiny"))
+    yield maker
+    maker.clean()
+
+
+@pytest.fixture
+def tiny(make_tiny: TinyMaker) -> TinyFamily:
+    return make_tiny()

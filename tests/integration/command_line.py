@@ -1,0 +1,101 @@
+"""The real console script in a process of its own, as a user starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SCRIPT = Path(sys.executable).with_name("imagegen")
+SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended. Whatever it was, a user never sees a traceback."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def documents(self) -> list[Any]:
+        """The JSON documents of `--format json`, one a line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def result(self) -> Any:
+        """The result of `--format json`: the last document that is no event and no error."""
+        found = [d for d in self.documents if not isinstance(d, dict) or not _is_aside(d)]
+        return found[-1]
+
+    @property
+    def text(self) -> str:
+        return self.out + self.err
+
+
+def _is_aside(document: Mapping[str, Any]) -> bool:
+    return "event" in document or "errors" in document
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """Runs `imagegen` in a folder, with a state of its own; `environ` is added to the test's."""
+
+    cwd: Path
+    state: Path
+    script: Path = SCRIPT
+
+    def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Of the test itself, less what would change how the command behaves."""
+        kept = {k: v for k, v in os.environ.items() if k not in ("IMAGEGEN_DEBUG", "FORCE_COLOR")}
+        return kept | {"IMAGEGEN_STATE": str(self.state)} | dict(environ or {})
+
+    def start(
+        self, *arguments: str, environ: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """The running process, in a process group of its own."""
+        return subprocess.Popen(
+            [str(self.script), *arguments],
+            cwd=self.cwd,
+            env=self.environment(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def __call__(
+        self, *arguments: str, code: int = 0, environ: Mapping[str, str] | None = None
+    ) -> Ended:
+        """Run it to its end, which has to be this exit code."""
+        with self.start(*arguments, environ=environ) as process:
+            return ended(process, code)
+
+
+def ended(process: subprocess.Popen[str], code: int) -> Ended:
+    """Wait for the end of a process, which has to be this exit code."""
+    try:
+        out, err = process.communicate(timeout=SECONDS)
+    except BaseException:
+        process.kill()
+        raise
+    found = Ended(process.returncode, out, err)
+    assert found.code == code, found.text
+    assert "Traceback" not in found.text, found.text
+    return found
+
+
+def command_line_in(folder: Path) -> CommandLine:
+    """The command line in an empty folder, its state beside that."""
+    cwd = folder / "cwd"
+    cwd.mkdir()
+    return CommandLine(cwd, folder / "state")

@@ -1,0 +1,150 @@
+"""`imagegen build`: images, tags, labels, logs, events, what is shared, what is up to date."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from imagegen.engine import images
+from imagegen.model import (
+    LABEL_BASE,
+    LABEL_CELL,
+    LABEL_CONTRACT,
+    LABEL_MATRIX,
+    LABEL_RECIPE,
+    LABEL_VALIDATED,
+)
+
+if TYPE_CHECKING:
+    from command_line import Ended
+    from tiny_family import TinyFamily, TinyMaker
+
+
+@pytest.fixture(scope="module")
+def pair(make_tiny: TinyMaker) -> TinyFamily:
+    """Two cells: a slow component in common, a quick one in two releases."""
+    tiny = make_tiny()
+    tiny.component("slow", "RUN sleep 1 && echo slow TOKEN > /slow", seconds="60")
+    tiny.component("quick", "RUN echo {{ release.version }} TOKEN > /quick", ("1", "2"))
+    tiny.check()
+    tiny.write_matrix({"os": ["debian12"], "quick": ["1", "2"]}, {"slow": "any", "check": "1"})
+    return tiny
+
+
+@pytest.fixture(scope="module")
+def first(pair: TinyFamily) -> Ended:
+    """The first build of the pair, side by side. What follows leaves its images as they are."""
+    return pair.build("--jobs", "2", "--format", "json")
+
+
+def test_images_are_tagged_and_labelled(pair: TinyFamily, first: Ended) -> None:
+    assert [row["outcome"] for row in first.result] == ["built", "built"]
+    built = pair.built()
+    assert sorted(built) == ["debian12-1", "debian12-2"]
+    labels = built["debian12-2"].labels
+    assert labels["org.opencontainers.image.title"] == pair.image("debian12-2")
+    assert labels["org.opencontainers.image.version"]
+    assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"
+    assert labels[LABEL_MATRIX] == pair.matrix
+    assert labels[LABEL_CELL] == "debian12-2"
+    assert labels[LABEL_RECIPE].startswith("sha256:")
+    base = images.find(pair.engine, "imagegen/base:debian12")
+    assert base is not None
+    assert labels[LABEL_BASE] == base.id
+    assert labels[LABEL_VALIDATED] == "static"
+    assert isinstance(json.loads(labels[LABEL_CONTRACT]), dict)
+    assert built["debian12-1"].labels[LABEL_RECIPE] != labels[LABEL_RECIPE]
+
+
+def test_every_cell_has_a_log(pair: TinyFamily, first: Ended) -> None:
+    for row in first.result:
+        log = Path(row["log"])
+        assert log.is_relative_to(pair.run.state)
+        text = log.read_text()
+        assert "RUN sleep 1" in text
+        assert "tiny.verdict  passed" in text
+        assert text.rstrip().endswith(f"built {row['id']}")
+
+
+def test_json_events_end_in_a_result(pair: TinyFamily, first: Ended) -> None:
+    *events, result = first.documents
+    assert {event["event"] for event in events} <= {"step", "log", "done"}
+    done = {event["cell"]: event["outcome"] for event in events if event["event"] == "done"}
+    assert done == {f"{pair.matrix}/debian12-{n}": "built" for n in (1, 2)}
+    tagged = {tag: image.id for tag, image in pair.built().items()}
+    assert {row["image"].partition(":")[2]: row["id"] for row in result} == tagged
+
+
+@pytest.mark.usefixtures("first")
+def test_what_cells_have_in_common_is_built_once(pair: TinyFamily) -> None:
+    one, other = (
+        images.config(pair.engine, image.id)["RootFS"]["Layers"] for image in pair.built().values()
+    )
+    differing = sum(mine != its for mine, its in zip(one, other, strict=True))
+    # The axis and what is said about the image; everything slow stands below.
+    assert differing == 2
+    assert len(one) >= 6
+
+
+@pytest.mark.usefixtures("first")
+def test_a_second_build_finds_everything_up_to_date(pair: TinyFamily) -> None:
+    before = pair.built()
+    begun = time.monotonic()
+    ended = pair.build()
+    assert time.monotonic() - begun < 2
+    assert ended.err.count("up to date") == 2
+    assert ended.out.count("up to date") == 2
+    assert "2 of 2 images ready" in ended.out
+    assert pair.built() == before
+
+
+def test_one_after_the_other_takes_what_is_shared_from_the_cache(make_tiny: TinyMaker) -> None:
+    tiny = make_tiny()
+    tiny.component("slow", "RUN echo slow TOKEN > /slow", seconds="60")
+    tiny.component("quick", "RUN echo {{ release.version }} TOKEN > /quick", ("1", "2"))
+    tiny.write_matrix({"os": ["debian12"], "quick": ["1", "2"]}, {"slow": "any"})
+    tiny.build("--jobs", "1", "--no-validate")
+    logs = [log.read_text() for log in sorted(tiny.run.state.rglob("*.log"))]
+    assert [text.count("= cached: [slow") for text in logs] == [0, 1]
+    assert [text.count("> [slow") for text in logs] == [1, 0]
+    assert [text.count("> [quick") for text in logs] == [1, 1]
+
+
+@pytest.mark.usefixtures("first")
+def test_an_image_removed_behind_its_back_is_built_again_in_plain_lines(pair: TinyFamily) -> None:
+    kept = pair.built()["debian12-1"].id
+    images.remove(pair.engine, pair.image("debian12-2"), force=True)
+    ended = pair.build()
+    assert (
+        "no image is tagged"
+        in (pair.run.state / "logs/run-3").joinpath(f"{pair.matrix}-debian12-2.log").read_text()
+    )
+    assert pair.built()["debian12-1"].id == kept
+    assert "debian12-2" in pair.built()
+    assert "\x1b" not in ended.text
+    assert "\r" not in ended.text
+    assert f"{pair.matrix}/debian12-1  up to date" in ended.err
+    assert f"{pair.matrix}/debian12-2  built" in ended.err
+
+
+@pytest.mark.usefixtures("first")
+def test_globs_choose_cells(pair: TinyFamily) -> None:
+    assert "1 of 1 images ready" in pair.build("*-2").out
+    lost = pair.build("*-3", code=3)
+    assert "`*-3` matches no cell" in lost.err
+    assert "debian12-1" in lost.err
+
+
+@pytest.mark.usefixtures("first")
+def test_force_builds_without_the_cache(pair: TinyFamily) -> None:
+    before = pair.built()["debian12-1"].id
+    row = pair.build("debian12-1", "--force", "--no-validate", "--format", "json").result[0]
+    text = Path(row["log"]).read_text()
+    assert "--force" in text
+    assert "= cached: [slow" not in text
+    assert pair.built()["debian12-1"].id == row["id"] != before
+    assert pair.built()["debian12-1"].labels[LABEL_VALIDATED] == "not validated: --no-validate"

@@ -1,0 +1,160 @@
+"""A family of images that builds in a second or two: an overlay with components of one line each.
+
+Every family has a token of its own in its names and its steps, so nothing comes from the cache of
+an earlier run, and all that it leaves on the engine is found by the label of its matrix.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from command_line import CommandLine, Ended, command_line_in
+
+from imagegen.engine import images
+from imagegen.model import LABEL_MATRIX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from imagegen.engine.client import Engine
+    from imagegen.engine.images import LocalImage
+
+VALIDATE = """\
+#!/bin/sh
+# What `validate` is to the tool: a command that takes --json FILE and ends in 0 or 1.
+tier=full
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --json) report="$2"; shift ;;
+    --static) tier=static ;;
+  esac
+  shift
+done
+read -r verdict < /etc/verdict
+echo "tiny.verdict  $verdict"
+cat > "$report" <<END
+{"schema": 1, "tier": "$tier", "counts": {"$verdict": 1}, "checks": [{"id": "tiny.verdict",
+ "suite": "tiny", "tier": "static", "severity": "fail", "proves": "the verdict is good",
+ "outcome": "$verdict", "measured": "the verdict of release $(cat /etc/release)", "reason": "",
+ "cause": "release 2 fails", "remedy": "take release 1", "seconds": 0}]}
+END
+[ "$verdict" = passed ]
+"""
+
+
+@dataclass
+class TinyFamily:
+    """The overlay, its one matrix, and the command line that works on them."""
+
+    root: Path
+    token: str
+    engine: Engine
+    run: CommandLine
+
+    @property
+    def matrix(self) -> str:
+        return f"tiny-{self.token}"
+
+    def image(self, tag: str) -> str:
+        """The reference of a cell's image."""
+        return f"test-tiny/{self.token}:{tag}"
+
+    def component(
+        self,
+        name: str,
+        install: str,
+        releases: Sequence[str] = ("1",),
+        files: Mapping[str, str] | None = None,
+        **keys: Any,
+    ) -> Path:
+        """Write a component; its template. `TOKEN` in the template is this family's token."""
+        folder = self.root / "dockerfiles/components" / name
+        (folder / "files").mkdir(parents=True, exist_ok=True)
+        described: dict[str, Any] = {"name": name, "title": f"{name} for a test", "seconds": "1"}
+        described |= {"suites": [name], **keys}
+        described["releases"] = [
+            {"version": version, "origin": "a test", "source": "a test"} for version in releases
+        ]
+        (folder / "component.yaml").write_text(yaml.safe_dump(described, sort_keys=False))
+        template = folder / "install.j2"
+        template.write_text(install.replace("TOKEN", self.token) + "\n")
+        for path, text in (files or {}).items():
+            (folder / "files" / path).write_text(text)
+        return template
+
+    def check(self) -> None:
+        """A component `check` whose `validate` passes in release 1 and fails in release 2."""
+        verdict = "{{ 'passed' if release.version == '1' else 'failed' }}"
+        install = [
+            "COPY check/validate /usr/local/bin/validate",
+            f"RUN chmod 755 /usr/local/bin/validate && echo {verdict} > /etc/verdict && \\",
+            "    echo {{ release.version }} > /etc/release # TOKEN",
+        ]
+        self.component("check", "\n".join(install), ("1", "2"), {"validate": VALIDATE})
+
+    def write_matrix(
+        self, axes: Mapping[str, Sequence[str]], components: Mapping[str, str], **keys: Any
+    ) -> Path:
+        """Write the matrix; the image of a cell is tagged with the cell's values, in order."""
+        data: dict[str, Any] = {"name": self.matrix}
+        data["tag"] = f"test-tiny/{self.token}:" + "-".join(f"{{{axis}}}" for axis in axes)
+        data |= {"axes": dict(axes), "components": dict(components), **keys}
+        path = self.root / "matrices" / f"{self.matrix}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(data, sort_keys=False))
+        return path
+
+    def command(
+        self,
+        verb: str,
+        *arguments: str,
+        code: int = 0,
+        environ: Mapping[str, str] | None = None,
+    ) -> Ended:
+        """Run a verb on this family's matrix."""
+        return self.run(*self.argv(verb, *arguments), code=code, environ=environ)
+
+    def argv(self, verb: str, *arguments: str) -> list[str]:
+        return [verb, "--matrix", self.matrix, "--overlay", str(self.root), *arguments]
+
+    def build(self, *arguments: str, code: int = 0) -> Ended:
+        return self.command("build", *arguments, code=code)
+
+    def built(self) -> dict[str, LocalImage]:
+        """Tag -> image, for all that this family has on the engine under a tag."""
+        found = images.list_labelled(self.engine, f"{LABEL_MATRIX}={self.matrix}")
+        prefix = self.image("")
+        return {
+            tag.removeprefix(prefix): image
+            for image in found
+            for tag in image.tags
+            if tag.startswith(prefix)
+        }
+
+    def clean(self) -> None:
+        for image in images.list_labelled(self.engine, f"{LABEL_MATRIX}={self.matrix}"):
+            images.remove(self.engine, image.id, force=True)
+
+
+class TinyMaker:
+    """Makes families, each in a folder of its own, and removes all of their images."""
+
+    def __init__(self, engine: Engine, new_folder: Callable[[], Path]) -> None:
+        self._engine, self._new_folder = engine, new_folder
+        self._made: list[TinyFamily] = []
+
+    def __call__(self) -> TinyFamily:
+        folder = self._new_folder()
+        family = TinyFamily(
+            folder / "overlay", secrets.token_hex(6), self._engine, command_line_in(folder)
+        )
+        self._made.append(family)
+        return family
+
+    def clean(self) -> None:
+        for family in self._made:
+            family.clean()
