@@ -1,0 +1,66 @@
+"""The gate of `imagegen build`: a tag moves after `validate --static` passed in the image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from imagegen.engine import images
+from imagegen.model import LABEL_VALIDATED
+
+if TYPE_CHECKING:
+    from tiny_family import TinyFamily
+
+
+@pytest.fixture
+def healthy(tiny: TinyFamily) -> TinyFamily:
+    """One image, built and tagged; its check is about to be taken in the release that fails."""
+    tiny.check()
+    tiny.write_matrix({"os": ["debian12"]}, {"check": "1"})
+    tiny.build()
+    tiny.write_matrix({"os": ["debian12"]}, {"check": "2"})
+    return tiny
+
+
+def test_an_image_that_fails_does_not_take_the_tag(healthy: TinyFamily) -> None:
+    old = healthy.built()["debian12"].id
+    ended = healthy.build(code=6)
+    assert healthy.built()["debian12"].id == old
+    assert f"`{healthy.matrix}/debian12` failed" in ended.err
+    assert ": validation" in ended.err
+    assert "tiny.verdict: the verdict of release 2" in ended.err
+    assert "remedy: take release 1" in ended.err
+    assert "hint: mend the image, or build with `--no-validate` to look inside" in ended.err
+    assert "0 of 1 images ready" in ended.out
+    failed = ended.err.partition("\n  image ")[2].split()[0]
+    assert failed.startswith("sha256:")
+    assert images.find(healthy.engine, failed) is not None
+    assert failed != old
+
+
+def test_no_validate_tags_it_and_says_so(healthy: TinyFamily) -> None:
+    old = healthy.built()["debian12"].id
+    healthy.build("--no-validate")
+    new = healthy.built()["debian12"]
+    assert new.id != old
+    assert new.labels[LABEL_VALIDATED] == "not validated: --no-validate"
+    ended = healthy.run(
+        "publish",
+        "-m",
+        healthy.matrix,
+        "--overlay",
+        str(healthy.root),
+        "--to",
+        "127.0.0.1:1/team",
+        code=8,
+    )
+    assert "is not published: it has no validation record for these bytes" in ended.err
+
+
+def test_an_image_without_validate_fails_the_gate(tiny: TinyFamily) -> None:
+    tiny.component("plain", "RUN echo TOKEN > /plain")
+    tiny.write_matrix({"os": ["debian12"]}, {"plain": "1"})
+    ended = tiny.build(code=6)
+    assert "has no `validate` in it" in ended.err
+    assert tiny.built() == {}

@@ -1,0 +1,91 @@
+"""Ctrl-C and `kill -9` in the middle of a build."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from command_line import ended
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from tiny_family import TinyFamily
+
+SECONDS = 30
+
+
+def running(mark: str) -> bool:
+    """Whether a build step with this mark runs: its shell has the step as its argument."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if mark.encode() in path.read_bytes():
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def wait_for(mark: str, runs: bool) -> None:
+    deadline = time.monotonic() + SECONDS
+    while running(mark) is not runs:
+        assert time.monotonic() < deadline, f"{mark} {'does not start' if runs else 'still runs'}"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def sleepy(tiny: TinyFamily) -> TinyFamily:
+    """Two cells that sleep long, on top of a step that ends."""
+    tiny.component("quick", "RUN echo TOKEN > /quick", seconds="60")
+    tiny.component("long", "RUN sleep 300; echo mark-TOKEN-{{ release.version }}", ("1", "2"))
+    tiny.write_matrix({"os": ["debian12"], "long": ["1", "2"]}, {"quick": "1"})
+    return tiny
+
+
+def begin(family: TinyFamily) -> subprocess.Popen[str]:
+    argv = family.argv("build", "--no-validate", "--jobs", "2")
+    process = family.run.start(*argv)
+    for number in (1, 2):
+        wait_for(f"mark-{family.token}-{number}", runs=True)
+    return process
+
+
+def waken(family: TinyFamily) -> None:
+    """The same step text would be the same layer: only what it sleeps is shortened."""
+    template = family.root / "dockerfiles/components/long/install.j2"
+    template.write_text(template.read_text().replace("sleep 300", "sleep 0"))
+
+
+def test_ctrl_c_cancels_on_the_engine_and_tags_nothing(sleepy: TinyFamily) -> None:
+    with begin(sleepy) as process:
+        begun = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        end = ended(process, 130)
+    assert time.monotonic() - begun < 10
+    assert "error: interrupted: the running builds were cancelled on the engine" in end.err
+    assert "hint: the same command goes on where the layers of this run end" in end.err
+    wait_for(f"mark-{sleepy.token}", runs=False)
+    assert sleepy.built() == {}
+    waken(sleepy)
+    sleepy.build("--no-validate")
+    assert sorted(sleepy.built()) == ["debian12-1", "debian12-2"]
+    again = next(iter(sleepy.run.state.rglob("run-2/*-1.log"))).read_text()
+    assert "= cached: [quick" in again
+    history = sleepy.run("history", "--format", "json").result
+    assert [run["exit_code"] for run in history] == [0, 130]
+
+
+def test_after_kill_9_the_same_command_ends_well(sleepy: TinyFamily) -> None:
+    with begin(sleepy) as process:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(SECONDS)
+    # The engine sees the closed connection and stops the steps by itself.
+    wait_for(f"mark-{sleepy.token}", runs=False)
+    assert sleepy.built() == {}
+    waken(sleepy)
+    sleepy.build("--no-validate")
+    assert sorted(sleepy.built()) == ["debian12-1", "debian12-2"]
