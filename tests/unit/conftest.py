@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import socket
 import subprocess
@@ -30,14 +31,21 @@ REPOSITORY = Path(__file__).parents[2]
 HARMLESS = (sys.executable, "sh", "bash", "git")
 """Programs that a unit test may start."""
 
+_COUNT = itertools.count()
+
 
 @pytest.fixture(autouse=True)
-def inside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def inside(
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     """No unit test reaches an engine, the network, the machine, or this user's journal.
 
     The tests of the engine room talk to servers of their own on loopback.
     """
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    state = tmp_path_factory.getbasetemp() / f"state-{next(_COUNT)}"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
     monkeypatch.delenv("IMAGEGEN_STATE", raising=False)
     monkeypatch.delenv("IMAGEGEN_DEBUG", raising=False)
     start = subprocess.Popen.__init__

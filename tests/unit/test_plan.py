@@ -56,7 +56,7 @@ def families(draw: st.DrawFn) -> tuple[Values, dict[str, float], Needs]:
     return values, seconds, needs
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(families())
 def test_no_order_is_cheaper(family: tuple[Values, dict[str, float], Needs]) -> None:
     values, seconds, needs = family
@@ -66,7 +66,7 @@ def test_no_order_is_cheaper(family: tuple[Values, dict[str, float], Needs]) -> 
     assert cost(found, values, seconds) == min(cost(o, values, seconds) for o in allowed)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=25)
 @given(families())
 def test_the_order_does_not_depend_on_the_order_of_its_input(
     family: tuple[Values, dict[str, float], Needs],
