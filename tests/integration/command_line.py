@@ -74,17 +74,21 @@ class CommandLine:
         )
 
     def __call__(
-        self, *arguments: str, code: int = 0, environ: Mapping[str, str] | None = None
+        self,
+        *arguments: str,
+        code: int = 0,
+        environ: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
     ) -> Ended:
         """Run it to its end, which has to be this exit code."""
         with self.start(*arguments, environ=environ) as process:
-            return ended(process, code)
+            return ended(process, code, seconds)
 
 
-def ended(process: subprocess.Popen[str], code: int) -> Ended:
+def ended(process: subprocess.Popen[str], code: int, seconds: float = SECONDS) -> Ended:
     """Wait for the end of a process, which has to be this exit code."""
     try:
-        out, err = process.communicate(timeout=SECONDS)
+        out, err = process.communicate(timeout=seconds)
     except BaseException:
         process.kill()
         raise

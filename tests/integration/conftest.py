@@ -123,3 +123,28 @@ def make_tiny(
 @pytest.fixture
 def tiny(make_tiny: TinyMaker) -> TinyFamily:
     return make_tiny()
+
+
+COLD_SECONDS = 1500
+"""For the first test with a real family, which builds all of it where nothing is in the cache."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "cpu_family" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(COLD_SECONDS))
+
+
+@pytest.fixture(scope="session")
+def cpu_family(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Cell -> image of the matrix `cpu`, built by the real command line. The images stay."""
+    del engine
+    run = command_line_in(tmp_path_factory.mktemp("cpu"))
+    rows = run("build", "--matrix", "cpu", "--format", "json", seconds=COLD_SECONDS).result
+    return {row["cell"].removeprefix("cpu/"): row["image"] for row in rows}
+
+
+@pytest.fixture(scope="session")
+def cpu_image(cpu_family: dict[str, str]) -> str:
+    """The image with everything in it."""
+    return cpu_family["debian12-rdma-core"]
