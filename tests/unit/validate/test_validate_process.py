@@ -1,0 +1,71 @@
+"""Commands end in time, and nothing of them survives."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from validate.process import MISSING, run
+
+
+def _survives(pid: int) -> bool:
+    """Whether a process still runs a moment later: a kill takes effect on its own time."""
+    stat = Path(f"/proc/{pid}/stat")
+    for _ in range(40):
+        try:
+            if stat.read_text().rpartition(")")[2].split()[0] == "Z":
+                return False
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_output_and_code_come_back() -> None:
+    result = run(["sh", "-c", "echo out; echo err >&2; exit 3"], 10)
+    assert (result.code, result.out, result.err, result.ok) == (3, "out\n", "err\n", False)
+    assert result.says() == "`sh` ended with exit code 3: err"
+
+
+def test_a_program_that_is_not_there_is_a_result() -> None:
+    result = run(["no-such-program"], 10)
+    assert result.code == MISSING
+    assert result.says() == (
+        "`no-such-program` ended with exit code 127: no-such-program: No such file or directory"
+    )
+
+
+def test_a_command_that_hangs_is_killed_with_all_of_its_session(tmp_path: Path) -> None:
+    note = tmp_path / "pids"
+    # The second sleep has a process group of its own, as the ranks of mpirun have.
+    script = f"set -m; sleep 60 & echo $! > {note}; exec sleep 60"
+    started = time.monotonic()
+    result = run(["bash", "-c", script], 0.5)
+    assert result.timed_out
+    assert not result.ok
+    assert time.monotonic() - started < 10
+    assert not _survives(int(note.read_text()))
+
+
+def test_what_a_command_leaves_behind_is_killed_after_a_normal_end(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    result = run(["bash", "-c", f"set -m; sleep 60 & echo $! > {note}"], 10)
+    assert result.ok
+    assert result.seconds < 5
+    assert not _survives(int(note.read_text()))
+
+
+def test_lines_are_handed_on_as_they_come() -> None:
+    seen: list[tuple[str, float]] = []
+    started = time.monotonic()
+    script = "echo one; sleep 1; printf two"
+    run(["sh", "-c", script], 10, on_line=lambda line: seen.append((line, time.monotonic())))
+    assert [line for line, _ in seen] == ["one", "two"]
+    assert seen[0][1] - started < 0.9
+
+
+def test_the_environment_replaces_ours_and_forbids_byte_code() -> None:
+    result = run(["sh", "-c", "echo $A $PYTHONDONTWRITEBYTECODE $HOME"], 10, {"A": "1"})
+    assert result.out == "1 1\n"
+    assert os.environ.get("A") is None
