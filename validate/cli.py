@@ -1,5 +1,5 @@
 """The command line of `validate`. Exit codes: 0 all passed, 1 something failed, 2 bad usage or no
-expectation file, 3 a required thing did not run, or nothing ran at all."""
+expectation file, 3 a required thing did not run, or nothing ran at all, 130 interrupted."""
 
 import argparse
 import difflib
@@ -18,7 +18,7 @@ SUITES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suites")
 ORDER = ("validate", "os", "python", "torch", "openmpi", "ssh", "horovod", "rdma", "limits")
 """What others rest on runs first; a suite that is not named here runs after these, by name."""
 ALIASES = {"mpi": "openmpi", "hvd": "horovod", "lim": "limits", "env": "validate", "py": "python"}
-FAILED, USAGE, NOT_RUN = 1, 2, 3
+FAILED, USAGE, NOT_RUN, INTERRUPTED = 1, 2, 3, 130
 BENCHMARK, BENCHMARK_MODULE = "benchmark", "validate.benchmark.run"
 DEVICES = ("gpu",)
 """What can be required beside suites; `rdma` is a suite, whose checks look for the device."""
@@ -92,14 +92,18 @@ def main(argv: List[str]) -> int:
         suites = _chosen(arguments, expected)
     except ValueError as error:
         return _complain(str(error), "`validate --list` shows all of them")
-    return _run(arguments, expected, suites)
+    try:
+        return _run(arguments, expected, suites)
+    except KeyboardInterrupt:
+        sys.stderr.write("error: interrupted\n")
+        return INTERRUPTED
 
 
 def _list() -> int:
     rows = [(c.id, suite, c.tier, c.severity, c.proves) for suite, c in all_checks()]
     widths = [max(len(row[i]) for row in rows) for i in range(4)] if rows else []
     for row in rows:
-        cells = ["{:<{}}".format(text, width) for text, width in zip(row, widths)]
+        cells = ["{:<{}}".format(row[i], widths[i]) for i in range(4)]
         sys.stdout.write("  ".join(cells + [row[4]]) + "\n")
     return 0
 

@@ -27,7 +27,11 @@ def run_suites(
     arguments += ["--rootdir", SUITES, "--noconftest", "-c", os.devnull, "--import-mode=importlib"]
     with _own_pytest(), contextlib.redirect_stdout(io.StringIO()):
         if files:
-            pytest.main(arguments + files, plugins=[collector])
+            code = pytest.main(arguments + files, plugins=[collector])
+            if code == pytest.ExitCode.INTERRUPTED and not collector.broken:
+                raise KeyboardInterrupt
+            if code == pytest.ExitCode.USAGE_ERROR:
+                collector.broken.append("pytest refuses its arguments: " + " ".join(arguments))
     return collector.found, collector.broken
 
 

@@ -27,6 +27,10 @@ class Port(NamedTuple):
     def active(self) -> bool:
         return self.state.startswith("4:")
 
+    def __str__(self) -> str:
+        said = " ".join(text for text in (self.state, self.rate, self.link_layer) if text)
+        return "{}/{} {}".format(self.device, self.number, said)
+
 
 class Verbs(NamedTuple):
     """A verbs device of the kernel; `node` is where user space opens it, `present` if it is

@@ -197,11 +197,9 @@ def _open(node: str) -> None:
 )
 def test_port(image: Situation, measure: Measure) -> None:
     ports = sysfs.ports(image.root)
-    seen = [
-        "{}/{} {} {} {}".format(p.device, p.number, p.state, p.rate, p.link_layer) for p in ports
-    ]
-    measure("; ".join(seen))
+    seen = "; ".join(str(port) for port in ports)
+    measure(seen)
     if not any(port.active for port in ports):
-        fail("; ".join(seen) or "no port")
+        fail(seen or "no port")
     if not all(port.active for port in ports):
-        warn("; ".join(text for text, port in zip(seen, ports) if not port.active))
+        warn("; ".join(str(port) for port in ports if not port.active))

@@ -186,3 +186,12 @@ def test_what_is_required_must_have_run(
     check = Check("rdma.hw", "p", "fail", "live", "", "")
     found = [plugin.Found(check, "rdma", outcome, "", reason=reason)]
     assert session.required_but_skipped(required, found) == missing
+
+
+def test_an_interrupt_is_no_result(suites: Path) -> None:
+    text = """
+        @check("a.stop", "p")
+        def test_a(): raise KeyboardInterrupt
+        """
+    with pytest.raises(KeyboardInterrupt):
+        _run(suites, text)
