@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -21,10 +22,9 @@ if TYPE_CHECKING:
 
     from jsonschema.exceptions import ValidationError as SchemaError
 
+MAX_DEPTH = 50
 MAX_NODES = 10_000
 """Nodes of a file, aliases expanded: real files have hundreds, an alias bomb has billions."""
-
-MAX_DEPTH = 50
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
@@ -214,13 +214,14 @@ def check_schema(document: Document, schema: Mapping[str, Any]) -> tuple[Problem
     """
     found = [
         Problem(text, document.file, document.line(path), dotted(path), (evidence,), hint)
-        for error in _validator(schema).iter_errors(document.data)
+        for error in _validator_class()(schema).iter_errors(document.data)
         for path, text, evidence, hint in _findings(error)
     ]
     return tuple(sorted(dict.fromkeys(found), key=lambda problem: problem.line))
 
 
-def _validator(schema: Mapping[str, Any]) -> Any:
+@cache
+def _validator_class() -> Any:
     """Like jsonschema's own, but `$` in a pattern does not let a final newline pass."""
     from jsonschema import Draft202012Validator, ValidationError, validators
 
@@ -230,8 +231,7 @@ def _validator(schema: Mapping[str, Any]) -> Any:
         if isinstance(value, str) and not re.search(wanted, text):
             yield ValidationError("does not match")
 
-    extend: Any = validators.extend
-    return extend(Draft202012Validator, {"pattern": pattern})(schema)
+    return validators.extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]
 
 
 def _findings(error: Any) -> Iterator[_Finding]:
