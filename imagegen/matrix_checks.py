@@ -86,10 +86,12 @@ def _check_omissions(document: Document) -> Iterator[Problem]:
     for name, wish in data["components"].items():
         for index, rule in enumerate(wish.get("omit", []) if isinstance(wish, dict) else []):
             path = ["components", name, "omit", index, "when"]
-            for axis in rule["when"]:
-                if axis not in data["axes"]:
-                    yield _unknown_axis(document, [*path, axis], axis, data["axes"])
-            if not any(covers(rule["when"], point) for point in points(data["axes"])):
+            unknown = [axis for axis in rule["when"] if axis not in data["axes"]]
+            for axis in unknown:
+                yield _unknown_axis(document, [*path, axis], axis, data["axes"])
+            if not unknown and not any(
+                covers(rule["when"], point) for point in points(data["axes"])
+            ):
                 text = "this condition holds for no cell"
                 yield _problem(document, path, text, hint="remove it, or correct its values")
 
@@ -203,7 +205,8 @@ def _check_excludes(document: Document) -> Iterator[Problem]:
     data = document.data
     every = list(points(data["axes"]))
     for index, row in enumerate(data.get("exclude", [])):
-        if not any(covers(row, point) for point in every):
+        known = set(row) - {"reason"} <= set(data["axes"])
+        if known and not any(covers(row, point) for point in every):
             yield _problem(
                 document,
                 ["exclude", index],

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from imagegen.engine import registry
-from imagegen.errors import ImagegenError
+from imagegen.errors import ImagegenError, ValidationError
 from imagegen.publish import Candidate, publish, target_of
 from imagegen.validation import ValidationRequest, validate_image
 from imagegen.workflow import build_recipes, failed_checks
@@ -46,10 +46,12 @@ class CellReport:
 
 @dataclass
 class NightReport:
-    """The whole night. `changed` counts cells that something was done for."""
+    """The whole night. `changed` counts cells that something was done for; `failure` is what ended
+    the night early: a registry that refused, or an engine that died."""
 
     matrices: tuple[str, ...]
     cells: list[CellReport] = field(default_factory=list)
+    failure: ImagegenError | None = None
 
     @property
     def changed(self) -> int:
@@ -66,6 +68,8 @@ class NightReport:
 
     @property
     def headline(self) -> str:
+        if self.failure is not None:
+            return f"the night ended early: {self.failure.problems[0].text}"
         if self.broken:
             return f"{len(self.broken)} of {len(self.cells)} cells are broken"
         if not self.changed:
@@ -85,14 +89,16 @@ def run_night(
     """One night over the cells of any number of matrices."""
     built = build_recipes(engine, recipes, wishes, console, book, run_id)
     report = NightReport(tuple(dict.fromkeys(r.spec.cell.matrix for r in recipes)))
+    report.cells = [_cell_report(record) for record in built]
     records: dict[str, ValidationRecord] = {}
-    for record in built:
-        cell = _cell_report(record)
-        report.cells.append(cell)
-        if not cell.broken:
-            _validate(engine, record, cell, records, console, book, run_id)
-    healthy = [cell for cell in report.cells if not cell.broken]
-    _publish(engine, healthy, records, to, console, book, run_id)
+    try:
+        for record, cell in zip(built, report.cells, strict=True):
+            if not cell.broken:
+                _validate(engine, record, cell, records, console, book, run_id)
+        healthy = [cell for cell in report.cells if not cell.broken]
+        _publish(engine, healthy, records, to, console, book, run_id)
+    except ImagegenError as error:
+        report.failure = error
     return report
 
 
@@ -123,7 +129,7 @@ def _validate(
         return
     try:
         found = validate_image(engine, record.tag, ValidationRequest(), console.line)
-    except ImagegenError as error:
+    except ValidationError as error:
         cell.validation = "failed"
         cell.detail = tuple(p.text for p in error.problems)
         return

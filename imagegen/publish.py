@@ -106,10 +106,26 @@ def _move(engine: Engine, planned: Sequence[Publication], on_line: Callable[[str
                 registry.move_tag(repository, one.digest, tag, engine)
                 moved.append(one)
             on_line(f"{one.reference} is {one.digest}")
-    except PublishError:
-        for one in moved:
-            repository, tag = images.split(one.reference)
-            if one.previous:
-                registry.move_tag(repository, one.previous, tag, engine)
-                on_line(f"{one.reference} is back at {one.previous}")
-        raise
+    except PublishError as error:
+        stuck = _put_back(engine, moved, on_line)
+        raise PublishError(*error.problems, *stuck) from None
+
+
+def _put_back(
+    engine: Engine, moved: Sequence[Publication], on_line: Callable[[str], None]
+) -> list[Problem]:
+    """Every moved tag back to what it named before; a problem for each that stays where it is."""
+    stuck = []
+    for one in moved:
+        repository, tag = images.split(one.reference)
+        if not one.previous:
+            on_line(f"{one.reference} stays: there was none before")
+            continue
+        try:
+            registry.move_tag(repository, one.previous, tag, engine)
+            on_line(f"{one.reference} is back at {one.previous}")
+        except PublishError as error:
+            text = f"`{one.reference}` could not be put back to {one.previous}"
+            evidence = (f"it is {one.digest}", *(p.text for p in error.problems))
+            stuck.append(Problem(text, evidence=evidence, hint="publish again"))
+    return stuck

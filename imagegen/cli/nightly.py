@@ -77,6 +77,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def _raise_if_broken(report: NightReport) -> None:
+    if report.failure is not None:
+        raise report.failure
     if report.broken:
         raise BuildError(
             *(

@@ -112,7 +112,7 @@ def test_an_exclude_of_anything_but_words_is_refused(overlay: Overlay, row: str)
 
 
 def test_a_rule_that_speaks_of_no_axis_is_refused_with_the_near_miss(overlay: Overlay) -> None:
-    found = problems(overlay, SMALL.replace("when: {os:", "when: {oss:"))[0]
+    (found,) = problems(overlay, SMALL.replace("when: {os:", "when: {oss:"))
     assert found.text == "`oss` is no axis of this matrix"
     assert found.key == "components.gamma.omit[0].when.oss"
     assert (found.line, found.hint) == (12, "did you mean `os`?")

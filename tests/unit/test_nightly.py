@@ -11,7 +11,7 @@ import pytest
 from imagegen import nightly
 from imagegen.console import make_console
 from imagegen.engine import registry
-from imagegen.errors import ValidationError
+from imagegen.errors import PublishError, ValidationError
 from imagegen.family import House
 from imagegen.journal import open_journal
 from imagegen.model import BuildRecord, ValidationRecord
@@ -128,6 +128,19 @@ def test_a_failed_image_is_validated_again_the_next_night(world: World) -> None:
     report = world.night()
     assert world.validated == [world.recipes[0].spec.tag]
     assert (report.changed, report.broken) == (1, [])
+
+
+def test_a_registry_that_refuses_ends_the_night_with_a_report(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise PublishError.of("the registry refused")
+
+    monkeypatch.setattr(registry, "move_tag", refuse)
+    report = world.night()
+    assert isinstance(report.failure, PublishError)
+    assert report.headline == "the night ended early: the registry refused"
+    assert states(report) == {("built", "passed", "")}
 
 
 def test_a_tag_that_somebody_moved_in_the_registry_is_moved_back(world: World) -> None:
