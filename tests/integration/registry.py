@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import threading
 import time
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,3 +84,69 @@ def _await(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
         except OSError:
             time.sleep(0.1)
     pytest.fail(f"the registry does not answer: {log.read_text()}")
+
+
+@contextmanager
+def failing_registry(upstream: str, fatal: bytes, *, dies: bool) -> Iterator[str]:
+    """The address of a relay to a registry that answers 500 to a PUT of `fatal`.
+
+    Where it `dies`, it hangs up instead, and answers nobody from then on.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        relay = _Relay(listener, upstream, fatal, dies)
+        accepting = threading.Thread(target=relay.accept, daemon=True)
+        accepting.start()
+        yield "{}:{}".format(*listener.getsockname())
+        relay.close()
+        accepting.join(10)
+
+
+class _Relay:
+    """Carries bytes of HTTP from one side to the other, and looks into those of the client."""
+
+    def __init__(self, listener: socket.socket, upstream: str, fatal: bytes, dies: bool) -> None:
+        self._listener, self._fatal, self._dies = listener, fatal, dies
+        host, _, port = upstream.partition(":")
+        self._upstream = (host, int(port))
+        self._open: list[socket.socket] = []
+
+    def accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(self._upstream)
+            self._open += [client, server]
+            for one, other, looks in ((client, server, True), (server, client, False)):
+                threading.Thread(target=self._carry, args=(one, other, looks), daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket, looks: bool) -> None:
+        try:
+            while data := source.recv(1 << 16):
+                line = data.partition(b"\r\n")[0]
+                if looks and line.startswith(b"PUT ") and self._fatal + b" " in line:
+                    self._fail(source)
+                    return
+                target.sendall(data)
+        except OSError:
+            pass
+        finally:
+            _shut(target)
+
+    def _fail(self, client: socket.socket) -> None:
+        if self._dies:
+            self.close()
+            return
+        client.sendall(b"HTTP/1.1 500 no\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        _shut(client)
+
+    def close(self) -> None:
+        for one in (self._listener, *self._open):
+            _shut(one)
+            one.close()
+
+
+def _shut(one: socket.socket) -> None:
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
