@@ -47,6 +47,18 @@ print(json.dumps({
 }))
 """
 
+DISTRO_DISTS = """
+import json
+HOME = "/usr/lib/python3/dist-packages"
+try:
+    from importlib.metadata import distributions
+    names = [d.metadata["Name"] for d in distributions() if str(d.locate_file("")).startswith(HOME)]
+except ImportError:
+    import pkg_resources
+    names = [d.project_name for d in pkg_resources.working_set if d.location.startswith(HOME)]
+print(json.dumps({"names": sorted(set(name.lower() for name in names))}))
+"""
+
 HOROVOD_DIST = """
 import json
 try:

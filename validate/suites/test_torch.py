@@ -7,6 +7,7 @@ from typing import Any, Dict, List
 from validate.check import check, fail, skip
 from validate.plugin import Measure, Situation
 from validate.probes.interpreter import TORCH, ask, find
+from validate.probes.packages import owner_version
 from validate.versions import same
 
 IMPORT_SECONDS = 60
@@ -62,12 +63,13 @@ def test_version(image: Situation, measure: Measure) -> None:
     facts, expected = _facts(image), image.expected
     promised, version = expected.version("torch"), str(facts["version"])
     # A build from a source archive calls itself what its version.txt says: 1.13.0a0 for 1.13.1.
+    # Then the release number is the package's, and its database is asked for it.
     reports = str(expected.fact("torch", "reports", "") or "")
-    right = same(reports or promised, version)
-    if reports:
-        right = right and reports.split(".")[:2] == promised.split(".")[:2]
+    packaged = owner_version(str(facts["file"]), image.env) if reports else ""
+    right = same(reports or promised, version) and (not reports or same(promised, packaged))
     here = "{} from {}".format(version, os.path.dirname(str(facts["file"])))
-    measure(here + (", which is how {} calls itself".format(promised) if reports else ""))
+    here += ", package {}".format(packaged or "unknown") if reports else ""
+    measure(here)
     if not right:
         wanted = "{}, which calls itself {}".format(promised, reports) if reports else promised
         fail("torch {}, the recipe says {}".format(here, wanted))
