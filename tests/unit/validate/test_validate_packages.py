@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
-from validate.probes.packages import owner_version
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-STUB = """#!/bin/sh
-case "$1" in
-  --search) {search} ;;
-  --show) printf %s '{version}' ;;
-esac
-"""
+from validate.probes import packages
+from validate.process import Result
 
 
-def database(folder: Path, search: str, version: str) -> dict[str, str]:
-    """An environment whose `dpkg-query` answers as told."""
-    stub = folder / "dpkg-query"
-    stub.write_text(STUB.format(search=search, version=version))
-    stub.chmod(0o755)
-    return {"PATH": f"{folder}:/usr/bin:/bin"}
+def database(monkeypatch: pytest.MonkeyPatch, search: Result, version: str) -> None:
+    """Let `dpkg-query` answer as told."""
+
+    def run(argv: list[str], **_: Any) -> Result:
+        assert argv[0] == "dpkg-query"
+        if argv[1] == "--search":
+            return search
+        assert argv[-1] == "python3-torch"
+        return Result(0, version, "", False)
+
+    monkeypatch.setattr(packages, "run", run)
 
 
 @pytest.mark.parametrize(
     ("version", "upstream"),
     [("1.13.1+dfsg-4", "1.13.1"), ("1:9.2p1-2+deb12u10", "9.2p1"), ("2.6.0-7", "2.6.0")],
 )
-def test_the_upstream_version_is_what_lies_between_epoch_and_revision(
-    tmp_path: Path, version: str, upstream: str
+def test_the_upstream_version_lies_between_epoch_and_revision(
+    monkeypatch: pytest.MonkeyPatch, version: str, upstream: str
 ) -> None:
-    env = database(tmp_path, "echo python3-torch: $2", version)
-    assert owner_version("/usr/lib/torch/__init__.py", env) == upstream
+    found = Result(0, "python3-torch: /usr/lib/torch/__init__.py\n", "", False)
+    database(monkeypatch, found, version)
+    assert packages.owner_version("/usr/lib/torch/__init__.py", {}) == upstream
 
 
-def test_a_file_that_no_package_owns_has_no_version(tmp_path: Path) -> None:
-    env = database(tmp_path, "echo no path found >&2; exit 1", "1.0-1")
-    assert owner_version("/opt/torch/__init__.py", env) == ""
+def test_a_file_that_no_package_owns_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    database(monkeypatch, Result(1, "", "no path found matching pattern", False), "1.0-1")
+    assert packages.owner_version("/opt/torch/__init__.py", {}) == ""
