@@ -18,7 +18,7 @@ def database(monkeypatch: pytest.MonkeyPatch, search: Result, version: str) -> N
         if argv[1] == "--search":
             return search
         assert argv[-1] == "python3-torch"
-        return Result(0, version, "", False)
+        return Result(argv, 0, version, "")
 
     monkeypatch.setattr(packages, "run", run)
 
@@ -30,11 +30,11 @@ def database(monkeypatch: pytest.MonkeyPatch, search: Result, version: str) -> N
 def test_the_upstream_version_lies_between_epoch_and_revision(
     monkeypatch: pytest.MonkeyPatch, version: str, upstream: str
 ) -> None:
-    found = Result(0, "python3-torch: /usr/lib/torch/__init__.py\n", "", False)
+    found = Result([], 0, "python3-torch: /usr/lib/torch/__init__.py\n", "")
     database(monkeypatch, found, version)
     assert packages.owner_version("/usr/lib/torch/__init__.py", {}) == upstream
 
 
 def test_a_file_that_no_package_owns_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    database(monkeypatch, Result(1, "", "no path found matching pattern", False), "1.0-1")
+    database(monkeypatch, Result([], 1, "", "no path found matching pattern"), "1.0-1")
     assert packages.owner_version("/opt/torch/__init__.py", {}) == ""
