@@ -27,13 +27,12 @@ lint: setup
 	$(BIN)/vermin --quiet --target=3.6- --no-tips --violations validate
 
 unit: setup
-	$(BIN)/pytest -q tests/unit tests/golden
+	$(BIN)/pytest -q -n 2 tests/unit tests/golden
 
 integration: engine
 	$(BIN)/pytest -q tests/integration
 
-test: lint engine
-	$(BIN)/pytest -q tests
+test: lint unit integration
 
 clean:
 	rm -rf $(VENV) out dist
