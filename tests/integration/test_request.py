@@ -1,0 +1,122 @@
+"""`imagegen request`: pins, what exists, what cannot be, a saved matrix, a build."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from imagegen.engine import images
+
+if TYPE_CHECKING:
+    from tiny_family import TinyFamily, TinyMaker
+
+BASICS = ("python=none", "openmpi=none", "ssh=none", "validate=none")
+"""What every requested image has; without it one builds in seconds."""
+
+
+@pytest.fixture(scope="module")
+def shop(make_tiny: TinyMaker) -> TinyFamily:
+    """A component in two releases, the second of which needs what no release of the check is."""
+    tiny = make_tiny()
+    name = f"part-{tiny.token}"
+    tiny.component(name, "RUN echo {{ release.version }} TOKEN > /part", ("1", "2"))
+    description = tiny.root / f"dockerfiles/components/{name}/component.yaml"
+    text = description.read_text()
+    description.write_text(
+        text.replace("version: '2'", "version: '2'\n  requires: {check: '>=3', os: debian12}")
+    )
+    tiny.check()
+    return tiny
+
+
+def request(shop: TinyFamily, *arguments: str, code: int = 0) -> object:
+    ended = shop.run(
+        "request", "--overlay", str(shop.root), "--format", "json", *arguments, code=code
+    )
+    return ended.documents[-1]
+
+
+def part(shop: TinyFamily) -> str:
+    return f"part-{shop.token}"
+
+
+def test_it_pins_every_component(shop: TinyFamily) -> None:
+    answer = request(shop, "os=debian12", f"{part(shop)}=1", "torch=1.13.1", "rdma=none")
+    assert isinstance(answer, dict)
+    assert answer["status"] == "ok"
+    assert answer["cell"] is None
+    pins = answer["pins"]
+    assert (pins["os"], pins["torch"], pins[part(shop)]) == ("debian12", "1.13.1", "1")
+    assert set(pins) >= {"python", "openmpi", "ssh", "validate"}
+    assert "rdma" not in pins
+
+
+def test_a_request_that_is_a_cell_says_so(shop: TinyFamily, cpu_family: dict[str, str]) -> None:
+    answer = request(shop, "os=debian13", "torch=2.6.0")
+    assert isinstance(answer, dict)
+    assert (answer["cell"], answer["status"]) == ("cpu/debian13-none", "exists")
+    assert answer["image"] == cpu_family["debian13-none"]
+
+
+def test_what_does_not_fit_is_named(shop: TinyFamily) -> None:
+    ended = shop.run("request", "os=debian13", "torch=1.13.1", code=4)
+    assert "error: nothing satisfies this request" in ended.err
+    assert "the request asks for os debian13" in ended.err
+    assert "torch 1.13.1 (" in ended.err
+    assert "asks for os debian12" in ended.err
+    argv = ("request", "--overlay", str(shop.root), f"{part(shop)}=2", "check=any", *BASICS)
+    ended = shop.run(*argv, code=4)
+    assert f"{part(shop)} 2 (" in ended.err
+    assert "check" in ended.err
+    ended = shop.run("request", "torch=9", code=4)
+    assert "`9` is not a release of component `torch`" in ended.err
+    assert "known releases: 1.13.1, 2.6.0" in ended.err
+    ended = shop.run("request", "trch=1", code=2)
+    assert "did you mean `torch`?" in ended.err
+
+
+def test_a_saved_request_is_a_matrix(shop: TinyFamily) -> None:
+    wishes = ("os=debian12", f"{part(shop)}=1", "check=1", *BASICS)
+    argv = ("--overlay", str(shop.root))
+    ended = shop.run("request", *argv, *wishes, "--save", shop.matrix, "--owner", "team-1")
+    path = shop.run.cwd / "matrices" / f"{shop.matrix}.yaml"
+    assert f"wrote matrices/{shop.matrix}.yaml" in ended.out
+    assert "owner: team-1" in path.read_text()
+    again = shop.run("request", *argv, *wishes, "--save", shop.matrix, code=2)
+    assert "exists already" in again.err
+
+    rows = shop.run("list", *argv, "--matrix", shop.matrix, "--format", "json").result
+    assert [row["components"] for row in rows] == [{part(shop): "1", "check": "1"}]
+    built = shop.run("build", *argv, "--matrix", shop.matrix, "--format", "json").result
+    assert [row["outcome"] for row in built] == ["built"]
+    image = images.find(shop.engine, rows[0]["image"])
+    assert image is not None
+    assert image.id == built[0]["id"]
+
+    answer = request(shop, *wishes)
+    assert isinstance(answer, dict)
+    assert (answer["status"], answer["cell"]) == ("exists", f"{shop.matrix}/debian12")
+
+
+def test_build_builds_what_was_asked_for(shop: TinyFamily) -> None:
+    open_wishes = ("os=debian12", f"{part(shop)}=1", *BASICS)
+    argv = ("request", "--overlay", str(shop.root))
+    failed = shop.run(*argv, *open_wishes, "check=2", "--build", code=6)
+    assert "tiny.verdict: the verdict of release 2" in failed.err
+    images.remove(shop.engine, failed.err.partition("\n  image ")[2].split()[0])
+    wishes = (*open_wishes, "check=1")
+    path = shop.run.cwd / "matrices" / f"{shop.matrix}.yaml"
+    path.unlink(missing_ok=True)
+    ended = shop.run(*argv, *wishes, "--build")
+    ref = ended.out.rpartition("built ")[2].strip()
+    try:
+        assert ref.startswith("imagegen/request:debian12-")
+        assert images.find(shop.engine, ref) is not None
+        answer = request(shop, *wishes, "--build")
+        assert isinstance(answer, dict)
+        assert (answer["status"], answer["image"]) == ("exists", ref)
+    finally:
+        for image in images.list_labelled(shop.engine, "io.imagegen.matrix=request"):
+            if any(shop.token in tag for tag in image.tags):
+                images.remove(shop.engine, image.id, force=True)

@@ -1,0 +1,112 @@
+"""The wheel, installed elsewhere: it brings what it renders from, and renders the same bytes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from command_line import SCRIPT, CommandLine
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built as anybody builds it."""
+    out = tmp_path_factory.mktemp("wheel")
+    argv = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(out)]
+    subprocess.run([*argv, str(ROOT)], check=True, timeout=300)
+    (found,) = out.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """The command line of an environment that has the wheel, in a folder far from the checkout.
+
+    Its dependencies come from the environment of the tests, without the editable install.
+    """
+    home = tmp_path_factory.mktemp("elsewhere")
+    venv.create(home / "env", with_pip=False)
+    python = home / "env/bin/python"
+    (site,) = (home / "env/lib").glob("python*/site-packages")
+    argv = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
+    subprocess.run([*argv, str(wheel)], check=True, timeout=300)
+    # A path in a .pth does not run the .pth files of that path, such as the editable install's.
+    (site / "dependencies.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n")
+    (home / "cwd").mkdir()
+    return CommandLine(home / "cwd", home / "state", home / "env/bin/imagegen")
+
+
+def test_it_holds_the_data_and_no_module_validate(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    top = {name.partition("/")[0] for name in names}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"imagegen"}
+    payload = {name.removeprefix("imagegen/payload/") for name in names if "/payload/" in name}
+    assert {"matrices/cpu.yaml", "dockerfiles/Dockerfile.j2", "validate/__main__.py"} <= payload
+    assert not [name for name in names if name.endswith(".pyc") or "/tests/" in name]
+
+
+def test_it_runs_its_own_code(installed: CommandLine) -> None:
+    python = installed.script.with_name("python")
+    code = "import imagegen; print(imagegen.__file__)"
+    done = subprocess.run(
+        [python, "-c", code], cwd=installed.cwd, capture_output=True, text=True, check=True
+    )
+    assert Path(done.stdout.strip()).is_relative_to(installed.script.parents[1])
+    code = "import importlib.util as u; print(u.find_spec('validate'))"
+    done = subprocess.run(
+        [python, "-c", code], cwd=installed.cwd, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "None\n"
+
+
+def files(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mode & 0o777)
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_it_lists_and_renders_the_same_bytes(installed: CommandLine, tmp_path: Path) -> None:
+    checkout = CommandLine(ROOT, tmp_path / "state", SCRIPT)
+    assert (
+        installed("list", "--format", "json").result == checkout("list", "--format", "json").result
+    )
+    for name, run in (("wheel", installed), ("checkout", checkout)):
+        run("render", "--matrix", "cpu", "--out", str(tmp_path / name))
+    rendered = files(tmp_path / "wheel")
+    assert len([name for name in rendered if name.endswith("/Dockerfile")]) == 4
+    assert rendered == files(tmp_path / "checkout")
+    assert str(ROOT).encode() not in b"".join(data for data, _ in rendered.values())
+
+
+def test_an_overlay_wins_and_the_current_directory_counts(
+    installed: CommandLine, tmp_path: Path
+) -> None:
+    overlay = tmp_path / "overlay"
+    for root, name in ((overlay, "mine"), (installed.cwd, "ours")):
+        (root / "matrices").mkdir(parents=True)
+        matrix = {"name": name, "tag": f"test-{name}:{{os}}", "axes": {"os": ["debian12"]}}
+        matrix["components"] = {"ssh": "any"}
+        (root / "matrices" / f"{name}.yaml").write_text(yaml.safe_dump(matrix))
+    template = overlay / "dockerfiles/components/ssh/install.j2"
+    template.parent.mkdir(parents=True)
+    template.write_text("RUN echo from the overlay\n")
+    with_overlay = ("--overlay", str(overlay))
+    rows = installed("list", *with_overlay, "--format", "json").result
+    assert {row["matrix"] for row in rows} == {"cpu", "mine", "ours"}
+    rows = installed("list", "--format", "json").result
+    assert {row["matrix"] for row in rows} == {"cpu", "ours"}
+    for name in ("mine", "ours"):
+        installed("render", "-m", name, *with_overlay, "--out", str(tmp_path / name))
+        assert "RUN echo from the overlay" in (tmp_path / name / "debian12/Dockerfile").read_text()
+    installed("render", "-m", "ours", "--out", str(tmp_path / "plain"))
+    assert "from the overlay" not in (tmp_path / "plain/debian12/Dockerfile").read_text()
