@@ -68,7 +68,7 @@ def command(
     """The command to paste, with the flags that this image needs."""
     from imagegen.expectation import contract, device
     from imagegen.family import House
-    from imagegen.launch import LaunchRequest, render
+    from imagegen.launch import Flag, LaunchCommand, LaunchRequest, render
     from imagegen.launch import command as launch_command
 
     house = House(overlay)
@@ -89,5 +89,8 @@ def command(
         script=script,
     )
     made = launch_command(request)
+    if form == "mpirun" and script == SYNTHETIC and request.accel in ("horovod", "lightcc"):
+        why = "the benchmark's ranks train together, through Horovod"
+        made = LaunchCommand((*made.flags, Flag(("--horovod",), why)))
     console.data({"image": spec.tag, "form": form, "command": render(made, explain=False)})
     console.line(render(made, explain=explain))
