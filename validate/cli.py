@@ -13,6 +13,7 @@ from validate import report
 from validate.benchmark import options as benchmark_options
 from validate.check import Check
 from validate.expected import DEFAULT_PATH, ExpectationError, Expected, load
+from validate.probes.entrypoint import await_start
 
 SUITES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suites")
 ORDER = ("validate", "os", "python", "torch", "openmpi", "ssh", "horovod", "rdma", "limits")
@@ -150,6 +151,7 @@ def _known(asked: List[str], known: List[str]) -> List[str]:
 def _run(arguments: Any, expected: Expected, suites: List[str]) -> int:
     from validate.session import required_but_skipped, run_suites
 
+    await_start(arguments.root)
     started = time.time()
     found, broken = run_suites(suites, expected, arguments.root, arguments.static)
     if arguments.benchmark:

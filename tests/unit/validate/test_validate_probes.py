@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import struct
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from validate.probes import elf, files, ldcache, limits, mpi, programs, secrets, ssh, sysfs
+from validate.probes import (
+    elf,
+    entrypoint,
+    files,
+    ldcache,
+    limits,
+    mpi,
+    programs,
+    secrets,
+    ssh,
+    sysfs,
+)
 from validate.probes import verbs_stack as verbs
 from validate.probes.os_release import read_os_release
 from validate.versions import same
@@ -304,3 +316,14 @@ def test_programs_are_the_same_where_they_are_the_same_file(tmp_path: Path) -> N
 def test_the_environment_file_is_read_as_pam_does() -> None:
     text = '# x\nPATH="/a:/b"\nexport LANG=C.UTF-8\n'
     assert programs.parse_environment(text) == {"PATH": "/a:/b", "LANG": "C.UTF-8"}
+
+
+def test_a_container_is_starting_while_process_1_is_the_entrypoint(tmp_path: Path) -> None:
+    trees.write(tmp_path, "/proc/1/cmdline", "/bin/sh\0/usr/local/bin/imagegen-entrypoint\0bash\0")
+    assert entrypoint.starting(str(tmp_path))
+    before = time.monotonic()
+    entrypoint.await_start(str(tmp_path), 0.2)
+    assert time.monotonic() - before >= 0.2
+    trees.write(tmp_path, "/proc/1/cmdline", "bash\0")
+    assert not entrypoint.starting(str(tmp_path))
+    assert not entrypoint.starting(str(tmp_path / "nowhere"))
