@@ -45,9 +45,14 @@ HEALING = ("network",)
 
 
 class Gate(Protocol):
-    """Decides whether a new image may have its tag; raises ImagegenError if not."""
+    """Decides whether a new image may have its tag; raises ImagegenError if not.
+
+    `stop` ends whatever it runs now; those calls then raise.
+    """
 
     def __call__(self, image_id: str, recipe: Recipe, log: Callable[[str], None]) -> None: ...
+
+    def stop(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -173,6 +178,8 @@ def _stop(run: _Run, futures: Mapping[Future[BuildRecord], Staleness]) -> None:
         future.cancel()
     for build_id in list(run.running.values()):
         buildkit.cancel(run.engine, build_id)
+    if run.options.gate is not None:
+        run.options.gate.stop()
 
 
 def _build_cell(run: _Run, recipe: Recipe, why: str) -> BuildRecord:
@@ -184,22 +191,30 @@ def _build_cell(run: _Run, recipe: Recipe, why: str) -> BuildRecord:
         log.note(f"{cell_id}: {why}")
         try:
             image_id = _attempts(run, recipe, log)
-            if run.options.gate is not None:
-                run.board.step(cell_id, "validate --static")
-                run.options.gate(image_id, recipe, log.note)
+            refused = _refused(run, image_id, recipe, log)
             if run.stopping:
                 return log.failed("cancelled", ("interrupted",), time.monotonic() - started)
+            if refused:
+                return log.failed("validation", refused, time.monotonic() - started, image_id)
             images.tag(run.engine, image_id, recipe.spec.tag)
         except buildkit.StepError as error:
             cause = "cancelled" if error.cancelled else error.cause
             return log.failed(cause, log.evidence(error), time.monotonic() - started)
-        except EngineError:
-            raise
-        except ImagegenError as error:
-            return log.failed("validation", _lines(error), time.monotonic() - started, image_id)
         image = images.find(run.engine, image_id)
         size = image.size_bytes if image else 0
         return log.built(image_id, size, time.monotonic() - started)
+
+
+def _refused(run: _Run, image_id: str, recipe: Recipe, log: BuildLog) -> tuple[str, ...]:
+    """Why the image may not have its tag; an image that does not even start stops no other cell."""
+    if run.options.gate is None or run.stopping:
+        return ()
+    run.board.step(recipe.spec.cell.id, "validate --static")
+    try:
+        run.options.gate(image_id, recipe, log.note)
+    except ImagegenError as error:
+        return _lines(error)
+    return ()
 
 
 def _lines(error: ImagegenError) -> tuple[str, ...]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from imagegen.engine import containers, images
+from imagegen.engine.client import engine_errors
 from imagegen.engine.layer_keys import private_keys_in_layers
-from imagegen.errors import ValidationError
+from imagegen.errors import EngineError, ValidationError
 from imagegen.model import LABEL_CONTRACT, ValidationRecord
 
 if TYPE_CHECKING:
@@ -64,9 +66,13 @@ def launch_spec(image_id: str, contract: Mapping[str, Any]) -> containers.Launch
 
 
 def validate_image(
-    engine: Engine, ref: str, request: ValidationRequest, on_line: Callable[[str], None]
+    engine: Engine,
+    ref: str,
+    request: ValidationRequest,
+    on_line: Callable[[str], None],
+    on_start: Callable[[str], None] = lambda _: None,
 ) -> ValidationRecord:
-    """Validate exactly the bytes that `ref` names now.
+    """Validate exactly the bytes that `ref` names now. `on_start` is told the container's id.
 
     A failed check gives a record that did not pass; ValidationError is raised where `validate`
     itself could not run: no such image, no expectation file, a container that died.
@@ -80,6 +86,7 @@ def validate_image(
     started = time.monotonic()
     contract = _contract(ref, image.labels)
     with containers.running(engine, launch_spec(image.id, contract)) as container:
+        on_start(container.id)
         for note in container.notes:
             on_line(f"note: {note}")
         report = _run(container, ref, request, on_line)
@@ -181,3 +188,9 @@ def with_key_check(report: Mapping[str, Any], keys: Sequence[str]) -> dict[str, 
     counts[outcome] = counts.get(outcome, 0) + 1
     code = 1 if keys else report["exit_code"]
     return {**report, "checks": [*report["checks"], check], "counts": counts, "exit_code": code}
+
+
+def stop(engine: Engine, container_id: str) -> None:
+    """End a validation in its container, which is removed then. One that has ended is no error."""
+    with suppress(EngineError), engine_errors("stop a validation"):
+        engine.api.kill(container_id)

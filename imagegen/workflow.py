@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,11 @@ from imagegen.engine import images
 from imagegen.errors import BuildError, ImagegenError, Interrupted, Problem, ValidationError
 from imagegen.journal import state_folder
 from imagegen.publish import Candidate
-from imagegen.validation import ValidationRequest, validate_image
+from imagegen.validation import ValidationRequest, stop, validate_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from imagegen.build import Gate
     from imagegen.console import Console
     from imagegen.engine.client import Engine
     from imagegen.journal import Journal
@@ -85,7 +84,7 @@ def build_recipes(
         jobs=wishes.jobs or min(MOST_JOBS, os.cpu_count() or 1),
         logs=state_folder() / "logs" / f"run-{run_id}",
         env=env,
-        gate=_gate(engine, book, run_id) if wishes.gate else None,
+        gate=_Gate(engine, book, run_id) if wishes.gate else None,
         force=wishes.force,
         base_mode=wishes.base,
     )
@@ -96,20 +95,28 @@ def build_recipes(
     return records
 
 
-def _gate(engine: Engine, book: Journal, run_id: int) -> Gate:
+@dataclass(frozen=True)
+class _Gate:
     """`validate --static` in the new image, which as yet has an id and no tag."""
-    request = ValidationRequest(static=True, look_into_layers=False)
 
-    def gate(image_id: str, recipe: Recipe, log: Callable[[str], None]) -> None:
-        record = validate_image(engine, image_id, request, log)
-        book.add_validation(run_id, record)
+    engine: Engine
+    book: Journal
+    run_id: int
+    containers: set[str] = field(default_factory=set)
+
+    def __call__(self, image_id: str, recipe: Recipe, log: Callable[[str], None]) -> None:
+        request = ValidationRequest(static=True, look_into_layers=False)
+        record = validate_image(self.engine, image_id, request, log, self.containers.add)
+        self.book.add_validation(self.run_id, record)
         if not record.passed:
             raise ValidationError.of(
                 f"`{recipe.spec.tag}` is not what was asked for; its tag was not moved",
                 evidence=[*failed_checks(record), f"image {image_id}"],
             )
 
-    return gate
+    def stop(self) -> None:
+        for container in self.containers:
+            stop(self.engine, container)
 
 
 def failed_checks(record: ValidationRecord) -> list[str]:

@@ -64,3 +64,16 @@ def test_an_image_without_validate_fails_the_gate(tiny: TinyFamily) -> None:
     ended = tiny.build(code=6)
     assert "has no `validate` in it" in ended.err
     assert tiny.built() == {}
+
+
+def test_an_image_that_does_not_start_stops_no_other(tiny: TinyFamily) -> None:
+    tiny.check()
+    tiny.component("entry", "RUN echo TOKEN > /dev/null", entrypoint="/no-such-program")
+    omitted = {"want": "1", "omit": [{"when": {"check": "1"}, "reason": "a test"}]}
+    tiny.write_matrix({"os": ["debian12"], "check": ["1", "2"]}, {"entry": omitted})
+    rows = tiny.build("--format", "json", code=6).documents
+    assert [row["outcome"] for row in rows[-2]] == ["built", "failed"]
+    assert [*tiny.built()] == ["debian12-1"]
+    (problem,) = rows[-1]["errors"]
+    assert problem["text"].endswith(": validation")
+    assert any("no-such-program" in line for line in problem["evidence"])

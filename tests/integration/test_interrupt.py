@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 from command_line import ended
 
+from imagegen.engine import images
+from imagegen.model import LABEL_MATRIX
+
 if TYPE_CHECKING:
     import subprocess
 
     from tiny_family import TinyFamily
+
+    from imagegen.engine.images import LocalImage
 
 SECONDS = 30
 
@@ -44,6 +49,11 @@ def sleepy(tiny: TinyFamily) -> TinyFamily:
     tiny.component("long", "RUN sleep 300; echo mark-TOKEN-{{ release.version }}", ("1", "2"))
     tiny.write_matrix({"os": ["debian12"], "long": ["1", "2"]}, {"quick": "1"})
     return tiny
+
+
+def images_of(family: TinyFamily) -> tuple[LocalImage, ...]:
+    """Also those without a tag."""
+    return images.list_labelled(family.engine, f"{LABEL_MATRIX}={family.matrix}")
 
 
 def begin(family: TinyFamily) -> subprocess.Popen[str]:
@@ -89,3 +99,26 @@ def test_after_kill_9_the_same_command_ends_well(sleepy: TinyFamily) -> None:
     waken(sleepy)
     sleepy.build("--no-validate")
     assert sorted(sleepy.built()) == ["debian12-1", "debian12-2"]
+
+
+def test_ctrl_c_under_the_gate_stops_it_and_tags_nothing(tiny: TinyFamily) -> None:
+    stuck = "#!/bin/sh\necho begun; sleep 298 # mark-TOKEN\n".replace("TOKEN", tiny.token)
+    install = "COPY check/validate /usr/local/bin/validate\nRUN chmod 755 /usr/local/bin/validate"
+    tiny.component("check", install, files={"validate": stuck})
+    tiny.write_matrix({"os": ["debian12"]}, {"check": "1"})
+    before = {container["Id"] for container in tiny.engine.api.containers(all=True)}
+    with tiny.run.start(*tiny.argv("build")) as process:
+        logs = tiny.run.state / "logs/run-1" / f"{tiny.matrix}-debian12.log"
+        deadline = time.monotonic() + SECONDS
+        while not (logs.exists() and "begun" in logs.read_text()):
+            assert time.monotonic() < deadline, "the gate does not begin"
+            time.sleep(0.1)
+        begun = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        end = ended(process, 130)
+    assert time.monotonic() - begun < 15
+    assert "error: interrupted" in end.err
+    assert tiny.built() == {}
+    after = tiny.engine.api.containers(all=True)
+    images_left = {c["ImageID"] for c in after if c["Id"] not in before}
+    assert not images_left & {image.id for image in images_of(tiny)}

@@ -97,7 +97,7 @@ class TinyFamily:
         self.component("check", "\n".join(install), ("1", "2"), {"validate": VALIDATE})
 
     def write_matrix(
-        self, axes: Mapping[str, Sequence[str]], components: Mapping[str, str], **keys: Any
+        self, axes: Mapping[str, Sequence[str]], components: Mapping[str, Any], **keys: Any
     ) -> Path:
         """Write the matrix; the image of a cell is tagged with the cell's values, in order."""
         data: dict[str, Any] = {"name": self.matrix}
