@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from typing import TYPE_CHECKING
 
 import pytest
+from command_line import ended
 from conftest import Builder
 
 from imagegen.engine import images
@@ -39,15 +43,15 @@ def test_a_container_that_dies(builder: Builder, token: str, command_line: Comma
         'ENTRYPOINT ["/entry"]',
         tag=f"imagegen/test:{token}",
     )
-    ended = command_line("validate", f"imagegen/test:{token}", code=7)
+    end = command_line("validate", f"imagegen/test:{token}", code=7)
     assert f"error: the container of `imagegen/test:{token}` died before `validate` ended" in (
-        ended.err
+        end.err
     )
-    assert f"  last words {token}\n" in ended.err
-    assert "  50\n" in ended.err
-    assert "  30\n" not in ended.err
+    assert f"  last words {token}\n" in end.err
+    assert "  50\n" in end.err
+    assert "  30\n" not in end.err
     assert f"hint: start it by hand to see more: `docker run -it imagegen/test:{token}`" in (
-        ended.err
+        end.err
     )
 
 
@@ -55,25 +59,25 @@ def test_a_container_that_is_dead_at_once(
     builder: Builder, token: str, command_line: CommandLine
 ) -> None:
     image = builder(f"RUN echo {token}", 'ENTRYPOINT ["/bin/sh", "-c", "echo gone >&2; exit 3"]')
-    ended = command_line("validate", image, code=7)
-    assert "died before `validate` ended" in ended.err or "could not run `validate`" in ended.err
-    assert "gone" in ended.err
+    end = command_line("validate", image, code=7)
+    assert "died before `validate` ended" in end.err or "could not run `validate`" in end.err
+    assert "gone" in end.err
 
 
 def test_a_container_that_cannot_start(
     builder: Builder, token: str, command_line: CommandLine
 ) -> None:
     image = builder(f"RUN echo {token}", 'ENTRYPOINT ["/no-such-program"]')
-    ended = command_line("validate", image, code=9)
-    assert f"error: `{image}` does not start" in ended.err
-    assert "no-such-program" in ended.err
+    end = command_line("validate", image, code=9)
+    assert f"error: `{image}` does not start" in end.err
+    assert "no-such-program" in end.err
 
 
 def test_an_image_without_validate(builder: Builder, token: str, command_line: CommandLine) -> None:
     image = builder(f"RUN echo {token}")
-    ended = command_line("validate", image, code=7)
-    assert f"error: `{image}` has no `validate` in it" in ended.err
-    assert "hint: build it with imagegen" in ended.err
+    end = command_line("validate", image, code=7)
+    assert f"error: `{image}` has no `validate` in it" in end.err
+    assert "hint: build it with imagegen" in end.err
 
 
 def test_an_image_whose_validate_leaves_no_report(
@@ -83,9 +87,9 @@ def test_an_image_whose_validate_leaves_no_report(
         f"RUN printf '#!/bin/sh\\necho odd {token} >&2; exit 42\\n' > /usr/local/bin/validate",
         "RUN chmod 755 /usr/local/bin/validate",
     )
-    ended = command_line("validate", image, code=7)
-    assert "left no report (exit 42)" in ended.err
-    assert f"odd {token}" in ended.err
+    end = command_line("validate", image, code=7)
+    assert "left no report (exit 42)" in end.err
+    assert f"odd {token}" in end.err
 
 
 def test_a_validate_that_does_not_end(
@@ -95,18 +99,34 @@ def test_a_validate_that_does_not_end(
         f"RUN printf '#!/bin/sh\\necho begun {token}; sleep 99\\n' > /usr/local/bin/validate",
         "RUN chmod 755 /usr/local/bin/validate",
     )
-    ended = command_line("validate", "--timeout", "2", image, code=7)
-    assert "did not end within 2 s" in ended.err
-    assert f"begun {token}" in ended.err
+    end = command_line("validate", "--timeout", "2", image, code=7)
+    assert "did not end within 2 s" in end.err
+    assert f"begun {token}" in end.err
+
+
+def test_ctrl_c_under_validate(builder: Builder, token: str, command_line: CommandLine) -> None:
+    image = builder(
+        f"RUN printf '#!/bin/sh\\necho begun {token}; sleep 99\\n' > /usr/local/bin/validate",
+        "RUN chmod 755 /usr/local/bin/validate",
+    )
+    with command_line.start("validate", image) as process:
+        assert process.stdout is not None
+        while f"begun {token}" not in process.stdout.readline():
+            assert process.poll() is None
+        begun = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        end = ended(process, 130)
+    assert time.monotonic() - begun < 10
+    assert "error: interrupted" in end.err
 
 
 def test_a_contract_that_is_not_json(
     builder: Builder, token: str, command_line: CommandLine
 ) -> None:
     image = builder(f"RUN echo {token}", 'LABEL io.imagegen.contract="[1, 2"')
-    ended = command_line("validate", image, code=7)
-    assert f"error: the contract label of `{image}` is not a JSON object" in ended.err
-    assert "io.imagegen.contract=[1, 2" in ended.err
+    end = command_line("validate", image, code=7)
+    assert f"error: the contract label of `{image}` is not a JSON object" in end.err
+    assert "io.imagegen.contract=[1, 2" in end.err
 
 
 def test_the_record_is_kept_and_shown_as_json(tiny: TinyFamily) -> None:
@@ -141,9 +161,9 @@ def test_an_expectation_file_that_is_not_there(
     builder = Builder(engine, cpu_image)
     try:
         image = builder(f"RUN rm /etc/imagegen/image.json && echo {token}")
-        ended = command_line("validate", image, code=7)
+        end = command_line("validate", image, code=7)
     finally:
         builder.clean()
-    assert f"error: `validate` in `{image}` does not know what to expect" in ended.err
-    assert "hint: build the image with imagegen, which writes /etc/imagegen/image.json" in ended.err
+    assert f"error: `validate` in `{image}` does not know what to expect" in end.err
+    assert "hint: build the image with imagegen, which writes /etc/imagegen/image.json" in end.err
     assert images.find(engine, image) is None
