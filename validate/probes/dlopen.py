@@ -4,7 +4,7 @@ import os
 from typing import Dict, List, Sequence
 
 from validate.probes.files import names, under
-from validate.probes.ldcache import Cache, configured_folders, parse_cache
+from validate.probes.ldcache import Cache, Loader, configured_folders, parse_cache
 from validate.process import run
 
 TRUSTED = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
@@ -40,6 +40,11 @@ class LoaderPath:
             os.path.join(f, name) for f in self.folders for name in names(f) if _is(name, prefix)
         ]
         return distinct(found)
+
+    def missing(self, path: str) -> List[str]:
+        """Names of libraries that a library, and all that it loads, needs in vain."""
+        loader = Loader(self._cache, self._library_path, self._folders)
+        return sorted(loader.missing([path]))
 
 
 def _is(name: str, prefix: str) -> bool:

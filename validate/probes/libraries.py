@@ -4,6 +4,7 @@ import os
 from typing import Dict, List, NamedTuple
 
 from validate.plugin import Situation
+from validate.probes import nccl
 from validate.probes.dlopen import LoaderPath, distinct, loader_path
 from validate.probes.files import names
 from validate.probes.interpreter import ask, find
@@ -60,6 +61,15 @@ def _sites(image: Situation) -> List[str]:
     interpreter = str(image.expected.fact("python", "interpreter", ""))
     answer = ask(find(image.env, interpreter), SITES, image.env, SECONDS)
     return [str(path) for path in answer.facts.get("sites", [])]
+
+
+def nccl_copies(image: Situation) -> List[nccl.Copy]:
+    """Every NCCL of the image, looked up once in a run: their bytes are many."""
+    there = libraries(image)
+    found: List[nccl.Copy] = image.once(
+        "nccl copies", lambda: nccl.copies(there.copies(nccl.LIBRARY), there.sites)
+    )
+    return found
 
 
 def flavour(image: Situation) -> str:

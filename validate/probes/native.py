@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from validate.probes.interpreter import Answer
 from validate.process import Result, run
@@ -41,7 +41,7 @@ with open("/proc/self/maps") as maps:
         mapped = line.split(None, 5)[-1].strip()
         if mapped.startswith("/") and os.path.basename(mapped).startswith(stem):
             path = path or mapped
-print(json.dumps({"path": path, "answers": answers}))
+print("\\n" + json.dumps({"path": path, "answers": answers}))
 """
 
 
@@ -70,15 +70,26 @@ def call(library: str, functions: Dict[str, str], env: Dict[str, str]) -> Called
     result = run_script(CALLS, [library, *asked], env)
     if not result.ok:
         return Called(Answer({}, ended(library, result)))
-    try:
-        return Called(Answer(json.loads(result.out.strip().splitlines()[-1]), ""))
-    except (ValueError, IndexError):
-        return Called(Answer({}, "{} answered nothing".format(os.path.basename(library))))
+    facts = facts_of(result)
+    problem = "" if facts else "{} answered nothing".format(os.path.basename(library))
+    return Called(Answer(facts, problem))
 
 
 def run_script(script: str, arguments: List[str], env: Dict[str, str]) -> Result:
     """A script in validate's own interpreter, which neither PYTHONPATH nor a user's site reach."""
     return run([sys.executable, "-I", "-c", script, *arguments], LOAD_SECONDS, env)
+
+
+def facts_of(result: Result) -> Dict[str, Any]:
+    """The JSON object that a script printed. What a library printed may follow: C flushes last."""
+    for line in reversed(result.out.splitlines()):
+        if line.startswith("{"):
+            try:
+                found: Dict[str, Any] = json.loads(line)
+            except ValueError:
+                continue
+            return found
+    return {}
 
 
 def ended(library: str, result: Result) -> str:

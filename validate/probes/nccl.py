@@ -11,6 +11,7 @@ from typing import Dict, List, NamedTuple, Tuple
 from validate.probes.binary import marks
 from validate.probes.files import names, read, under
 
+LIBRARY = "libnccl.so.2"
 BUILD = rb"NCCL version ([0-9]+\.[0-9]+\.[0-9]+[^+\0 ]*\+cuda[0-9]+\.[0-9]+)"
 SYMBOL = rb"ncclNetPlugin_v([0-9]+)"
 HEADERS = ("/usr/include/nccl.h", "/usr/local/cuda/include/nccl.h")

@@ -6,23 +6,14 @@ from typing import List
 
 from validate.check import check, fail, skip
 from validate.plugin import Measure, Situation
-from validate.probes import nccl
+from validate.probes import nccl, net_plugin
 from validate.probes.files import names, under
-from validate.probes.libraries import environment, flavour, libraries
+from validate.probes.libraries import environment, flavour, libraries, nccl_copies
 from validate.probes.native import OUT, call
 from validate.probes.sysfs import interfaces_up, rdma_devices
 from validate.versions import same
 
-LIBRARY = "libnccl.so.2"
 OMPI_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include")
-
-
-def _copies(image: Situation) -> List[nccl.Copy]:
-    there = libraries(image)
-    found: List[nccl.Copy] = image.once(
-        "nccl copies", lambda: nccl.copies(there.copies(LIBRARY), there.sites)
-    )
-    return found
 
 
 def _said(image: Situation, path: str) -> str:
@@ -41,9 +32,9 @@ def _said(image: Situation, path: str) -> str:
     remedy="ldconfig -p | grep libnccl; echo $LD_LIBRARY_PATH   # which one is found first",
 )
 def test_version(image: Situation, measure: Measure) -> None:
-    path = libraries(image).first(LIBRARY)
+    path = libraries(image).first(nccl.LIBRARY)
     if not path:
-        fail("{} is nowhere on the loader's path, nor in a wheel".format(LIBRARY))
+        fail("{} is nowhere on the loader's path, nor in a wheel".format(nccl.LIBRARY))
     found = _said(image, path)
     measure("{} from {}".format(found or "no version", path))
     if not same(image.expected.version("nccl"), found):
@@ -60,7 +51,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     needs=("nccl.version",),
 )
 def test_cuda_tag(image: Situation, measure: Measure) -> None:
-    _, built = nccl.built(libraries(image).first(LIBRARY))
+    _, built = nccl.built(libraries(image).first(nccl.LIBRARY))
     measure("CUDA {}".format(built or "not in its bytes"))
     exact = str(image.expected.fact("nccl", "cuda") or "")
     if built and exact and built != exact:
@@ -86,7 +77,7 @@ def test_header(image: Situation, measure: Measure) -> None:
     found = {path: nccl.header_version(path) for path in paths if os.path.isfile(path)}
     if not found:
         skip("not-installed", "there is no header of NCCL")
-    here = _said(image, libraries(image).first(LIBRARY))
+    here = _said(image, libraries(image).first(nccl.LIBRARY))
     measure(", ".join("{} {}".format(path, version) for path, version in found.items()))
     others = ["{} says {}".format(p, version) for p, version in found.items() if version != here]
     if others:
@@ -100,11 +91,11 @@ def test_header(image: Situation, measure: Measure) -> None:
     "which NCCLs are in the image: a program may carry one of its own",
     severity="warn",
     cause="a wheel brings an NCCL beside the one of the system: each program has its own",
-    remedy="NCCL_DEBUG=VERSION, set in a job, shows which one it loads",
+    remedy="mpirun -x NCCL_DEBUG=VERSION …   # shows which one a program loads",
     needs=("nccl.version",),
 )
 def test_copies(image: Situation, measure: Measure) -> None:
-    copies = _copies(image)
+    copies = nccl_copies(image)
     measure("; ".join(str(one) for one in copies))
     if len({one.version for one in copies}) > 1:
         fail("; ".join(str(one) for one in copies))
@@ -157,3 +148,17 @@ def _chosen(name: str, value: str, there: List[str]) -> bool:
         return bool(nccl.interfaces(value, there))
     asked = value.split(",")
     return any(one in there or re.match(r"[\d.]+/\d+$", one) for one in asked)
+
+
+@check(
+    "plugin.nearmiss",
+    "no net plugin was renamed to switch it off and left so",
+    severity="warn",
+    cause="it was switched off by renaming its library, and not back (or mistyped)",
+)
+def test_nearmiss(image: Situation, measure: Measure) -> None:
+    found = net_plugin.disabled(libraries(image).loader.folders)
+    measure("none")
+    if found:
+        back = os.path.join(os.path.dirname(found[0]), net_plugin.DEFAULT)
+        fail(", ".join(found), remedy="mv {} {}".format(found[0], back))

@@ -25,8 +25,8 @@ def compiled(root: Path, path: str, source: str, *options: str) -> Path:
     """A shared object of the machine. Without a compiler the test fails."""
     target = root / path.lstrip("/")
     target.parent.mkdir(parents=True, exist_ok=True)
-    command = ["gcc", "-shared", "-fPIC", "-w", "-x", "c", "-o", str(target), "-", *options]
-    shell = ["sh", "-c", 'exec "$@"', "sh", *command]
+    command = ["gcc", "-shared", "-fPIC", "-w", "-o", str(target), "-x", "c", "-", "-x", "none"]
+    shell = ["sh", "-c", 'exec "$@"', "sh", *command, *options]
     subprocess.run(shell, input=source, text=True, check=True)
     return target
 
