@@ -9,7 +9,8 @@ import re
 from typing import Dict, List, NamedTuple, Tuple
 
 from validate.probes.binary import marks
-from validate.probes.files import names, read, under
+from validate.probes.files import read, under
+from validate.probes.lightcc import extensions
 
 LIBRARY = "libnccl.so.2"
 BUILD = rb"NCCL version ([0-9]+\.[0-9]+\.[0-9]+[^+\0 ]*\+cuda[0-9]+\.[0-9]+)"
@@ -57,10 +58,7 @@ def inside(sites: List[str]) -> List[str]:
     found = []
     for site in sites:
         found += [os.path.join(site, "torch/lib", name) for name in STATIC_IN]
-        for part in ("torch", "tensorflow", "mxnet"):
-            folder = os.path.join(site, "horovod", part)
-            found += [os.path.join(folder, n) for n in names(folder) if n.startswith("mpi_lib")]
-    return [path for path in found if os.path.isfile(path)]
+    return [path for path in found if os.path.isfile(path)] + extensions(sites)
 
 
 def copies(dynamic: List[str], sites: List[str]) -> List[Copy]:
