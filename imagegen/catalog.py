@@ -4,35 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from imagegen import constraint, schemas
+from imagegen import schemas
+from imagegen.catalog_rows import read_releases
 from imagegen.errors import ConfigError, Problem
 from imagegen.model import Catalog, Component, OsRelease, Release
-from imagegen.payload import Payload, shown
-from imagegen.yamlfile import Document, KeyPath, check_schema, dotted, load
+from imagegen.payload import Payload, shipped_root, shown
+from imagegen.yamlfile import Document, check_schema, load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+    from pathlib import Path
 
 OS_FOLDER = "dockerfiles/os"
 COMPONENTS_FOLDER = "dockerfiles/components"
+VIRTUAL_FOLDER = "dockerfiles/virtual"
+PROVIDED = ("glibc", "compiler", "driver")
+"""Names that an OS provides, and the driver of a host, which only a wish knows."""
 
 
-def read_catalog(payload: Payload) -> Catalog:
+def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
     """The catalog of all roots together.
 
-    Raises ConfigError with every problem of every file.
+    What travels with the tool was held against the schema by its own tests; to do it again on every
+    start would cost more than all the rest, so it is done only for `check_shipped`. Raises
+    ConfigError with every problem of every file.
     """
+    trusted = None if check_shipped else shipped_root()
     problems: list[Problem] = []
-    oses = _read_oses(payload, problems)
-    components = _read_components(payload, problems)
-    problems += _dangling_names(components, oses)
+    oses = _read_oses(payload, problems, trusted)
+    components = _read_components(payload, problems, trusted)
+    virtual = _read_virtual(payload, problems, trusted)
+    problems += _dangling_names(components, virtual, oses)
     if problems:
         raise ConfigError(*problems)
-    return Catalog(oses, components)
+    return Catalog(oses, components, virtual)
 
 
 def _read_checked(
-    payload: Payload, relative: str, schema: Mapping[str, Any], problems: list[Problem]
+    payload: Payload,
+    relative: str,
+    schema: Mapping[str, Any],
+    problems: list[Problem],
+    trusted: Path | None,
 ) -> Document | None:
     path = payload.find(relative)
     if path is None:
@@ -42,15 +55,19 @@ def _read_checked(
     except ConfigError as error:
         problems.extend(error.problems)
         return None
+    if trusted is not None and path.is_relative_to(trusted):
+        return document
     found = check_schema(document, schema)
     problems.extend(found)
     return None if found else document
 
 
-def _read_oses(payload: Payload, problems: list[Problem]) -> dict[str, OsRelease]:
+def _read_oses(
+    payload: Payload, problems: list[Problem], trusted: Path | None
+) -> dict[str, OsRelease]:
     oses: dict[str, OsRelease] = {}
     for name in payload.names(OS_FOLDER):
-        document = _read_checked(payload, f"{OS_FOLDER}/{name}", schemas.OS, problems)
+        document = _read_checked(payload, f"{OS_FOLDER}/{name}", schemas.OS, problems, trusted)
         if document is None:
             continue
         release = _os_release(document)
@@ -74,6 +91,8 @@ def _os_release(document: Document) -> OsRelease:
         bootstrap=data["bootstrap"],
         source=data["source"],
         file=document.file,
+        gcc=data.get("gcc", ""),
+        notes=tuple(data.get("notes", ())),
     )
 
 
@@ -87,46 +106,42 @@ def _misnamed(document: Document, key: str, expected: str, name: str) -> Problem
     )
 
 
-def _read_components(payload: Payload, problems: list[Problem]) -> dict[str, Component]:
+def _read_components(
+    payload: Payload, problems: list[Problem], trusted: Path | None
+) -> dict[str, Component]:
     components: dict[str, Component] = {}
     for name in payload.names(COMPONENTS_FOLDER):
         relative = f"{COMPONENTS_FOLDER}/{name}/component.yaml"
-        document = _read_checked(payload, relative, schemas.COMPONENT, problems)
+        document = _read_checked(payload, relative, schemas.COMPONENT, problems, trusted)
         if document is None:
             continue
         if document.data["name"] != name:
             problems.append(_misnamed(document, "name", document.data["name"], name))
-        problems += _bad_releases(document)
-        components[name] = _component(document)
+        releases, wrong = read_releases(document, checked=trusted is None)
+        problems += wrong
+        components[name] = _component(document, releases)
     return components
 
 
-def _bad_releases(document: Document) -> list[Problem]:
-    problems = []
-    for index, row in enumerate(document.data["releases"]):
-        if not constraint.is_version(row["version"]):
-            path: KeyPath = ("releases", index, "version")
-            text = f"`{row['version']}` is not a version"
-            problems.append(_problem(document, path, text, "write it as digits and dots"))
-        for name, wishes in row.get("requires", {}).items():
-            path = ("releases", index, "requires", name)
-            for wish in _alternatives(wishes):
-                why = "" if name == "os" else constraint.problem_with(wish)
-                if why:
-                    problems.append(_problem(document, path, f"`{wish}` {why}"))
-    return problems
+def _read_virtual(
+    payload: Payload, problems: list[Problem], trusted: Path | None
+) -> dict[str, Component]:
+    found: dict[str, Component] = {}
+    for name in payload.names(VIRTUAL_FOLDER):
+        relative = f"{VIRTUAL_FOLDER}/{name}"
+        document = _read_checked(payload, relative, schemas.VIRTUAL, problems, trusted)
+        if document is None:
+            continue
+        if f"{document.data['name']}.yaml" != name:
+            problems.append(_misnamed(document, "name", f"{document.data['name']}.yaml", name))
+        releases, wrong = read_releases(document, checked=False)
+        problems += wrong
+        data = {"seconds": "0", "suites": (), **document.data}
+        found[document.data["name"]] = _component(Document(data, document.file), releases)
+    return found
 
 
-def _problem(document: Document, path: Sequence[str | int], text: str, hint: str = "") -> Problem:
-    key = dotted(path)
-    return Problem(text, file=document.file, line=document.line(path), key=key, hint=hint)
-
-
-def _alternatives(wishes: str | Sequence[str]) -> tuple[str, ...]:
-    return (wishes,) if isinstance(wishes, str) else tuple(wishes)
-
-
-def _component(document: Document) -> Component:
+def _component(document: Document, releases: tuple[Release, ...]) -> Component:
     data = document.data
     return Component(
         name=data["name"],
@@ -139,8 +154,11 @@ def _component(document: Document) -> Component:
         contract=_contract(data.get("contract", {})),
         entrypoint=data.get("entrypoint", ""),
         trees=data.get("trees", {}),
-        releases=tuple(_release(document, index) for index in range(len(data["releases"]))),
+        releases=releases,
         file=document.file,
+        aliases=data.get("aliases", {}),
+        one_of=tuple(data.get("one_of", ())),
+        rules=data.get("rules", {}),
     )
 
 
@@ -153,41 +171,30 @@ def _contract(data: Mapping[str, Any]) -> dict[str, object]:
     return contract
 
 
-def _release(document: Document, index: int) -> Release:
-    row = document.data["releases"][index]
-    return Release(
-        component=document.data["name"],
-        version=row["version"],
-        variant=row.get("variant", ""),
-        requires={name: _alternatives(wish) for name, wish in row.get("requires", {}).items()},
-        apt=row.get("apt", {}),
-        build_apt=row.get("build_apt", {}),
-        wheels=row.get("wheels", {}),
-        facts=row.get("facts", {}),
-        origin=row["origin"],
-        source=row["source"],
-        file=document.file,
-        line=document.line(["releases", index]),
-    )
-
-
 def _dangling_names(
-    components: Mapping[str, Component], oses: Mapping[str, OsRelease]
+    components: Mapping[str, Component],
+    virtual: Mapping[str, Component],
+    oses: Mapping[str, OsRelease],
 ) -> list[Problem]:
     """Names that a component speaks of and the catalog does not have."""
+    every = [*components.values(), *virtual.values()]
+    known = {"os", *PROVIDED, *components, *virtual}
+    known |= {name for one in every for release in one.releases for name in release.provides}
     problems = []
-    for component in components.values():
-        asked = [(name, component.file, 0) for name in component.needs]
+    for component in every:
+        asked = [(name, component.file, 0) for name in (*component.needs, *component.one_of)]
         for release in component.releases:
-            asked += [(name, release.file, release.line) for name in release.requires]
+            wishes = {**release.requires, **release.constrains, **release.pairs}
+            wishes |= {**release.known, **release.warns}
+            asked += [(name, release.file, release.line) for name in wishes]
             problems += [
                 Problem(f"requires unknown OS `{os}`", file=release.file, line=release.line)
-                for os in release.requires.get("os", ())
+                for os in wishes.get("os", ())
                 if os not in oses
             ]
         problems += [
             Problem(f"speaks of unknown component `{name}`", file=file, line=line)
             for name, file, line in asked
-            if name != "os" and name not in components
+            if name not in known
         ]
     return problems

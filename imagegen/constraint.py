@@ -18,7 +18,7 @@ NONE = "none"
 PATTERN = r"^[A-Za-z0-9<>=!~][A-Za-z0-9<>=!~.,+*_ -]*$"
 """What a constraint may be made of; nothing of it can end a shell word or a YAML scalar."""
 
-_VARIANT = re.compile(r"^[a-z][a-z0-9-]*$")
+_VARIANT = re.compile(r"^[a-z][a-z0-9.-]*$")
 _OPERATORS = re.compile(r"[<>=!~]")
 
 

@@ -41,14 +41,23 @@ class OsRelease:
     bootstrap: bool
     source: str
     file: str
+    gcc: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Release:
     """One row of a component's releases: what it is, what it needs, where it comes from.
 
-    `requires` maps a component (or `os`) to constraints of which one must hold; `facts` are free
-    data for the templates and for `validate`; `origin` says in words where the bits come from.
+    What it asks of other components (or of `os`) is a map to constraints of which one must hold:
+    `requires` brings the other into the image; `constrains` speaks of what is there anyway; `pairs`
+    holds unless a wish names this very build, and then majors must agree if anything is compiled;
+    outside of `known` the facts say nothing; outside of `warns` it works with a reservation.
+    `provides` are values of names without rows of their own, such as the NCCL inside a wheel
+    (`unknown` where no source says, with a `?` behind it where the source is not certain).
+    `also` are other names of the version; `rank` puts rows behind others; a `named` row is taken
+    only by its full name. `facts` are free data for the templates and for `validate`; `origin` says
+    in words where the bits come from, `index`, `tarball` (url, sha256), `artifact` to programs.
     """
 
     component: str
@@ -63,6 +72,25 @@ class Release:
     source: str
     file: str
     line: int
+    constrains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pairs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    known: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    warns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    provides: Mapping[str, str] = field(default_factory=dict)
+    also: tuple[str, ...] = ()
+    rank: int = 0
+    named: bool = False
+    confidence: str = "high"
+    index: str = ""
+    tarball: Mapping[str, str] = field(default_factory=dict)
+    artifact: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """The row as a user finds it: `torch 1.11.0+cu113 (…/component.yaml:31)`."""
+        name = f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
+        return f"{name} ({self.file}:{self.line})" if self.file else name
 
 
 @dataclass(frozen=True)
@@ -71,7 +99,9 @@ class Component:
 
     `needs` orders components in a Dockerfile; `seconds` is the predicted build time of its step;
     `env` and `path` are what it adds to the image's environment; `suites` what proves it;
-    `contract` what a launch must give it; `trees` maps a context folder to a tree of the payload.
+    `contract` what a launch must give it; `trees` maps a context folder to a tree of the payload;
+    `aliases` are other names of variants; `one_of` are components of which it needs one (the first
+    where none is asked for); `rules` say in words why a constraint on another component is there.
     """
 
     name: str
@@ -86,6 +116,9 @@ class Component:
     trees: Mapping[str, str]
     releases: tuple[Release, ...]
     file: str
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    one_of: tuple[str, ...] = ()
+    rules: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -94,10 +127,14 @@ class Component:
 
 @dataclass(frozen=True)
 class Catalog:
-    """All that the tool knows: OS releases and components, by name."""
+    """All that the tool knows: OS releases and components, by name.
+
+    `virtual` are names that a wish may speak of and that no layer is made of: a GPU, a driver.
+    """
 
     os: Mapping[str, OsRelease]
     components: Mapping[str, Component]
+    virtual: Mapping[str, Component] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -154,12 +191,18 @@ class Pin:
 
 @dataclass(frozen=True)
 class ImageSpec:
-    """A cell with every component pinned. `tag` is the full local reference of the image."""
+    """A cell with every component pinned. `tag` is the full local reference of the image.
+
+    `given` are the virtual names (GPU, driver, torchvision, …) with the values that the wishes led
+    to; `warnings` what works with a reservation, a sentence each.
+    """
 
     cell: Cell
     os: OsRelease
     pins: tuple[Pin, ...]
     tag: str
+    given: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     def pin(self, component: str) -> Pin | None:
         return next((pin for pin in self.pins if pin.component == component), None)

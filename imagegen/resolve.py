@@ -1,155 +1,101 @@
 """Cell + Catalog -> ImageSpec: every component at one release, or the facts that collide, in words.
 
-The search is resolvelib's: a release's `requires` are its dependencies, candidates come newest
+The search is resolvelib's, in what arc consistency leaves of the catalog: candidates come newest
 first, so the answer is the newest that fits and the same every time.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Resolver
+from typing import TYPE_CHECKING
 
 from imagegen import constraint
+from imagegen.conflict import conflict_of
+from imagegen.domains import domains_of
 from imagegen.errors import ConfigError, Problem, ResolutionError
-from imagegen.model import Catalog, Cell, ImageSpec, OsRelease, Pin, Release, Want
+from imagegen.model import Catalog, Cell, ImageSpec, Pin, Release, Want
+from imagegen.rules import warnings
+from imagegen.search import search
+from imagegen.space import DRIVER, OS, Space
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from packaging.version import Version
+    from imagegen.domains import Domains
 
-OS = "os"
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """`component` must satisfy one of `alternatives`; `asked_by` says who wants that, and where."""
-
-    component: str
-    alternatives: tuple[str, ...]
-    asked_by: str
-
-    def accepts(self, candidate: Candidate) -> bool:
-        if self.component == OS:
-            return candidate.version in self.alternatives
-        return any(
-            constraint.matches(wish, candidate.version, candidate.variant)
-            for wish in self.alternatives
-        )
-
-    def __str__(self) -> str:
-        return f"{self.asked_by} asks for {self.component} {' or '.join(self.alternatives)}"
+SHOWN = ("device", "flavour")
+"""Virtual names that are told of an image even where no wish spoke of them."""
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A release (or an OS) that might be chosen."""
-
-    component: str
-    version: str
-    variant: str
-    release: Release | None
-
-    def __hash__(self) -> int:
-        return hash((self.component, self.version, self.variant))
-
-    def __str__(self) -> str:
-        return f"{self.component} {self.version}"
+def space_of(catalog: Catalog, wants: Iterable[Want]) -> Space:
+    """What to search in for these wishes, and any part of them."""
+    drivers = {want.constraint for want in wants if want.component == DRIVER}
+    return Space(catalog, sorted(drivers))
 
 
-class _Provider(AbstractProvider[Requirement, Candidate, str]):
-    def __init__(self, catalog: Catalog) -> None:
-        self._candidates = _all_candidates(catalog)
-
-    def identify(self, requirement_or_candidate: Requirement | Candidate) -> str:
-        return requirement_or_candidate.component
-
-    def get_preference(
-        self,
-        identifier: str,
-        resolutions: Mapping[str, Candidate],
-        candidates: Mapping[str, Iterator[Candidate]],
-        information: Mapping[str, Iterator[Any]],
-        backtrack_causes: Sequence[Any],
-    ) -> tuple[bool, int, str]:
-        del resolutions, information, backtrack_causes
-        return (identifier != OS, sum(1 for _ in candidates[identifier]), identifier)
-
-    def find_matches(
-        self,
-        identifier: str,
-        requirements: Mapping[str, Iterator[Requirement]],
-        incompatibilities: Mapping[str, Iterator[Candidate]],
-    ) -> Iterable[Candidate]:
-        asked = list(requirements[identifier])
-        refused = list(incompatibilities[identifier])
-        return [
-            candidate
-            for candidate in self._candidates.get(identifier, ())
-            if candidate not in refused and all(one.accepts(candidate) for one in asked)
-        ]
-
-    def is_satisfied_by(self, requirement: Requirement, candidate: Candidate) -> bool:
-        return requirement.accepts(candidate)
-
-    def get_dependencies(self, candidate: Candidate) -> Iterable[Requirement]:
-        return [] if candidate.release is None else list(_requirements(candidate.release))
+def choose(
+    space: Space, wants: Sequence[Want], *, allow_unknown: bool = False
+) -> tuple[dict[str, Release], Domains] | None:
+    """Name -> candidate, for components and virtual names; None if nothing fits."""
+    domains = domains_of(space, wants, allow_unknown=allow_unknown)
+    chosen = search(domains)
+    return None if chosen is None else (chosen, domains)
 
 
-def _all_candidates(catalog: Catalog) -> dict[str, list[Candidate]]:
-    found = {
-        name: [
-            Candidate(name, release.version, release.variant, release)
-            for release in sorted(
-                component.releases, key=lambda r: constraint.version_key(r.version), reverse=True
-            )
-        ]
-        for name, component in catalog.components.items()
-    }
-    newest = sorted(catalog.os.values(), key=_age, reverse=True)
-    found[OS] = [Candidate(OS, release.id, "", None) for release in newest]
-    return found
-
-
-def _age(release: OsRelease) -> tuple[str, Version]:
-    return release.os_id, constraint.version_key(release.version_id)
-
-
-def _requirements(release: Release) -> Iterator[Requirement]:
-    where = f"{release.component} {release.version} ({release.file}:{release.line})"
-    for name, alternatives in release.requires.items():
-        yield Requirement(name, alternatives, where)
-
-
-def resolve_cell(cell: Cell, catalog: Catalog) -> ImageSpec:
+def resolve_cell(
+    cell: Cell, catalog: Catalog, space: Space | None = None, *, allow_unknown: bool = False
+) -> ImageSpec:
     """The cell with everything pinned.
 
     Raises ResolutionError naming the facts that collide.
     """
-    try:
-        chosen = pin(cell.wants, catalog)
-    except ResolutionError as error:
-        texts = [line for problem in error.problems for line in problem.evidence]
+    searched = space or space_of(catalog, cell.wants)
+    found = choose(searched, cell.wants, allow_unknown=allow_unknown)
+    if found is None:
+        conflict = conflict_of(searched, cell.wants, allow_unknown=allow_unknown)
         raise ResolutionError(
             Problem(
                 f"cell `{cell.name}` cannot be resolved",
                 file=cell.file,
                 line=cell.line,
-                evidence=tuple(texts),
+                evidence=(conflict.text, *conflict.facts),
                 hint="correct the matrix, or exclude this cell with a reason",
             )
-        ) from None
-    release = _os_of(chosen.pop(OS).version, catalog)
-    pins = tuple(chosen[name] for name in sorted(chosen))
-    spec = ImageSpec(cell, release, pins, "")
-    return ImageSpec(cell, release, pins, _tag(spec))
+        )
+    return _spec(cell, found[0], found[1])
 
 
-def _os_of(name: str, catalog: Catalog) -> OsRelease:
-    return catalog.os[name]
+def _spec(cell: Cell, chosen: Mapping[str, Release], domains: Domains) -> ImageSpec:
+    space = domains.space
+    pins = _pins(cell.wants, chosen, domains)
+    given = {
+        name: row.version
+        for name, row in sorted(chosen.items())
+        if name not in pins and (name in SHOWN or name in domains.asked)
+    }
+    said = warnings(chosen, space, allow_unknown=domains.choice.allow_unknown)
+    release = space.catalog.os[chosen[OS].version]
+    own = tuple(pins[name] for name in sorted(pins) if name != OS)
+    spec = ImageSpec(cell, release, own, "", given, said)
+    return ImageSpec(cell, release, own, _tag(spec), given, said)
+
+
+def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains) -> dict[str, Pin]:
+    """Components and the OS, each with who asked for it."""
+    via: dict[str, set[str]] = {name: set() for name in chosen}
+    for want in wants:
+        via[want.component].add(want.asked_by)
+    for name, row in chosen.items():
+        index = domains.space.candidates[name].index(row)
+        for edge in domains.edges[name][index]:
+            if edge.kind not in ("provides", "known"):
+                via[edge.target].add(row.where)
+    components = domains.space.catalog.components
+    return {
+        name: Pin(name, row, tuple(sorted(via[name])))
+        for name, row in chosen.items()
+        if name == OS or name in components
+    }
 
 
 def pin(wants: Sequence[Want], catalog: Catalog) -> dict[str, Pin]:
@@ -157,62 +103,18 @@ def pin(wants: Sequence[Want], catalog: Catalog) -> dict[str, Pin]:
 
     Raises ResolutionError whose evidence is one line for each fact that collides.
     """
-    asked = [Requirement(want.component, (want.constraint,), want.asked_by) for want in wants]
-    if not any(want.component == OS for want in wants):
-        asked.append(Requirement(OS, tuple(sorted(catalog.os)), "every image"))
-    resolver = Resolver(_Provider(catalog), BaseReporter())
-    try:
-        result = resolver.resolve(asked, max_rounds=100_000)
-    except ResolutionImpossible as impossible:
-        raise ResolutionError.of(
-            "no combination of releases fits", evidence=_conflict(impossible, asked, catalog)
-        ) from None
-    chosen = {}
-    for name, candidate in result.mapping.items():
-        via = tuple(sorted({info.asked_by for info in result.criteria[name].iter_requirement()}))
-        chosen[name] = Pin(name, candidate.release or _as_release(candidate), via)
-    return chosen
-
-
-def _as_release(candidate: Candidate) -> Release:
-    """An OS as a release, so that a result has one shape."""
-    return Release(OS, candidate.version, "", {}, {}, {}, {}, {}, "", "", "", 0)
-
-
-def _conflict(
-    impossible: ResolutionImpossible[Any, Any], asked: Sequence[Requirement], catalog: Catalog
-) -> list[str]:
-    """The requirements that collide, who led to them, and what the catalog has of each."""
-    causes = [cause.requirement for cause in impossible.causes]
-    parents = {cause.parent.component for cause in impossible.causes if cause.parent is not None}
-    led = [one for one in _asked_releases(asked, catalog) if one.component in parents]
-    lines = list(dict.fromkeys(str(requirement) for requirement in [*causes, *led]))
-    for name in dict.fromkeys(requirement.component for requirement in causes):
-        lines.append(f"the catalog has {name} {_known(name, catalog)}")
-    return lines
-
-
-def _asked_releases(asked: Sequence[Requirement], catalog: Catalog) -> Iterator[Requirement]:
-    """What the releases that were asked for by name require in turn."""
-    for requirement in asked:
-        for candidate in _all_candidates(catalog)[requirement.component]:
-            if candidate.release is not None and requirement.accepts(candidate):
-                yield from _requirements(candidate.release)
-
-
-def _known(name: str, catalog: Catalog) -> str:
-    if name == OS:
-        return ", ".join(sorted(catalog.os))
-    rows = []
-    for release in catalog.components[name].releases:
-        needs = [f"{n} {' or '.join(a)}" for n, a in release.requires.items()]
-        rows.append(release.version + (f" (needs {', '.join(needs)})" if needs else ""))
-    return "; ".join(rows)
+    space = space_of(catalog, wants)
+    found = choose(space, wants)
+    if found is None:
+        conflict = conflict_of(space, wants)
+        raise ResolutionError.of(conflict.text, evidence=conflict.facts)
+    return _pins(wants, *found)
 
 
 def _tag(spec: ImageSpec) -> str:
     """The tag template filled: an axis gives its value as asked, a component its version."""
-    values = {one.component: one.version for one in spec.pins}
+    values: dict[str, str] = {one.component: one.version for one in spec.pins}
+    values |= spec.given
     values |= {omission.component: constraint.NONE for omission in spec.cell.omitted}
     values |= spec.cell.values
     clean = {name: re.sub(r"[^A-Za-z0-9._-]+", "-", value) for name, value in values.items()}
@@ -226,9 +128,10 @@ def resolve_cells(cells: Sequence[Cell], catalog: Catalog) -> tuple[ImageSpec, .
     """
     specs: list[ImageSpec] = []
     problems: list[Problem] = []
+    space = space_of(catalog, (want for cell in cells for want in cell.wants))
     for cell in cells:
         try:
-            specs.append(resolve_cell(cell, catalog))
+            specs.append(resolve_cell(cell, catalog, space))
         except ResolutionError as error:
             problems.extend(error.problems)
     if problems:

@@ -11,6 +11,7 @@ from typing import Any
 from imagegen.constraint import PATTERN as CONSTRAINT
 
 NAME = r"^[a-z][a-z0-9-]*$"
+VARIANT = r"^[a-z][a-z0-9.-]*$"
 OS_ID = r"^[a-z]+[0-9.]+$"
 PACKAGE = r"^[a-z0-9][a-z0-9.+_-]*$"
 PACKAGE_VERSION = r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_-]*$"
@@ -58,14 +59,33 @@ OS = _object(
     glibc=_text(r"^2\.[0-9]+$"),
     lib_dir=_text(PATH),
     bootstrap={"type": "boolean"},
+    gcc=_text(r"^[0-9]+(\.[0-9]+)*$"),
+    notes=_list(_text(TEXT)),
     source=_text(TEXT),
 )
 
+_WISHES = _map(NAME, _ONE_OR_MORE)
+SHA256 = r"^([0-9a-f]{64}|unverified)$"
+URL = r"^(https?|file)://[A-Za-z0-9._~:/?#@!&=+%,-]+$"
+
 RELEASE = _object(
     ("version", "origin", "source"),
-    version=_text(PACKAGE_VERSION),
-    variant=_text(NAME),
-    requires=_map(NAME, _ONE_OR_MORE),
+    version=_text(r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_ -]*$"),
+    variant=_text(VARIANT),
+    requires=_WISHES,
+    constrains=_WISHES,
+    pairs=_WISHES,
+    known=_WISHES,
+    warns=_WISHES,
+    provides=_map(NAME, _text(PACKAGE_VERSION + r"|^[0-9.]+\?$")),
+    also={"anyOf": [_text(PACKAGE_VERSION), _list(_text(PACKAGE_VERSION), 1)]},
+    rank=_text(r"^[0-9]$"),
+    named={"type": "boolean"},
+    confidence={"enum": ["high", "medium"]},
+    index=_text(URL),
+    tarball=_object(("url", "sha256"), url=_text(URL), sha256=_text(SHA256)),
+    artifact=_text(PACKAGE),
+    notes=_list(_text(TEXT)),
     apt=_map(PACKAGE, _text(PACKAGE_VERSION)),
     build_apt=_map(PACKAGE, _text(PACKAGE_VERSION)),
     wheels=_map(PACKAGE, _text(PACKAGE_VERSION)),
@@ -83,8 +103,28 @@ CONTRACT = _object(
     network={"enum": ["bridge", "host"]},
 )
 
+TABLE = _object(
+    ("columns", "row", "lines"),
+    columns=_list(_text(r"^[a-z][a-z0-9_]*$"), 1),
+    row={"type": "object", "propertyNames": {"enum": sorted(RELEASE["properties"])}},
+    sources=_map(r"^[a-z0-9-]+$", _text(TEXT)),
+    lines={"type": "string"},
+)
+
+VIRTUAL = _object(
+    ("name", "title"),
+    name=_text(NAME),
+    title=_text(TEXT),
+    releases=_list(RELEASE),
+    tables=_list(TABLE),
+)
+
 COMPONENT = _object(
     ("name", "title", "seconds", "suites", "releases"),
+    aliases=_map(NAME, _text(NAME)),
+    one_of=_list(_text(NAME)),
+    rules=_map(NAME, _text(TEXT)),
+    tables=_list(TABLE),
     name=_text(NAME),
     title=_text(TEXT),
     needs=_list(_text(NAME)),
@@ -95,7 +135,7 @@ COMPONENT = _object(
     contract=CONTRACT,
     entrypoint=_text(PATH),
     trees=_map(RELATIVE, _text(RELATIVE)),
-    releases=_list(RELEASE, 1),
+    releases=_list(RELEASE),
 )
 
 

@@ -1,0 +1,203 @@
+"""artifacts.yaml: vendor parts that no public archive has, and where this site keeps them.
+
+    artifacts:
+      - name: lightcc
+        version: 3.1.1
+        file: light_horovod-3.1.1-cp38-cp38-linux_x86_64.whl
+        path: vendor/light_horovod-3.1.1-cp38-cp38-linux_x86_64.whl   # or `url: https://…`
+        sha256: 64 hexadecimal digits
+        licence: where the part comes from, and who may use it
+        size: 1234567   # bytes, if known
+
+A `path` that is relative starts at the folder of artifacts.yaml.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from imagegen.engine.download import Wanted, fetch, sha256_of
+from imagegen.errors import ConfigError, Problem
+from imagegen.mirrors import rewrite
+from imagegen.payload import Payload, shown
+from imagegen.yamlfile import Document, check_schema, dotted, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+FILE = "artifacts.yaml"
+
+
+def _text(pattern: str, description: str) -> dict[str, Any]:
+    return {"type": "string", "pattern": pattern, "description": description}
+
+
+_LINE = r"^[^\x00-\x1f\x7f]+$"
+_PROPERTIES = {
+    "name": _text(r"^[a-z0-9][a-z0-9.+_-]*$", "a name of small letters, digits, `.+_-`"),
+    "version": _text(r"^[0-9A-Za-z][0-9A-Za-z.+_-]*$", "a version"),
+    "file": _text(r"^[A-Za-z0-9][A-Za-z0-9._+-]*$", "a file name of letters, digits, `._+-`"),
+    "path": _text(_LINE, "a path"),
+    "url": _text(r"^(https?|file)://[^\s#]+$", "an address such as `https://host/folder/file`"),
+    "sha256": _text(r"^[0-9a-f]{64}$", "64 hexadecimal digits in small letters"),
+    "licence": _text(_LINE, "a line of text"),
+    "size": _text(r"^[1-9][0-9]*$", "a number of bytes"),
+}
+_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["artifacts"],
+    "properties": {
+        "artifacts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name", "version", "file", "sha256", "licence"],
+                "properties": _PROPERTIES,
+                "additionalProperties": False,
+            },
+        }
+    },
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One vendor part: `path` or `url` is set; `file_name` is its name in a build.
+
+    `size_bytes` 0 is not known; `listed` and `line` say where it stands in artifacts.yaml.
+    """
+
+    name: str
+    version: str
+    file_name: str
+    path: Path | None
+    url: str
+    sha256: str
+    licence: str
+    size_bytes: int
+    listed: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Artifacts:
+    """All parts of one artifacts.yaml, by name and version."""
+
+    file: str = FILE
+    parts: Mapping[tuple[str, str], Artifact] = field(default_factory=dict)
+
+
+def read_artifacts(payload: Payload) -> Artifacts:
+    """The parts of the first root that has an artifacts.yaml; none where no root has one.
+
+    Raises ConfigError with every problem of the file.
+    """
+    path = payload.find(FILE)
+    if path is None:
+        return Artifacts()
+    document = load(path, shown(path))
+    problems = check_schema(document, _SCHEMA) or _contradictions(document)
+    if problems:
+        raise ConfigError(*problems)
+    parts = [_artifact(document, index, path.parent) for index in range(_count(document))]
+    return Artifacts(document.file, {(part.name, part.version): part for part in parts})
+
+
+def artifact_for(artifacts: Artifacts, name: str, version: str) -> Artifact:
+    """The part of that name and version. Raises ConfigError where none is listed."""
+    found = artifacts.parts.get((name, version))
+    if found is not None:
+        return found
+    others = ", ".join(other for listed, other in artifacts.parts if listed == name)
+    evidence = (f"it has `{name}` in: {others}",) if others else ()
+    hint = "list it there: name, version, file, path or url, sha256, licence"
+    text = f"the vendor part `{name}` {version} is not listed"
+    raise ConfigError(Problem(text, artifacts.file, evidence=evidence, hint=hint))
+
+
+def problem_of(part: Artifact) -> Problem | None:
+    """What is wrong with the file that `path` names; None where it is right, or there is a `url`.
+
+    Raises nothing: a file that cannot be read is a problem like one that is not there.
+    """
+    if part.path is None:
+        return None
+    try:
+        size, found = part.path.stat().st_size, sha256_of(part.path)
+    except OSError as error:
+        why = "is not there" if isinstance(error, FileNotFoundError) else "cannot be read"
+        return _file_problem(part, why, error.strerror or str(error))
+    if found == part.sha256:
+        return None
+    text = "is another file than the one that is listed"
+    return _file_problem(part, text, f"sha256 is {found}, wanted {part.sha256}; {size} bytes")
+
+
+def obtain(
+    part: Artifact,
+    mirrors: Mapping[str, str],
+    cache: Path,
+    ca_bundle: Path | None = None,
+    on_line: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """The part's file, its sha256 checked; one with a `url` is downloaded into `cache` first.
+
+    Raises ConfigError where it is missing or another file, BuildError where it cannot be had now.
+    """
+    problem = problem_of(part)
+    if problem:
+        raise ConfigError(problem)
+    if part.path is not None:
+        return part.path
+    url = rewrite(part.url, mirrors)
+    return fetch(Wanted(url, part.sha256, part.size_bytes, part.url), cache, ca_bundle, on_line)
+
+
+def _count(document: Document) -> int:
+    return len(document.data["artifacts"])
+
+
+def _artifact(document: Document, index: int, folder: Path) -> Artifact:
+    row = document.data["artifacts"][index]
+    return Artifact(
+        name=row["name"],
+        version=row["version"],
+        file_name=row["file"],
+        path=folder / row["path"] if "path" in row else None,
+        url=row.get("url", ""),
+        sha256=row["sha256"],
+        licence=row["licence"],
+        size_bytes=int(row.get("size", 0)),
+        listed=document.file,
+        line=document.line(("artifacts", index)),
+    )
+
+
+def _contradictions(document: Document) -> tuple[Problem, ...]:
+    """What a schema cannot say in words: one place for each part, and each part once."""
+    problems = []
+    first: dict[tuple[str, str], int] = {}
+    for index, row in enumerate(document.data["artifacts"]):
+        where = ("artifacts", index)
+        at = (document.file, document.line(where), dotted(where))
+        if ("path" in row) == ("url" in row):
+            text = "has both `path` and `url`" if "path" in row else "has no `path` and no `url`"
+            problems.append(Problem(text, *at, hint="give one of the two"))
+        known = first.setdefault((row["name"], row["version"]), at[1])
+        if known != at[1]:
+            text = f"`{row['name']}` {row['version']} is there twice, first on line {known}"
+            problems.append(Problem(text, *at, hint="remove one of the two"))
+    return tuple(problems)
+
+
+def _file_problem(part: Artifact, text: str, evidence: str) -> Problem:
+    return Problem(
+        f"`{part.path}`, the vendor part `{part.name}` {part.version}, {text}",
+        part.listed,
+        part.line,
+        evidence=(evidence, f"licence: {part.licence}"),
+        hint=f"put {part.file_name} with sha256 {part.sha256} at `{part.path}`",
+    )

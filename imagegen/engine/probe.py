@@ -1,0 +1,99 @@
+"""Ask whether an address has a file, and how addresses are asked and shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import url2pathname
+
+import requests
+
+from imagegen.engine.client import reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROBE_SECONDS = 10.0
+
+PLAIN = {"Accept-Encoding": "identity"}
+"""The bytes as they lie there: ranges and sizes mean those."""
+
+FOR_NOW = (408, 425, 429, 500, 502, 503, 504)
+"""What a server says that may say something else in a moment."""
+
+PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/xml", "application/xml")
+"""What error pages come as, some of them with HTTP 200; no file that is wanted here does."""
+
+_NO_HEAD = (400, 403, 405, 501)
+"""What servers answer to HEAD that would answer to GET: signed addresses, small servers."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Whether an address has a file, and what was seen that says so."""
+
+    state: Literal["ok", "missing", "unknown"]
+    evidence: str
+
+
+def probe(url: str, ca_bundle: Path | None = None) -> Probe:
+    """Ask for a file without fetching it, over http, https or file.
+
+    Never raises: what cannot be asked is `unknown`.
+    """
+    if urlsplit(url).scheme == "file":
+        path = path_of(url)
+        return Probe("ok", "is there") if path.is_file() else Probe("missing", "no such file")
+    try:
+        return _judged(*_asked(url, verify(ca_bundle)))
+    except requests.RequestException as error:
+        return Probe("unknown", reason(error))
+
+
+def _asked(url: str, trusted: str | None) -> tuple[int, Mapping[str, str]]:
+    answer = requests.head(
+        url, headers=PLAIN, timeout=PROBE_SECONDS, allow_redirects=True, verify=trusted
+    )
+    if answer.status_code not in _NO_HEAD:
+        return answer.status_code, answer.headers
+    headers = {**PLAIN, "Range": "bytes=0-0"}
+    with requests.get(
+        url, headers=headers, timeout=PROBE_SECONDS, stream=True, verify=trusted
+    ) as got:
+        return got.status_code, got.headers
+
+
+def _judged(status: int, headers: Mapping[str, str]) -> Probe:
+    if status in (200, 206):
+        if kind_of(headers) in PAGE_TYPES:
+            text = f"answers with a page ({kind_of(headers)}), not with the file"
+            return Probe("missing", text)
+        total = headers.get("Content-Range", "").rpartition("/")[2]
+        size = total or headers.get("Content-Length", "")
+        return Probe("ok", f"{size} bytes" if size.isdigit() else "answers")
+    state: Literal["unknown", "missing"] = "unknown" if status in FOR_NOW else "missing"
+    return Probe(state, f"answers with HTTP {status}")
+
+
+def verify(ca_bundle: Path | None) -> str | None:
+    """requests' `verify`: None leaves it to the environment, which a session's own would not."""
+    return str(ca_bundle) if ca_bundle else None
+
+
+def kind_of(headers: Mapping[str, str]) -> str:
+    """The media type of an answer, without parameters."""
+    return headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+
+def path_of(url: str) -> Path:
+    """The path of a `file:` address."""
+    return Path(url2pathname(urlsplit(url).path))
+
+
+def without_secrets(url: str) -> str:
+    """An address as it may be shown: without a user, a password, or a query with a token."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=host, query="…" if parts.query else ""))

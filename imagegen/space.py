@@ -1,0 +1,212 @@
+"""Everything that might be chosen, and who admits whom: what the resolver searches in.
+
+A candidate is a release, an OS, or a value of a name without rows of its own (the glibc of an OS,
+the NCCL inside a wheel). For each name the candidates stand in the order of preference, newest
+first, and a set of them is one integer with a bit for each: sets meet by `&`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from imagegen import constraint
+from imagegen.model import Catalog, OsRelease, Release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+OS, DRIVER = "os", "driver"
+UNKNOWN = "unknown"
+COMPILER, GCC = "compiler", "gcc"
+Kind = Literal["requires", "constrains", "pairs", "known", "provides"]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What one candidate asks of another name: `mask` are the candidates that it admits there."""
+
+    source: Release
+    target: str
+    alternatives: tuple[str, ...]
+    kind: Kind
+    mask: int
+
+    def __str__(self) -> str:
+        wanted = " or ".join(self.alternatives)
+        if self.kind == "provides":
+            return f"{self.source.where} has {self.target} {wanted}"
+        if self.kind == "known":
+            return f"{self.source.where} is known with {self.target} {wanted} only"
+        return f"{self.source.where} asks for {self.target} {wanted}"
+
+
+class Space:
+    """The candidates of a catalog. `hosts` are driver versions that wishes speak of."""
+
+    def __init__(self, catalog: Catalog, drivers: Iterable[str] = ()) -> None:
+        self.catalog = catalog
+        self.candidates: dict[str, tuple[Release, ...]] = {
+            OS: tuple(_os_release(one) for one in sorted(catalog.os.values(), key=_age)[::-1])
+        }
+        for name, component in {**catalog.components, **catalog.virtual}.items():
+            self.candidates[name] = _ordered(component.releases, name in catalog.virtual)
+        self.candidates |= _provided(self.candidates)
+        self.candidates[DRIVER] = tuple(_value(DRIVER, version) for version in drivers)
+        self._providers = {
+            name: component.name
+            for component in catalog.components.values()
+            for release in component.releases
+            for name in release.provides
+            if name != COMPILER
+        }
+        self._masks: dict[tuple[str, tuple[str, ...], bool], int] = {}
+
+    def every(self, name: str) -> int:
+        return (1 << len(self.candidates.get(name, ()))) - 1
+
+    def mask(self, name: str, wishes: tuple[str, ...], allow_unknown: bool = False) -> int:
+        """The candidates of a name that satisfy one of the wishes."""
+        key = (name, wishes, allow_unknown)
+        if key not in self._masks:
+            self._masks[key] = sum(
+                1 << index
+                for index, candidate in enumerate(self.candidates.get(name, ()))
+                if any(self._accepts(name, wish, candidate, allow_unknown) for wish in wishes)
+            )
+        return self._masks[key]
+
+    def _accepts(self, name: str, wish: str, candidate: Release, allow_unknown: bool) -> bool:
+        if candidate.variant in (UNKNOWN, "unsure") and allow_unknown:
+            return True
+        if candidate.variant == UNKNOWN:
+            return wish in (constraint.ANY, UNKNOWN)
+        if candidate.named and not _names(wish, candidate):
+            return False
+        if wish == constraint.ANY:
+            return True
+        if name == OS or name in self.catalog.virtual:
+            return wish.casefold() == candidate.version.casefold()
+        component = self.catalog.components.get(name)
+        meant = component.aliases.get(wish, wish) if component else wish
+        if constraint.matches(meant, candidate.version, candidate.variant):
+            return True
+        return any(
+            constraint.is_version(wish) and constraint.matches(wish, other, "")
+            for other in candidate.also
+        )
+
+    def named(self, name: str) -> int:
+        """The candidates that only their full name brings in."""
+        rows = self.candidates.get(name, ())
+        return sum(1 << index for index, row in enumerate(rows) if row.named)
+
+    def provided(self, name: str) -> bool:
+        """Whether a name has values only, which rows of other names provide."""
+        return name in self.candidates and not (
+            name in (OS, DRIVER) or name in self.catalog.components or name in self.catalog.virtual
+        )
+
+    def provider(self, name: str) -> str:
+        """The component whose wheel or package brings a provided name; empty for other names."""
+        return self._providers.get(name, "")
+
+    def edges(self, row: Release, present: frozenset[str], choice: Choice) -> Iterator[Edge]:
+        """What a candidate asks of the names that are present."""
+        yield from self._of_kind(row, "requires", row.requires, choice)
+        for kind, wishes in (("constrains", row.constrains), ("known", row.known)):
+            here = {name: wish for name, wish in wishes.items() if name in present}
+            if not (kind == "known" and choice.allow_unknown):
+                yield from self._of_kind(row, kind, here, choice)  # type: ignore[arg-type]
+        pairs = {name: wish for name, wish in row.pairs.items() if name in present}
+        if row.component in choice.exact:
+            pairs = {
+                name: tuple(_same_major(one) for one in wish)
+                for name, wish in pairs.items()
+                if COMPILER in present
+            }
+        yield from self._of_kind(row, "pairs", pairs, choice)
+        for name, value in row.provides.items():
+            overruled = name == COMPILER and row.component == OS and GCC in present
+            if name in present and not overruled:
+                mask = self._provided_mask(name, value)
+                yield Edge(row, name, (value,), "provides", mask)
+
+    def _of_kind(
+        self, row: Release, kind: Kind, wishes: Mapping[str, tuple[str, ...]], choice: Choice
+    ) -> Iterator[Edge]:
+        for name, alternatives in wishes.items():
+            mask = self.mask(name, alternatives, choice.allow_unknown)
+            yield Edge(row, name, alternatives, kind, mask)
+
+    def _provided_mask(self, name: str, value: str) -> int:
+        wanted = _value(name, value)
+        return 1 << self.candidates[name].index(wanted)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How wishes are to be read: `exact` are components whose build is named in full."""
+
+    exact: frozenset[str] = frozenset()
+    allow_unknown: bool = False
+
+
+def _names(wish: str, candidate: Release) -> bool:
+    return wish == candidate.version or (bool(candidate.variant) and wish == candidate.variant)
+
+
+def _same_major(wish: str) -> str:
+    major = int(wish.split(".")[0])
+    return f">={major},<{major + 1}"
+
+
+def _age(release: OsRelease) -> tuple[str, tuple[int, ...]]:
+    return release.os_id, tuple(int(part) for part in release.version_id.split("."))
+
+
+def _os_release(one: OsRelease) -> Release:
+    """An OS as a release, so that a result has one shape."""
+    provides = {"glibc": one.glibc, COMPILER: one.gcc or UNKNOWN}
+    return Release(
+        OS, one.id, "", {}, {}, {}, {}, {}, one.image, one.source, one.file, 1,
+        provides=provides, notes=one.notes,
+    )  # fmt: skip
+
+
+def _value(name: str, text: str) -> Release:
+    """A value of a name that has no rows; `2.4.8?` is 2.4.8 by a source that is not certain."""
+    variant = UNKNOWN if text == UNKNOWN else "unsure" if text.endswith("?") else ""
+    version = "0" if variant == UNKNOWN else text.removesuffix("?")
+    return Release(name, version, variant, {}, {}, {}, {}, {}, "", "", "", 0)
+
+
+def _provided(candidates: Mapping[str, Sequence[Release]]) -> dict[str, tuple[Release, ...]]:
+    found: dict[str, set[Release | str]] = {}
+    for rows in candidates.values():
+        for row in rows:
+            for name, value in row.provides.items():
+                found.setdefault(name, set()).add(value)
+    return {
+        name: _ordered([_value(name, str(value)) for value in sorted(map(str, values))], False)
+        for name, values in found.items()
+    }
+
+
+def _ordered(rows: Sequence[Release], by_name: bool) -> tuple[Release, ...]:
+    if by_name:
+        return tuple(rows)
+    newest = sorted(rows, key=lambda row: order_key(row.version, row.variant), reverse=True)
+    return tuple(sorted(newest, key=lambda row: row.rank))
+
+
+def order_key(version: str, variant: str = "") -> tuple[object, ...]:
+    """Newest last; of one version the build for the newest CUDA, then the plain one, is last."""
+    key = constraint.version_key(version)
+    build = key.local or variant
+    found = re.search(r"(?:cu|cuda)(\d+)\.?(\d+)$", build)
+    if found is None:
+        return key.release, key.is_postrelease, (0, 0) if build == "cpu" else (0, 1)
+    digits = "".join(found.groups())
+    return key.release, key.is_postrelease, (int(digits[:-1]), int(digits[-1]))

@@ -1,0 +1,166 @@
+"""CUDA: its toolkit and driver library as they lie there, and the GPUs that the host has.
+
+Drivers: NVIDIA's release notes of each toolkit, section "CUDA Driver", and its documentation on
+minor version compatibility and forward compatibility.
+"""
+
+import json
+import os
+import re
+from typing import Dict, List, Tuple
+
+from validate.probes import sysfs
+from validate.probes.files import names, read, under
+
+GPU_CLASSES = ["0x0300", "0x0302"]
+HOME = "/usr/local/cuda"
+
+NATIVE_DRIVER = {
+    "9.0": "384.81",
+    "9.2": "396.26",
+    "10.0": "410.48",
+    "10.1": "418.39",
+    "10.2": "440.33",
+    "11.0": "450.36.06",
+    "11.1": "455.23",
+    "11.2": "460.27.03",
+    "11.3": "465.19.01",
+    "11.4": "470.42.01",
+    "11.5": "495.29.05",
+    "11.6": "510.39.01",
+    "11.7": "515.43.04",
+    "11.8": "520.61.05",
+    "12.0": "525.60.13",
+    "12.1": "530.30.02",
+    "12.2": "535.54.03",
+    "12.3": "545.23.06",
+    "12.4": "550.54.14",
+    "12.5": "555.42.02",
+    "12.6": "560.28.03",
+    "12.8": "570.26",
+    "12.9": "575.51.03",
+    "13.0": "580.65.06",
+    "13.1": "590.44.01",
+    "13.2": "595.45.04",
+}
+"""Toolkit -> the driver that came with it, on Linux."""
+
+FLOOR_DRIVER = {"11": "450.80.02", "12": "525.60.13", "13": "580"}
+"""Major release -> the oldest driver that minor version compatibility allows."""
+
+
+LAUNCH = "docker run --gpus all IMAGE   # a pod: resources.limits nvidia.com/gpu"
+
+INIT_CODES = {
+    34: (
+        "the loader finds the stub of libcuda that serves for linking, not the driver's",
+        "rm -f /etc/ld.so.conf.d/*stubs*; ldconfig   # and no stubs in LD_LIBRARY_PATH",
+    ),
+    100: ("the driver sees no GPU: none was passed, or CUDA_VISIBLE_DEVICES hides it", LAUNCH),
+    802: (
+        "the NVSwitch fabric is not set up: the fabric manager does not run",
+        "systemctl start nvidia-fabricmanager   # on the host",
+    ),
+    803: (
+        "libcuda and the kernel's driver are of different releases, often by a cuda-compat package",
+        "rm -f /etc/ld.so.conf.d/*compat*; ldconfig",
+    ),
+    804: (
+        "forward compatibility (cuda-compat) serves data centre GPUs only, this is another",
+        "rm -f /etc/ld.so.conf.d/*compat*; ldconfig   # and update the driver of the host",
+    ),
+    999: (
+        "the container lost its devices, often by `systemctl daemon-reload` on the host",
+        "docker restart CONTAINER   # or start it again",
+    ),
+}
+"""What cuInit returns (cuda.h, CUresult) -> cause, remedy."""
+
+BAD_ENV = (
+    "NSIGHT_CUDA_DEBUGGER",
+    "CUDA_INJECTION32_PATH",
+    "CUDA_INJECTION64_PATH",
+    "CUDA_AUTO_BOOST",
+    "CUDA_ENABLE_COREDUMP_ON_EXCEPTION",
+    "CUDA_COREDUMP_FILE",
+    "CUDA_DEVICE_WAITS_ON_EXCEPTION",
+    "CUDA_PROFILE",
+    "COMPUTE_PROFILE",
+    "OPENCL_PROFILE",
+)
+"""Variables that slow CUDA down or change it: DCGM, nvvs/src/Software.cpp."""
+
+
+def gpus(root: str) -> List[str]:
+    """PCI addresses of the host's NVIDIA GPUs, passed to the container or not."""
+    return sysfs.pci_functions(root, sysfs.NVIDIA, GPU_CLASSES)
+
+
+def nodes(root: str) -> List[str]:
+    """The device nodes of GPUs in the container."""
+    found = [name for name in names(under(root, "/dev")) if re.match(r"nvidia(ctl|\d+)$", name)]
+    return ["/dev/" + name for name in found]
+
+
+def release(number: int) -> str:
+    """The number that the run time and the driver report, as a release: 12040 is 12.4."""
+    return "{}.{}".format(number // 1000, number % 1000 // 10)
+
+
+def short(version: str) -> str:
+    """The release of a version: `12.4.131` is 12.4."""
+    return ".".join(version.split(".")[:2])
+
+
+def cudart(version: str) -> str:
+    """The name of the run time of a release: since 11 it is one for all minor releases."""
+    major, _, minor = short(version).partition(".")
+    tail = major if int(major) > 11 else "11.0" if major == "11" else "{}.{}".format(major, minor)
+    return "libcudart.so." + tail
+
+
+def numbers(version: str) -> Tuple[int, ...]:
+    """A version that compares: `470.57.02` is (470, 57, 2)."""
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def written(root: str) -> Dict[str, str]:
+    """Versions that files of the toolkit name, by file: version.json since 11.1, version.txt before
+    that, and the header in devel images."""
+    found = _version_json(read(under(root, HOME + "/version.json")))
+    text = re.search(r"CUDA Version ([\d.]+)", read(under(root, HOME + "/version.txt")))
+    if text:
+        found["version.txt"] = text.group(1)
+    header = read(under(root, HOME + "/include/cuda.h"))
+    macro = re.search(r"^#define CUDA_VERSION (\d+)", header, re.MULTILINE)
+    if macro:
+        found["cuda.h"] = release(int(macro.group(1)))
+    return found
+
+
+def _version_json(text: str) -> Dict[str, str]:
+    try:
+        parts = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    wanted = {"cuda": "version.json", "cuda_nvcc": "version.json (nvcc)"}
+    rows = {wanted[name]: row for name, row in parts.items() if name in wanted}
+    return {name: str(row.get("version", "")) for name, row in rows.items()}
+
+
+def parse_nvcc(text: str) -> str:
+    """`nvcc --version` -> its build, such as 11.3.109."""
+    found = re.search(r"release [\d.]+, V([\d.]+)", text)
+    return found.group(1) if found else ""
+
+
+def file_version(path: str) -> str:
+    """The version in the real name of a library: `libcudart.so.11.3.109` is 11.3.109."""
+    return os.path.basename(os.path.realpath(path)).partition(".so.")[2]
+
+
+def driver_on_host(root: str) -> str:
+    """The version of the kernel's driver; empty where there is none, or /proc does not show it."""
+    text = read(under(root, "/proc/driver/nvidia/version"))
+    found = re.search(r"(?:Kernel Module|Open Kernel Module for \S+) +(\d[\d.]+)", text)
+    return found.group(1) if found else ""

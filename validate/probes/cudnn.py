@@ -1,0 +1,53 @@
+"""cuDNN: what its numbers mean, and the parts that it is split into since version 8."""
+
+import os
+import re
+from typing import Dict, List
+
+from validate.probes.files import names, read
+
+HEADERS = ("cudnn_version.h", "cudnn.h")
+"""The first since 8; before that the second says it."""
+
+INCLUDES = ("/usr/include", "/usr/local/cuda/include")
+
+
+def version(number: int) -> str:
+    """What cudnnGetVersion returns: 8200 is 8.2.0; since 9 90100 is 9.1.0."""
+    if number >= 90000:
+        return "{}.{}.{}".format(number // 10000, number % 10000 // 100, number % 100)
+    return "{}.{}.{}".format(number // 1000, number % 1000 // 100, number % 100)
+
+
+def short(promised: str) -> str:
+    """The parts of a version that the library itself knows: 8.2.0.53 is 8.2.0."""
+    return ".".join(promised.split(".")[:3])
+
+
+def soname(promised: str) -> str:
+    return "libcudnn.so." + promised.partition(".")[0]
+
+
+def header_version(path: str) -> str:
+    """The version that a header defines; empty where it defines none."""
+    text = read(path)
+    wanted = ("CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL")
+    found = [re.search(r"#define {}\s+(\d+)".format(name), text) for name in wanted]
+    return ".".join(match.group(1) for match in found if match)
+
+
+def parts(library: str, major: str) -> List[str]:
+    """The libraries of the same cuDNN beside one: `libcudnn_ops.so.9` and so on."""
+    folder = os.path.dirname(library)
+    pattern = re.compile(r"libcudnn(_\w+)?\.so\.{}$".format(re.escape(major)))
+    return [os.path.join(folder, name) for name in names(folder) if pattern.match(name)]
+
+
+def file_versions(paths: List[str]) -> Dict[str, List[str]]:
+    """Version in the real file name -> names of the parts; wheels have none there."""
+    found: Dict[str, List[str]] = {}
+    for path in paths:
+        suffix = os.path.basename(os.path.realpath(path)).partition(".so.")[2]
+        if "." in suffix:
+            found.setdefault(suffix, []).append(os.path.basename(path))
+    return found

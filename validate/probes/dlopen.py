@@ -1,0 +1,67 @@
+"""Where dlopen(3) finds a library of a given name: what wins, and what it hides."""
+
+import os
+from typing import Dict, List, Sequence
+
+from validate.probes.files import names, under
+from validate.probes.ldcache import Cache, Loader, configured_folders, parse_cache
+from validate.process import run
+
+TRUSTED = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
+
+
+class LoaderPath:
+    """The loader's view of one machine. Paths that come out can be opened as they are."""
+
+    def __init__(self, library_path: Sequence[str], cache: Cache, folders: Sequence[str]) -> None:
+        self._library_path = list(library_path)
+        self._cache = cache
+        self._folders = list(folders)
+
+    @property
+    def folders(self) -> List[str]:
+        """Every folder that is searched, in order."""
+        return list(dict.fromkeys(self._library_path + self._folders))
+
+    def find(self, name: str) -> List[str]:
+        """Every library of this name, the one that dlopen takes first; no file twice."""
+        places = [os.path.join(folder, name) for folder in self._library_path]
+        places += self._cache.get(name, [])
+        places += [os.path.join(folder, name) for folder in self._folders]
+        return distinct([path for path in places if os.path.isfile(path)])
+
+    def first(self, name: str) -> str:
+        """What dlopen takes; empty where it finds nothing."""
+        return next(iter(self.find(name)), "")
+
+    def named(self, prefix: str) -> List[str]:
+        """Every file in the folders whose name begins so, no file twice."""
+        found = [
+            os.path.join(f, name) for f in self.folders for name in names(f) if _is(name, prefix)
+        ]
+        return distinct(found)
+
+    def missing(self, path: str) -> List[str]:
+        """Names of libraries that a library, and all that it loads, needs in vain."""
+        loader = Loader(self._cache, self._library_path, self._folders)
+        return sorted(loader.missing([path]))
+
+
+def _is(name: str, prefix: str) -> bool:
+    return name.startswith(prefix) and ".so" in name
+
+
+def distinct(paths: Sequence[str]) -> List[str]:
+    """The paths without those that lead to a file which an earlier one leads to."""
+    found: Dict[str, str] = {}
+    for path in paths:
+        found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
+
+
+def loader_path(root: str, env: Dict[str, str], lib_dir: str) -> LoaderPath:
+    """Of this machine, or of a tree of files: that has no loader to ask, only its settings."""
+    said = [under(root, folder) for folder in env.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    cache = parse_cache(run(["/sbin/ldconfig", "-p"]).out) if root == "/" else {}
+    folders = configured_folders(root) + [lib_dir, lib_dir.replace("/usr/", "/", 1), *TRUSTED]
+    return LoaderPath(said, cache, [under(root, folder) for folder in folders if folder])

@@ -1,0 +1,89 @@
+"""TensorFlow, MXNet and LightCC, as the image's own Python sees them."""
+
+from typing import Dict, List
+
+from validate.check import fail, skip
+from validate.plugin import Situation
+from validate.probes import cuda
+from validate.probes.interpreter import Answer, ask, find
+
+IMPORT_SECONDS = 120.0
+"""TensorFlow takes long the first time: its byte code is not kept."""
+
+TENSORFLOW = """
+import json, os
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import tensorflow as tf
+try:
+    info = dict(tf.sysconfig.get_build_info())
+except AttributeError:
+    info = {}
+print(json.dumps({
+    "version": tf.__version__,
+    "file": tf.__file__,
+    "cuda_build": bool(tf.test.is_built_with_cuda()),
+    "cuda": str(info.get("cuda_version", "")),
+    "cudnn": str(info.get("cudnn_version", "")),
+}))
+"""
+
+MXNET = """
+import json
+import mxnet
+print(json.dumps({"version": mxnet.__version__, "file": mxnet.__file__}))
+"""
+
+DISTRIBUTIONS = """
+import json
+try:
+    from importlib.metadata import distributions
+    found = [(d.metadata["Name"], d.version) for d in distributions()]
+except ImportError:
+    import pkg_resources
+    found = [(d.project_name, d.version) for d in pkg_resources.working_set]
+print(json.dumps({str(name).lower(): str(version) for name, version in found}))
+"""
+
+
+def python(image: Situation) -> str:
+    return find(image.env, str(image.expected.fact("python", "interpreter", "")))
+
+
+def imported(image: Situation, script: str) -> Answer:
+    """What a framework says of itself, asked once in a run."""
+    found: Answer = image.once(
+        script, lambda: ask(python(image), script, image.env, IMPORT_SECONDS)
+    )
+    return found
+
+
+def distributions(image: Situation) -> Dict[str, str]:
+    """Every installed distribution: name in small letters -> version."""
+    return {str(k): str(v) for k, v in imported(image, DISTRIBUTIONS).facts.items()}
+
+
+def wants_driver(answer: Answer) -> bool:
+    """Old GPU wheels are linked against libcuda.so.1: they do not load without a driver."""
+    return "libcuda.so.1" in answer.problem
+
+
+def require_import(image: Situation, answer: Answer) -> None:
+    """Return where a framework loaded; rest where only a GPU is missing; fail otherwise."""
+    if answer.ok:
+        return
+    if not wants_driver(answer):
+        fail(answer.problem)
+    if cuda.gpus(image.root):
+        fail(answer.problem, "the container was started without its GPUs", cuda.LAUNCH)
+    skip("no-gpu-hw", "this release loads libcuda.so.1 when it is imported")
+
+
+def version_of(image: Situation, answer: Answer, dists: List[str]) -> str:
+    """The version by the framework's own word, or by its metadata where only the driver is
+    missing."""
+    if answer.ok:
+        return str(answer.facts["version"])
+    if not wants_driver(answer):
+        return ""
+    there = distributions(image)
+    return next((there[name] for name in dists if name in there), "")

@@ -1,0 +1,85 @@
+"""The libraries of the image by name: on the loader's path, and in wheels of its Python."""
+
+import os
+from typing import Dict, List, NamedTuple
+
+from validate.plugin import Situation
+from validate.probes import nccl
+from validate.probes.dlopen import LoaderPath, distinct, loader_path
+from validate.probes.files import names
+from validate.probes.interpreter import ask, find
+
+SITES = """
+import json, os, sys
+print(json.dumps({"sites": [path for path in sys.path if path and os.path.isdir(path)]}))
+"""
+SECONDS = 30.0
+
+
+class Libraries(NamedTuple):
+    """Where to look: `sites` are the folders that the image's Python imports from."""
+
+    loader: LoaderPath
+    sites: List[str]
+
+    @property
+    def wheel_folders(self) -> List[str]:
+        """The library folders of NVIDIA's wheels, and of PyTorch."""
+        places = []
+        for site in self.sites:
+            top = os.path.join(site, "nvidia")
+            places += [os.path.join(top, name, "lib") for name in names(top)]
+            places.append(os.path.join(site, "torch", "lib"))
+        return [place for place in places if os.path.isdir(place)]
+
+    def in_wheels(self, name: str) -> List[str]:
+        """Every library of this name that a wheel brought, no file twice."""
+        paths = [os.path.join(folder, name) for folder in self.wheel_folders]
+        return distinct([path for path in paths if os.path.isfile(path)])
+
+    def copies(self, name: str) -> List[str]:
+        """Every library of this name: what dlopen takes first, what wheels bring last."""
+        return distinct(self.loader.find(name) + self.in_wheels(name))
+
+    def first(self, name: str) -> str:
+        """The library that counts as the image's own; empty where there is none."""
+        return next(iter(self.copies(name)), "")
+
+
+def libraries(image: Situation) -> Libraries:
+    """Of the image, looked up once in a run."""
+    found: Libraries = image.once("libraries", lambda: _look(image))
+    return found
+
+
+def _look(image: Situation) -> Libraries:
+    lib_dir = image.expected.os.get("lib_dir", "/usr/lib")
+    return Libraries(loader_path(image.root, image.env, lib_dir), _sites(image))
+
+
+def _sites(image: Situation) -> List[str]:
+    interpreter = str(image.expected.fact("python", "interpreter", ""))
+    answer = ask(find(image.env, interpreter), SITES, image.env, SECONDS)
+    return [str(path) for path in answer.facts.get("sites", [])]
+
+
+def nccl_copies(image: Situation) -> List[nccl.Copy]:
+    """Every NCCL of the image, looked up once in a run: their bytes are many."""
+    there = libraries(image)
+    found: List[nccl.Copy] = image.once(
+        "nccl copies", lambda: nccl.copies(there.copies(nccl.LIBRARY), there.sites)
+    )
+    return found
+
+
+def flavour(image: Situation) -> str:
+    """`devel` (headers and nvcc), `runtime`, or empty where the recipe does not say."""
+    return str(image.expected.fact("cuda", "flavour", ""))
+
+
+def environment(image: Situation) -> Dict[str, str]:
+    """For a process that loads them: a tree of files has its libraries found only by path."""
+    if image.root == "/":
+        return image.env
+    folders = libraries(image).loader.folders + libraries(image).wheel_folders
+    return dict(image.env, LD_LIBRARY_PATH=":".join(folders))

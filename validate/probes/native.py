@@ -1,0 +1,102 @@
+"""Libraries asked for their versions, each in a process of its own: a crash ends only that one.
+
+The process is validate's own interpreter, not the image's: what is measured is the library.
+"""
+
+import json
+import os
+import signal
+import sys
+from typing import Any, Dict, List, Optional
+
+from validate.probes.interpreter import Answer
+from validate.process import Result, run
+
+LOAD_SECONDS = 60.0
+
+OUT, SIZE, ZERO = "out", "size", "zero"
+"""How a function is called: `int f(int *)`, `size_t f(void)`, `int f(unsigned)` with 0."""
+
+CALLS = """
+import ctypes, json, os, sys
+library = ctypes.CDLL(sys.argv[1])
+answers = {}
+for asked in sys.argv[2:]:
+    name, kind = asked.split(":")
+    function = getattr(library, name, None)
+    if function is None:
+        continue
+    if kind == "out":
+        value = ctypes.c_int(0)
+        answers[name] = [function(ctypes.byref(value)), value.value]
+    elif kind == "size":
+        function.restype = ctypes.c_size_t
+        answers[name] = [0, function()]
+    else:
+        answers[name] = [function(ctypes.c_uint(0)), 0]
+stem = os.path.basename(sys.argv[1]).partition(".so")[0] + ".so"
+path = ""
+with open("/proc/self/maps") as maps:
+    for line in maps:
+        mapped = line.split(None, 5)[-1].strip()
+        if mapped.startswith("/") and os.path.basename(mapped).startswith(stem):
+            path = path or mapped
+print("\\n" + json.dumps({"path": path, "answers": answers}))
+"""
+
+
+class Called:
+    """What a library answered. `path` is the file that was really loaded."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.problem = answer.problem
+        self.path = str(answer.facts.get("path", ""))
+        self._answers: Dict[str, List[int]] = answer.facts.get("answers", {})
+
+    def code(self, function: str) -> Optional[int]:
+        """The return code; None where the library has no such function."""
+        said = self._answers.get(function)
+        return said[0] if said else None
+
+    def value(self, function: str) -> Optional[int]:
+        """The number it gave; None where there is no such function, or it failed."""
+        said = self._answers.get(function)
+        return said[1] if said and said[0] == 0 else None
+
+
+def call(library: str, functions: Dict[str, str], env: Dict[str, str]) -> Called:
+    """Load a library by name or path and call some functions of it: name -> OUT, SIZE or ZERO."""
+    asked = ["{}:{}".format(name, kind) for name, kind in functions.items()]
+    result = run_script(CALLS, [library, *asked], env)
+    if not result.ok:
+        return Called(Answer({}, ended(library, result)))
+    facts = facts_of(result)
+    problem = "" if facts else "{} answered nothing".format(os.path.basename(library))
+    return Called(Answer(facts, problem))
+
+
+def run_script(script: str, arguments: List[str], env: Dict[str, str]) -> Result:
+    """A script in validate's own interpreter, which neither PYTHONPATH nor a user's site reach."""
+    return run([sys.executable, "-I", "-c", script, *arguments], LOAD_SECONDS, env)
+
+
+def facts_of(result: Result) -> Dict[str, Any]:
+    """The JSON object that a script printed. What a library printed may follow: C flushes last."""
+    for line in reversed(result.out.splitlines()):
+        if line.startswith("{"):
+            try:
+                found: Dict[str, Any] = json.loads(line)
+            except ValueError:
+                continue
+            return found
+    return {}
+
+
+def ended(library: str, result: Result) -> str:
+    """Why a script did not come to its end, in the words of the loader where it was that."""
+    if result.code < 0 and not result.timed_out:
+        name = signal.Signals(-result.code).name
+        return "{} crashed: {}".format(os.path.basename(library), name)
+    last = result.tail(1).strip()
+    error = last.partition("OSError: ")[2]
+    return error or result.says()

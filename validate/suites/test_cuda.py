@@ -1,0 +1,220 @@
+"""CUDA: the toolkit of the recipe, and a driver of the host that can serve it."""
+
+import os
+from typing import Dict, List, NoReturn, Optional
+
+from validate.check import check, fail, skip, warn
+from validate.plugin import Measure, Situation
+from validate.probes import cuda
+from validate.probes.files import under
+from validate.probes.libraries import environment, flavour, libraries
+from validate.probes.native import OUT, ZERO, Called, call
+from validate.process import run
+from validate.versions import same
+
+DRIVER = "libcuda.so.1"
+
+
+def _promised(image: Situation) -> str:
+    return image.expected.version("cuda")
+
+
+@check(
+    "cuda.toolkit",
+    "the toolkit is the one that the recipe names, by its own files and compiler",
+    cause="another toolkit was installed over it, or /usr/local/cuda points to another one",
+    remedy="ls -l /usr/local/cuda /etc/alternatives/cuda   # then build the image again",
+)
+def test_toolkit(image: Situation, measure: Measure) -> None:
+    found = cuda.written(image.root)
+    nvcc = under(image.root, cuda.HOME + "/bin/nvcc")
+    if os.access(nvcc, os.X_OK):
+        found["nvcc"] = cuda.parse_nvcc(run([nvcc, "--version"], env=image.env).out)
+    file = cuda.file_version(_cudart(image))
+    if file.count(".") > 1:
+        found["libcudart"] = file
+    measure(", ".join("{} {}".format(name, version) for name, version in found.items()))
+    _flavour(flavour(image), "nvcc" in found)
+    if not found:
+        skip("not-installed", "no file says which toolkit this is; cuda.cudart measures it")
+    _one_toolkit(_promised(image), found)
+
+
+def _flavour(promised: str, nvcc: bool) -> None:
+    if promised == "devel" and not nvcc:
+        fail("{}/bin/nvcc is not there, the recipe says devel".format(cuda.HOME))
+    if promised == "runtime" and nvcc:
+        fail("{}/bin/nvcc is there, the recipe says runtime".format(cuda.HOME))
+
+
+def _one_toolkit(promised: str, found: Dict[str, str]) -> None:
+    """All say the same release; where the recipe names a build, one of them says that build."""
+    release = cuda.short(promised)
+    others = [name for name, version in found.items() if not same(release, version)]
+    if others:
+        seen = ["{} says {}".format(name, found[name] or "nothing") for name in others]
+        fail("{}, the recipe says {}".format(", ".join(seen), promised))
+    exact = [version for version in found.values() if version.count(".") > 1]
+    if exact and not any(same(promised, version) for version in exact):
+        fail("builds {}, the recipe says {}".format(", ".join(sorted(set(exact))), promised))
+
+
+def _cudart(image: Situation) -> str:
+    """The run time that a program would load; where the loader knows none, that of a wheel."""
+    return libraries(image).first(cuda.cudart(_promised(image)))
+
+
+@check(
+    "cuda.cudart",
+    "the CUDA run time loads and is of the release that the recipe names, by its own word",
+    cause="a library of another toolkit comes first, or none is on the loader's path",
+    remedy="ldconfig -p | grep libcudart; echo $LD_LIBRARY_PATH   # which one is found first",
+)
+def test_cudart(image: Situation, measure: Measure) -> None:
+    name, path = cuda.cudart(_promised(image)), _cudart(image)
+    if not path:
+        fail("{} is nowhere on the loader's path, nor in a wheel".format(name))
+    said = call(path, {"cudaRuntimeGetVersion": OUT}, environment(image))
+    if said.problem:
+        fail(said.problem)
+    number = said.value("cudaRuntimeGetVersion")
+    found = cuda.release(number) if number else "nothing"
+    measure("{} from {}".format(found, path))
+    if found != cuda.short(_promised(image)):
+        fail("{} says {}, the recipe says {}".format(path, found, _promised(image)))
+
+
+@check(
+    "cuda.libcuda-origin",
+    "libcuda.so.1 is the driver's own: no stub, and no compatibility package by accident",
+    cause="the build put the stubs on the loader's path to link against them, and left them there",
+    remedy="rm -f /etc/ld.so.conf.d/*stubs*; ldconfig   # and no stubs in LD_LIBRARY_PATH",
+)
+def test_libcuda_origin(image: Situation, measure: Measure) -> None:
+    loader = libraries(image).loader
+    found = loader.find(DRIVER) + loader.find("libcuda.so")
+    real = list(dict.fromkeys(os.path.realpath(path) for path in found))
+    measure(", ".join(real) or "none: the driver brings it at start")
+    stubs = [path for path in found if "/stubs/" in path or "/stubs/" in os.path.realpath(path)]
+    if stubs:
+        fail("the loader finds {}".format(", ".join(stubs)))
+    compat = os.path.realpath(found[0]) if found else ""
+    if "/compat/" in compat:
+        warn(
+            "the loader takes {}".format(compat),
+            "a cuda-compat package is on the loader's path: on a newer driver it fails with 803",
+            "rm -f /etc/ld.so.conf.d/*compat*; ldconfig",
+        )
+
+
+@check(
+    "cuda.env",
+    "no variable hides the GPUs, slows CUDA down, or attaches a debugger",
+    severity="warn",
+    cause="it was left over from debugging, in the image or in the launch",
+)
+def test_env(image: Situation, measure: Measure) -> None:
+    wrong = [name for name in cuda.BAD_ENV if name in image.env]
+    if image.env.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        wrong.append("CUDA_VISIBLE_DEVICES")
+    if image.env.get("CUDA_LAUNCH_BLOCKING") == "1":
+        wrong.append("CUDA_LAUNCH_BLOCKING")
+    measure("none of {}".format(len(cuda.BAD_ENV) + 2))
+    if wrong:
+        seen = ["{}={}".format(name, image.env[name]) for name in wrong]
+        fail(", ".join(seen), remedy="unset {}".format(" ".join(wrong)))
+
+
+def _driver(image: Situation) -> Called:
+    """The driver's library, initialised. Rests or fails where there is none."""
+    path = libraries(image).loader.first(DRIVER)
+    functions = {"cuInit": ZERO, "cuDriverGetVersion": OUT}
+    if path:
+        called: Called = image.once("libcuda", lambda: call(path, functions, environment(image)))
+        return called
+    return _no_driver(image)
+
+
+def _no_driver(image: Situation) -> NoReturn:
+    cards, nodes = cuda.gpus(image.root), cuda.nodes(image.root)
+    if nodes:
+        fail(
+            "{} are here, libcuda.so.1 is not".format(", ".join(nodes)),
+            "the devices were passed by hand, without the driver's libraries",
+            cuda.LAUNCH,
+        )
+    if cards:
+        fail(
+            "{} GPUs on the host's PCI bus, no device and no libcuda.so.1 here".format(len(cards)),
+            "the container was started without its GPUs",
+            cuda.LAUNCH,
+        )
+    skip("no-gpu-hw", "the host has no NVIDIA GPU")
+
+
+@check(
+    "cuda.init",
+    "the driver can be used: cuInit says so",
+    tier="live",
+    remedy=cuda.LAUNCH,
+    needs=("cuda.libcuda-origin",),
+)
+def test_init(image: Situation, measure: Measure) -> None:
+    said = _driver(image)
+    if said.problem:
+        fail(said.problem, "libcuda.so.1 does not load", cuda.LAUNCH)
+    code = said.code("cuInit")
+    measure("cuInit {} in {}".format(code, said.path))
+    if code == 100 and not cuda.gpus(image.root):
+        skip("no-gpu-hw", "cuInit 100: the host has no NVIDIA GPU")
+    if code != 0:
+        text = "cuInit returned {}".format(code)
+        known = cuda.INIT_CODES.get(code or 0)
+        fail(text, *(known or ("the driver refuses", "nvidia-smi   # on the host, and dmesg")))
+
+
+@check(
+    "cuda.driver-ver",
+    "the driver of the host is new enough for the toolkit",
+    tier="live",
+    cause="the driver of the host is older than the toolkit needs",
+    needs=("cuda.init",),
+)
+def test_driver_ver(image: Situation, measure: Measure) -> None:
+    number = _driver(image).value("cuDriverGetVersion")
+    promised, driver = cuda.short(_promised(image)), cuda.driver_on_host(image.root)
+    serves = cuda.release(number) if number else "unknown"
+    measure("driver {} serves CUDA {}".format(driver or "of unknown version", serves))
+    floor = cuda.FLOOR_DRIVER.get(promised.partition(".")[0])
+    native = cuda.NATIVE_DRIVER.get(promised, "")
+    if number and cuda.numbers(serves) >= cuda.numbers(promised):
+        return
+    text = "driver {} serves CUDA {}, the recipe has {}".format(driver or "here", serves, promised)
+    newer = native + " or later" if native else "a later one"
+    remedy = "update the host's driver to {}".format(newer)
+    if _above(driver, floor):
+        warn(
+            text, "minor version compatibility holds, but kernels compiled at run time fail", remedy
+        )
+    fail(text, "", remedy)
+
+
+def _above(driver: str, floor: Optional[str]) -> bool:
+    return bool(driver and floor) and cuda.numbers(driver) >= cuda.numbers(floor or "")
+
+
+@check(
+    "cuda.uvm",
+    "the node of unified memory is there: NCCL needs it since 2.23",
+    tier="live",
+    cause="the module nvidia-uvm was not loaded on the host when the container started",
+    remedy="nvidia-modprobe -u -c=0   # on the host; then start the container again",
+    needs=("cuda.init",),
+)
+def test_uvm(image: Situation, measure: Measure) -> None:
+    nodes: List[str] = cuda.nodes(image.root)
+    measure("/dev/nvidia-uvm")
+    if not nodes and not cuda.gpus(image.root):
+        skip("no-gpu-hw", "the host has no NVIDIA GPU")
+    if not os.path.exists(under(image.root, "/dev/nvidia-uvm")):
+        fail("/dev/nvidia-uvm is not there")

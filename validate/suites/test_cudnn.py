@@ -1,0 +1,137 @@
+"""cuDNN: one of it, whole, and of the version of the recipe. No GPU is needed to ask it."""
+
+import os
+from typing import Dict, List
+
+from validate.check import check, fail, skip, warn
+from validate.plugin import Measure, Situation
+from validate.probes import cuda, cudnn
+from validate.probes.files import under
+from validate.probes.libraries import environment, flavour, libraries
+from validate.probes.native import SIZE, Called, call
+from validate.versions import same
+
+CALLS = {"cudnnGetVersion": SIZE, "cudnnGetCudartVersion": SIZE}
+
+
+def _promised(image: Situation) -> str:
+    return image.expected.version("cudnn")
+
+
+def _name(image: Situation) -> str:
+    return str(image.expected.fact("cudnn", "soname", "")) or cudnn.soname(_promised(image))
+
+
+def _package(image: Situation) -> str:
+    return "libcudnn" + _promised(image).partition(".")[0]
+
+
+def _ask(image: Situation, path: str) -> Called:
+    called: Called = image.once(path, lambda: call(path, CALLS, environment(image)))
+    return called
+
+
+def _said(image: Situation, path: str) -> str:
+    number = _ask(image, path).value("cudnnGetVersion")
+    return cudnn.version(number) if number else ""
+
+
+@check(
+    "cudnn.version",
+    "cuDNN loads and is the version that the recipe names, by its own word",
+    cause="another cuDNN comes first on the loader's path, or was installed over it",
+    remedy="ldconfig -p | grep libcudnn.so; echo $LD_LIBRARY_PATH   # which one is found first",
+)
+def test_version(image: Situation, measure: Measure) -> None:
+    path = libraries(image).first(_name(image))
+    if not path:
+        fail("{} is nowhere on the loader's path, nor in a wheel".format(_name(image)))
+    called = _ask(image, path)
+    if called.problem:
+        fail(called.problem)
+    found, built = _said(image, path), called.value("cudnnGetCudartVersion")
+    text = "{} from {}".format(found or "no version", path)
+    measure(text + (", for CUDA {}".format(cuda.release(built)) if built else ""))
+    if not same(cudnn.short(_promised(image)), found):
+        fail("{}, the recipe says {}".format(text, _promised(image)))
+    _for_this_cuda(image, built or 0)
+
+
+def _for_this_cuda(image: Situation, built: int) -> None:
+    if not built or not image.expected.has("cuda"):
+        return
+    release, promised = cuda.release(built), image.expected.version("cuda")
+    if release.partition(".")[0] != promised.partition(".")[0]:
+        fail(
+            "cuDNN was built for CUDA {}, the recipe has {}".format(release, promised),
+            "the package of another CUDA was installed",
+            "apt-cache madison {}   # `+cudaX.Y` names the CUDA".format(_package(image)),
+        )
+
+
+@check(
+    "cudnn.header",
+    "the header that programs are compiled with is of the library's version",
+    severity="warn",
+    cause="the development package was upgraded without the library, or the other way round",
+    needs=("cudnn.version",),
+)
+def test_header(image: Situation, measure: Measure) -> None:
+    if flavour(image) == "runtime":
+        skip("not-applicable", "a runtime image has no headers")
+    places = list(cudnn.INCLUDES)
+    places.append("/usr/include/" + os.path.basename(image.expected.os.get("lib_dir", "")))
+    paths = [under(image.root, os.path.join(p, n)) for n in cudnn.HEADERS for p in places]
+    found = {path: cudnn.header_version(path) for path in paths}
+    found = {path: version for path, version in found.items() if version}
+    if not found:
+        skip("not-installed", "there is no header of cuDNN")
+    measure(", ".join("{} {}".format(path, version) for path, version in found.items()))
+    here = _said(image, libraries(image).first(_name(image)))
+    others = ["{} says {}".format(p, version) for p, version in found.items() if version != here]
+    if others:
+        remedy = "apt-get install --reinstall {0}-dev {0}".format(_package(image))
+        fail("{}, the library {}".format(", ".join(others), here), remedy=remedy)
+
+
+@check(
+    "cudnn.split",
+    "all parts of cuDNN are of one version",
+    cause="one part was upgraded or copied in without the others",
+    needs=("cudnn.version",),
+)
+def test_split(image: Situation, measure: Measure) -> None:
+    main = libraries(image).first(_name(image))
+    parts = cudnn.parts(main, _name(image).rpartition(".")[2])
+    versions = cudnn.file_versions(parts) or _by_their_word(image, parts)
+    measure("{} libraries of {}".format(len(parts), " and ".join(versions) or "one version"))
+    if len(versions) > 1:
+        seen = ["{}: {}".format(v, ", ".join(who)) for v, who in sorted(versions.items())]
+        remedy = "apt-get install --reinstall {}   # or the wheel, whole".format(_package(image))
+        fail("; ".join(seen), remedy=remedy)
+
+
+def _by_their_word(image: Situation, parts: List[str]) -> Dict[str, List[str]]:
+    found: Dict[str, List[str]] = {}
+    for path in parts:
+        version = _said(image, path)
+        if version:
+            found.setdefault(version, []).append(os.path.basename(path))
+    return found
+
+
+@check(
+    "cudnn.dupes",
+    "no second cuDNN of another version hides the one that a program was built for",
+    severity="warn",
+    cause="a wheel brings a cuDNN of its own beside the one of the system",
+    remedy="unset LD_LIBRARY_PATH   # or install the wheel's version on the system too",
+    needs=("cudnn.version",),
+)
+def test_dupes(image: Situation, measure: Measure) -> None:
+    copies = libraries(image).copies(_name(image))
+    versions = {path: _said(image, path) for path in copies}
+    seen = ["{} {}".format(version or "no version", path) for path, version in versions.items()]
+    measure(", ".join(seen))
+    if len(set(versions.values())) > 1:
+        warn("a program loads one of {}; the loader takes the first".format(", ".join(seen)))

@@ -1,0 +1,41 @@
+"""GCC: the compilers that `gcc` and `g++` start are of the release that the recipe chose."""
+
+from validate.check import check, fail
+from validate.plugin import Measure, Situation
+from validate.probes.programs import first
+from validate.process import run
+from validate.versions import same
+
+PROGRAMS = ("gcc", "g++")
+
+
+@check(
+    "gcc.version",
+    "`gcc` and `g++` are of the release that the recipe names, by their own word",
+    cause="the default compilers are of another release: extensions get another C++ ABI",
+)
+def test_version(image: Situation, measure: Measure) -> None:
+    promised, path = image.expected.version("gcc"), image.env.get("PATH", "")
+    found = {name: _version(image, first(name, path)) for name in PROGRAMS}
+    measure(", ".join("{} {}".format(*pair) for pair in found.items()))
+    wrong = [name for name, version in found.items() if not same(promised, version)]
+    if wrong:
+        seen = ["{} {}".format(name, found[name] or "is not there") for name in wrong]
+        remedy = ["ln -sf {0}-{1} /usr/bin/{0}".format(n, _suffix(promised)) for n in wrong]
+        text = "{}, the recipe says {}".format(", ".join(seen), promised)
+        fail(text, remedy=" && ".join(remedy))
+
+
+def _version(image: Situation, program: str) -> str:
+    """Since GCC 7 the second option alone says the major release only; before, the first is not
+    known and the second says it all."""
+    if not program:
+        return ""
+    result = run([program, "-dumpfullversion", "-dumpversion"], env=image.env)
+    return result.out.strip() if result.ok else ""
+
+
+def _suffix(version: str) -> str:
+    """What packages call a release: `4.9`, since 5 the major release alone."""
+    major = version.partition(".")[0]
+    return major if int(major) > 4 else ".".join(version.split(".")[:2])

@@ -1,0 +1,69 @@
+"""LightCC: the fork of Horovod is there, it is the fork, and its settings are ones it knows."""
+
+import os
+
+from validate.check import check, fail, skip
+from validate.plugin import Measure, Situation
+from validate.probes import cuda, lightcc
+from validate.probes.frameworks import distributions
+from validate.probes.libraries import libraries
+from validate.versions import same
+
+
+@check(
+    "lightcc.dist",
+    "LightCC is installed, of the version that the recipe names, and no Horovod beside it",
+    cause="Horovod and LightCC write over the same files: the last one that was installed wins",
+    remedy="python3 -m pip uninstall horovod light-horovod   # then build the image again",
+)
+def test_dist(image: Situation, measure: Measure) -> None:
+    name = str(image.expected.fact("lightcc", "distribution", "") or lightcc.DISTRIBUTION)
+    found, promised = distributions(image), image.expected.version("lightcc")
+    measure("{} {}".format(name, found.get(name, "")))
+    if name not in found:
+        fail("{} is not installed".format(name))
+    if lightcc.ORIGINAL in found and name != lightcc.ORIGINAL:
+        fail("{} and horovod {} are installed".format(name, found[lightcc.ORIGINAL]))
+    if not same(promised, found[name]):
+        fail("{} {}, the recipe says {}".format(name, found[name], promised))
+
+
+@check(
+    "lightcc.strings",
+    "the compiled parts are LightCC's own",
+    severity="warn",
+    cause="plain Horovod is installed under LightCC's name: its settings do nothing",
+    remedy="python3 -m pip install --force-reinstall --no-deps WHEEL_OF_LIGHTCC",
+    needs=("lightcc.dist",),
+)
+def test_strings(image: Situation, measure: Measure) -> None:
+    found = lightcc.extensions(libraries(image).sites)
+    measure(", ".join(os.path.basename(path) for path in found))
+    if not found:
+        fail("no compiled part of Horovod is there", "LightCC was built without any framework")
+    plain = [path for path in found if not lightcc.marked(path)]
+    if plain:
+        fail("{} knows nothing of LIGHT_2D_ALLREDUCE".format(", ".join(plain)))
+
+
+@check(
+    "lightcc.env",
+    "every LIGHT_* setting is one that LightCC knows, and fits the machine",
+    severity="warn",
+    cause="a mistyped setting does nothing, and nobody says so",
+)
+def test_env(image: Situation, measure: Measure) -> None:
+    here = sorted(name for name in image.env if name.startswith(lightcc.PREFIX))
+    if not here:
+        skip("not-applicable", "no LIGHT_* is set: LightCC behaves as plain Horovod")
+    measure(", ".join("{}={}".format(name, image.env[name]) for name in here))
+    wrong = lightcc.unknown(image.env)
+    if wrong:
+        meant = [n + (", meant is {}".format(m) if m else "") for n, m in wrong.items()]
+        exports = ["export {}={}".format(m, image.env[n]) for n, m in wrong.items() if m]
+        remedy = "; ".join(["unset {}".format(" ".join(wrong)), *exports])
+        fail("not known: {}".format("; ".join(meant)), remedy=remedy)
+    gpus, size = len(cuda.gpus(image.root)), image.env.get("LIGHT_INTRA_SIZE", "")
+    if gpus and size and size != str(gpus):
+        text = "LIGHT_INTRA_SIZE={}, the machine has {} GPUs".format(size, gpus)
+        fail(text, "it is the number of GPUs of one machine", "export LIGHT_INTRA_SIZE=%d" % gpus)

@@ -1,0 +1,37 @@
+"""MXNet: it loads, and it is the version of the recipe."""
+
+import os
+
+from validate.check import check, fail, skip
+from validate.plugin import Measure, Situation
+from validate.probes.frameworks import MXNET, distributions, imported, require_import, version_of
+from validate.versions import same
+
+
+@check(
+    "mxnet.import",
+    "`import mxnet` works in the image's Python",
+    cause="MXNet is missing or broken, or a library that it loads is",
+    remedy="python3 -c 'import mxnet'   # shows the whole error; then build the image again",
+)
+def test_import(image: Situation, measure: Measure) -> None:
+    answer = imported(image, MXNET)
+    measure(os.path.dirname(str(answer.facts.get("file", ""))))
+    require_import(image, answer)
+
+
+@check(
+    "mxnet.version",
+    "MXNet is the version that the recipe names",
+    cause="it was replaced after the build, often by a `pip install` that pulled another one in",
+    remedy="python3 -m pip list | grep -i mxnet   # and remove what the recipe does not name",
+)
+def test_version(image: Situation, measure: Measure) -> None:
+    answer, promised = imported(image, MXNET), image.expected.version("mxnet")
+    wheels = [name for name in distributions(image) if name.split("-")[0] == "mxnet"]
+    found = version_of(image, answer, wheels)
+    if not found:
+        skip("blocked-by", "mxnet.import")
+    measure(found + ("" if answer.ok else " by its metadata: it cannot be imported without a GPU"))
+    if not same(promised, found):
+        fail("mxnet {}, the recipe says {}".format(found, promised))

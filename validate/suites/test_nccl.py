@@ -1,0 +1,164 @@
+"""NCCL: which copies there are, what they were built for, and what is set for them unseen."""
+
+import os
+import re
+from typing import List
+
+from validate.check import check, fail, skip
+from validate.plugin import Measure, Situation
+from validate.probes import nccl, net_plugin
+from validate.probes.files import names, under
+from validate.probes.libraries import environment, flavour, libraries, nccl_copies
+from validate.probes.native import OUT, call
+from validate.probes.sysfs import interfaces_up, rdma_devices
+from validate.versions import same
+
+OMPI_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include")
+
+
+def _said(image: Situation, path: str) -> str:
+    """The version by the library's own word; releases before 2.3.4 have it in their bytes only."""
+    called = image.once(path, lambda: call(path, {"ncclGetVersion": OUT}, environment(image)))
+    if called.problem:
+        fail(called.problem)
+    number = called.value("ncclGetVersion")
+    return nccl.version(number) if number else nccl.built(path)[0]
+
+
+@check(
+    "nccl.version",
+    "NCCL loads and is the version that the recipe names, by its own word",
+    cause="another NCCL comes first on the loader's path, or was installed over it",
+    remedy="ldconfig -p | grep libnccl; echo $LD_LIBRARY_PATH   # which one is found first",
+)
+def test_version(image: Situation, measure: Measure) -> None:
+    path = libraries(image).first(nccl.LIBRARY)
+    if not path:
+        fail("{} is nowhere on the loader's path, nor in a wheel".format(nccl.LIBRARY))
+    found = _said(image, path)
+    measure("{} from {}".format(found or "no version", path))
+    if not same(image.expected.version("nccl"), found):
+        text = "{} from {}, the recipe says {}"
+        fail(text.format(found or "no version", path, image.expected.version("nccl")))
+
+
+@check(
+    "nccl.cuda-tag",
+    "NCCL was built for the CUDA of the recipe",
+    severity="warn",
+    cause="the package of another CUDA was installed",
+    remedy="apt-cache madison libnccl2   # `+cudaX.Y` names the CUDA",
+    needs=("nccl.version",),
+)
+def test_cuda_tag(image: Situation, measure: Measure) -> None:
+    _, built = nccl.built(libraries(image).first(nccl.LIBRARY))
+    measure("CUDA {}".format(built or "not in its bytes"))
+    exact = str(image.expected.fact("nccl", "cuda") or "")
+    if built and exact and built != exact:
+        fail("built for CUDA {}, the recipe says {}".format(built, exact))
+    if built and not exact and image.expected.has("cuda"):
+        promised = image.expected.version("cuda")
+        if built.partition(".")[0] != promised.partition(".")[0]:
+            fail("built for CUDA {}, the recipe has {}".format(built, promised))
+
+
+@check(
+    "nccl.header",
+    "programs compiled with `-lnccl` get the header and the library of one version",
+    severity="warn",
+    cause="the development package was upgraded without the library, or the other way round",
+    remedy="apt-get install --reinstall libnccl2 libnccl-dev   # both of one version",
+    needs=("nccl.version",),
+)
+def test_header(image: Situation, measure: Measure) -> None:
+    if flavour(image) == "runtime":
+        skip("not-applicable", "a runtime image has no headers")
+    paths = [under(image.root, path) for path in nccl.HEADERS]
+    found = {path: nccl.header_version(path) for path in paths if os.path.isfile(path)}
+    if not found:
+        skip("not-installed", "there is no header of NCCL")
+    here = _said(image, libraries(image).first(nccl.LIBRARY))
+    measure(", ".join("{} {}".format(path, version) for path, version in found.items()))
+    others = ["{} says {}".format(p, version) for p, version in found.items() if version != here]
+    if others:
+        fail("{}, the library {}".format(", ".join(others), here))
+    if not libraries(image).loader.first("libnccl.so"):
+        fail("the header is there, the link libnccl.so is not")
+
+
+@check(
+    "nccl.copies",
+    "which NCCLs are in the image: a program may carry one of its own",
+    severity="warn",
+    cause="a wheel brings an NCCL beside the one of the system: each program has its own",
+    remedy="mpirun -x NCCL_DEBUG=VERSION …   # shows which one a program loads",
+    needs=("nccl.version",),
+)
+def test_copies(image: Situation, measure: Measure) -> None:
+    copies = nccl_copies(image)
+    measure("; ".join(str(one) for one in copies))
+    if len({one.version for one in copies}) > 1:
+        fail("; ".join(str(one) for one in copies))
+
+
+@check(
+    "nccl.conf",
+    "no setting that is left in a file or the environment turns a transport off",
+    severity="warn",
+    cause="it was left over from debugging; NCCL says nothing about it at its usual log level",
+)
+def test_conf(image: Situation, measure: Measure) -> None:
+    found = nccl.settings(image.root, image.env)
+    seen = ["{}={} ({})".format(name, *said) for name, said in sorted(found.items())]
+    measure(", ".join(seen) or "nothing is set")
+    wrong = nccl.suspicious(found, bool(rdma_devices(image.root)))
+    if wrong:
+        first = wrong[0].partition("=")[0]
+        place = found[first][1]
+        edit = "unset {}" if place == "the environment" else "sed -i '/^{}=/d' " + place
+        fail("; ".join(wrong), remedy=edit.format(first))
+
+
+@check(
+    "nccl.ifname",
+    "the network interfaces that NCCL and Open MPI are told to use exist and are up",
+    tier="live",
+    cause="the name is of another machine: NCCL stops with words that do not say so",
+)
+def test_ifname(image: Situation, measure: Measure) -> None:
+    asked = {"NCCL_SOCKET_IFNAME": nccl.settings(image.root, image.env).get("NCCL_SOCKET_IFNAME")}
+    wanted = {name: said[0] for name, said in asked.items() if said and said[0]}
+    wanted.update({name: image.env[name] for name in OMPI_INTERFACES if image.env.get(name)})
+    if not wanted:
+        skip("not-applicable", "no interface is named")
+    there = interfaces_up(image.root) + [
+        n for n in names(under(image.root, "/sys/class/net")) if n == "lo"
+    ]
+    measure(", ".join("{}={}".format(*pair) for pair in wanted.items()))
+    for name, value in wanted.items():
+        if not _chosen(name, value, there):
+            text = "{}={}, but the container has {}"
+            remedy = "export {}={}".format(name, there[0]) if there else "docker run --network host"
+            fail(text.format(name, value, ", ".join(there) or "no interface"), remedy=remedy)
+
+
+def _chosen(name: str, value: str, there: List[str]) -> bool:
+    """Open MPI takes whole names or networks (CIDR); NCCL takes prefixes."""
+    if name == "NCCL_SOCKET_IFNAME":
+        return bool(nccl.interfaces(value, there))
+    asked = value.split(",")
+    return any(one in there or re.match(r"[\d.]+/\d+$", one) for one in asked)
+
+
+@check(
+    "plugin.nearmiss",
+    "no net plugin was renamed to switch it off and left so",
+    severity="warn",
+    cause="it was switched off by renaming its library, and not back (or mistyped)",
+)
+def test_nearmiss(image: Situation, measure: Measure) -> None:
+    found = net_plugin.disabled(libraries(image).loader.folders)
+    measure("none")
+    if found:
+        back = os.path.join(os.path.dirname(found[0]), net_plugin.DEFAULT)
+        fail(", ".join(found), remedy="mv {} {}".format(found[0], back))

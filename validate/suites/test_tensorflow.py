@@ -1,0 +1,65 @@
+"""TensorFlow: it loads, it is the version of the recipe, it was built for the device."""
+
+import os
+
+from validate.check import check, fail, skip
+from validate.plugin import Measure, Situation
+from validate.probes.frameworks import (
+    TENSORFLOW,
+    distributions,
+    imported,
+    require_import,
+    version_of,
+)
+from validate.versions import same
+
+DISTRIBUTIONS = ["tensorflow", "tensorflow-gpu", "ttensorflow", "tensorflow-cpu"]
+
+
+@check(
+    "tf.import",
+    "`import tensorflow` works in the image's Python",
+    cause="TensorFlow is missing or broken, or a library that it loads is",
+    remedy="python3 -c 'import tensorflow'   # shows the whole error; then build the image again",
+)
+def test_import(image: Situation, measure: Measure) -> None:
+    answer = imported(image, TENSORFLOW)
+    measure(os.path.dirname(str(answer.facts.get("file", ""))))
+    require_import(image, answer)
+
+
+@check(
+    "tf.version",
+    "TensorFlow is the version that the recipe names",
+    cause="it was replaced after the build, often by a `pip install` that pulled another one in",
+    remedy="python3 -m pip list | grep -i tensorflow   # and remove what the recipe does not name",
+)
+def test_version(image: Situation, measure: Measure) -> None:
+    answer, promised = imported(image, TENSORFLOW), image.expected.version("tensorflow")
+    found = version_of(image, answer, DISTRIBUTIONS)
+    if not found:
+        skip("blocked-by", "tf.import")
+    measure(found + ("" if answer.ok else " by its metadata: it cannot be imported without a GPU"))
+    if not same(promised, found):
+        fail("tensorflow {}, the recipe says {}".format(found, promised))
+
+
+@check(
+    "tf.cuda-build",
+    "TensorFlow was built with CUDA, for the CUDA of the recipe",
+    cause="pip took the CPU wheel, or the wheel of another CUDA",
+    remedy="python3 -m pip install tensorflow==VERSION   # `tensorflow-gpu` before 1.15",
+    needs=("tf.import",),
+)
+def test_cuda_build(image: Situation, measure: Measure) -> None:
+    if not image.expected.has("cuda"):
+        skip("not-in-recipe", "the image has no CUDA")
+    facts = imported(image, TENSORFLOW).facts
+    built = str(facts["cuda"])
+    measure("CUDA {}".format(built or "of a release that it does not tell"))
+    if not facts["cuda_build"]:
+        dists = [name for name in DISTRIBUTIONS if name in distributions(image)]
+        fail("{} was built without CUDA".format(" and ".join(dists) or "tensorflow"))
+    promised = str(image.expected.fact("tensorflow", "cuda") or "")
+    if built and promised and not (same(built, promised) or same(promised, built)):
+        fail("built for CUDA {}, the recipe says {}".format(built, promised))
