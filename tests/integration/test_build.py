@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
+import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,26 +80,34 @@ def test_json_events_end_in_a_result(pair: TinyFamily, first: Ended) -> None:
     assert {row["image"].partition(":")[2]: row["id"] for row in result} == tagged
 
 
+def layers(family: TinyFamily) -> list[list[str]]:
+    """The layers of each image, lowest first."""
+    return [
+        images.config(family.engine, image.id)["RootFS"]["Layers"]
+        for image in family.built().values()
+    ]
+
+
 @pytest.mark.usefixtures("first")
-def test_what_cells_have_in_common_is_built_once(pair: TinyFamily) -> None:
-    one, other = (
-        images.config(pair.engine, image.id)["RootFS"]["Layers"] for image in pair.built().values()
-    )
-    differing = sum(mine != its for mine, its in zip(one, other, strict=True))
-    # The axis and what is said about the image; everything slow stands below.
-    assert differing == 2
-    assert len(one) >= 6
+def test_side_by_side_the_slow_step_is_built_once(pair: TinyFamily) -> None:
+    one, other = layers(pair)
+    base = images.config(pair.engine, "imagegen/base:debian12")["RootFS"]["Layers"]
+    assert one[: len(base) + 1] == other[: len(base) + 1]
 
 
 @pytest.mark.usefixtures("first")
 def test_a_second_build_finds_everything_up_to_date(pair: TinyFamily) -> None:
     before = pair.built()
-    begun = time.monotonic()
+    begun = os.times()
     ended = pair.build()
-    assert time.monotonic() - begun < 2
+    took = os.times()
     assert ended.err.count("up to date") == 2
     assert ended.out.count("up to date") == 2
-    assert "2 of 2 images ready" in ended.out
+    ready = re.search(r"2 of 2 images ready in ([0-9.]+)s", ended.out)
+    assert ready is not None
+    # Start-up is reckoned in processor time: other processes may keep this machine busy.
+    spent = sum(took[2:4]) - sum(begun[2:4])
+    assert spent + float(ready[1]) < 2
     assert pair.built() == before
 
 
@@ -119,10 +128,8 @@ def test_an_image_removed_behind_its_back_is_built_again_in_plain_lines(pair: Ti
     kept = pair.built()["debian12-1"].id
     images.remove(pair.engine, pair.image("debian12-2"), force=True)
     ended = pair.build()
-    assert (
-        "no image is tagged"
-        in (pair.run.state / "logs/run-3").joinpath(f"{pair.matrix}-debian12-2.log").read_text()
-    )
+    logs = sorted(pair.run.state.rglob(f"{pair.matrix}-debian12-2.log"))
+    assert "no image is tagged" in logs[-1].read_text()
     assert pair.built()["debian12-1"].id == kept
     assert "debian12-2" in pair.built()
     assert "\x1b" not in ended.text

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from command_line import ended
-from conftest import Builder
-
-from imagegen.engine import images
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from command_line import CommandLine
+    from conftest import Builder
     from tiny_family import TinyFamily
 
     from imagegen.engine.client import Engine
@@ -27,12 +25,11 @@ DIES = "RUN printf '#!/bin/sh\\nseq 50\\necho last words {token}\\nsleep 1\\nexi
 
 
 @pytest.fixture(autouse=True)
-def nothing_left(engine: Engine) -> Iterator[None]:
-    """Whatever happens in a test, its container goes."""
-    before = {container["Id"] for container in engine.api.containers(all=True)}
+def nothing_left(engine: Engine, builder: Builder) -> Iterator[None]:
+    """Whatever happens in a test, its container goes, before the image does."""
     yield
-    left = [c for c in engine.api.containers(all=True) if c["Id"] not in before]
-    assert [c["Image"] for c in left if any("/imagegen-" in name for name in c["Names"])] == []
+    left = [c["Image"] for c in engine.api.containers(all=True) if c["ImageID"] in builder.built]
+    assert left == []
 
 
 def test_a_container_that_dies(builder: Builder, token: str, command_line: CommandLine) -> None:
@@ -156,14 +153,10 @@ def test_the_record_is_kept_and_shown_as_json(tiny: TinyFamily) -> None:
 
 
 def test_an_expectation_file_that_is_not_there(
-    cpu_image: str, engine: Engine, token: str, command_line: CommandLine
+    cpu_image: str, builder: Builder, token: str, command_line: CommandLine
 ) -> None:
-    builder = Builder(engine, cpu_image)
-    try:
-        image = builder(f"RUN rm /etc/imagegen/image.json && echo {token}")
-        end = command_line("validate", image, code=7)
-    finally:
-        builder.clean()
+    builder.base = cpu_image
+    image = builder(f"RUN rm /etc/imagegen/image.json && echo {token}")
+    end = command_line("validate", image, code=7)
     assert f"error: `validate` in `{image}` does not know what to expect" in end.err
     assert "hint: build the image with imagegen, which writes /etc/imagegen/image.json" in end.err
-    assert images.find(engine, image) is None
