@@ -1,16 +1,15 @@
 """CUDA: the toolkit of the recipe, and a driver of the host that can serve it."""
 
 import os
-from typing import Dict, List, NoReturn, Optional
+from typing import List, NoReturn, Optional
 
 from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
 from validate.probes import cuda
-from validate.probes.files import under
+from validate.probes.files import is_mounted, mount_points, under
 from validate.probes.libraries import environment, flavour, libraries
 from validate.probes.native import OUT, ZERO, Called, call
 from validate.process import run
-from validate.versions import same
 
 DRIVER = "libcuda.so.1"
 
@@ -27,36 +26,26 @@ def _promised(image: Situation) -> str:
 )
 def test_toolkit(image: Situation, measure: Measure) -> None:
     found = cuda.written(image.root)
-    nvcc = under(image.root, cuda.HOME + "/bin/nvcc")
-    if os.access(nvcc, os.X_OK):
+    nvcc = cuda.compiler(image.root, image.env.get("PATH", ""))
+    if nvcc:
         found["nvcc"] = cuda.parse_nvcc(run([nvcc, "--version"], env=image.env).out)
-    file = cuda.file_version(_cudart(image))
-    if file.count(".") > 1:
-        found["libcudart"] = file
+    library = cuda.library_release(_cudart(image))
+    if "." in library:
+        found["libcudart"] = library
     measure(", ".join("{} {}".format(name, version) for name, version in found.items()))
-    _flavour(flavour(image), "nvcc" in found)
+    _flavour(flavour(image), nvcc)
     if not found:
         skip("not-installed", "no file says which toolkit this is; cuda.cudart measures it")
-    _one_toolkit(_promised(image), found)
+    against = cuda.differs(_promised(image), found)
+    if against:
+        fail("{}, the recipe says {}".format(against, _promised(image)))
 
 
-def _flavour(promised: str, nvcc: bool) -> None:
+def _flavour(promised: str, nvcc: str) -> None:
     if promised == "devel" and not nvcc:
-        fail("{}/bin/nvcc is not there, the recipe says devel".format(cuda.HOME))
+        fail("nvcc is neither in {}/bin nor on PATH, the recipe says devel".format(cuda.HOME))
     if promised == "runtime" and nvcc:
-        fail("{}/bin/nvcc is there, the recipe says runtime".format(cuda.HOME))
-
-
-def _one_toolkit(promised: str, found: Dict[str, str]) -> None:
-    """All say the same release; where the recipe names a build, one of them says that build."""
-    release = cuda.short(promised)
-    others = [name for name, version in found.items() if not same(release, version)]
-    if others:
-        seen = ["{} says {}".format(name, found[name] or "nothing") for name in others]
-        fail("{}, the recipe says {}".format(", ".join(seen), promised))
-    exact = [version for version in found.values() if version.count(".") > 1]
-    if exact and not any(same(promised, version) for version in exact):
-        fail("builds {}, the recipe says {}".format(", ".join(sorted(set(exact))), promised))
+        fail("{} is there, the recipe says runtime".format(nvcc))
 
 
 def _cudart(image: Situation) -> str:
@@ -105,6 +94,18 @@ def test_libcuda_origin(image: Situation, measure: Measure) -> None:
             "a cuda-compat package is on the loader's path: on a newer driver it fails with 803",
             "rm -f /etc/ld.so.conf.d/*compat*; ldconfig",
         )
+    if found and not is_mounted(_inside(image.root, found[0]), mount_points(image.root)):
+        warn(
+            "{} belongs to the image".format(found[0]),
+            "a package brought the driver's library: it serves the hosts of one driver only",
+            "dpkg -S {}   # and remove that package".format(os.path.realpath(found[0])),
+        )
+
+
+def _inside(root: str, path: str) -> str:
+    """The real path as the container names it."""
+    real = os.path.realpath(path)
+    return real if root == "/" else "/" + os.path.relpath(real, os.path.realpath(root))
 
 
 @check(

@@ -32,6 +32,8 @@ def driver(machine: Machine, code: int = 0, serves: int = 12040) -> None:
     """The driver's library, as the container toolkit mounts it."""
     source = f"int cuInit(unsigned f) {{ return {code}; }}\n"
     machine.lib("libcuda.so.1", source + version_function("cuDriverGetVersion", serves))
+    mount = f"36 35 0:1 / {LIB_DIR}/libcuda.so.1 ro - ext4 /dev/x ro\n"
+    write(machine.root, "/proc/self/mountinfo", mount)
 
 
 def test_a_whole_toolkit_without_a_gpu_passes_and_the_driver_rests(machine: Machine) -> None:
@@ -45,7 +47,13 @@ def test_a_whole_toolkit_without_a_gpu_passes_and_the_driver_rests(machine: Mach
 
 @pytest.mark.parametrize(
     ("promised", "outcome"),
-    [("12.4.131", PASSED), ("12.4.1", PASSED), ("12.4", PASSED), ("12.4.99", FAILED)],
+    [
+        ("12.4.131", PASSED),
+        ("12.4.1", PASSED),
+        ("12.4", PASSED),
+        ("12.4.99", FAILED),
+        ("12.4.0", FAILED),
+    ],
 )
 def test_a_build_or_a_toolkit_release_may_be_promised(
     machine: Machine, promised: str, outcome: str
@@ -68,28 +76,45 @@ def test_an_old_toolkit_says_it_in_a_text_file(machine: Machine) -> None:
     write(machine.root, "/usr/local/cuda/version.txt", "CUDA Version 10.1.243\n")
     machine.lib("libcudart.so.10.1", version_function("cudaRuntimeGetVersion", 10010))
     found = machine.findings("cuda", static=True)
-    assert found["cuda.toolkit"].measured == "version.txt 10.1.243"
+    assert found["cuda.toolkit"].measured == "version.txt 10.1.243, libcudart 10.1"
     assert (found["cuda.toolkit"].outcome, found["cuda.cudart"].outcome) == (PASSED, PASSED)
 
 
 def test_devel_without_the_compiler_and_runtime_with_it_fail(machine: Machine) -> None:
     machine.promise("cuda", "12.4.131", flavour="devel")
     one = machine.findings("cuda", static=True)["cuda.toolkit"]
-    assert one.measured == "/usr/local/cuda/bin/nvcc is not there, the recipe says devel"
+    assert one.measured == (
+        "nvcc is neither in /usr/local/cuda/bin nor on PATH, the recipe says devel"
+    )
 
 
+@pytest.mark.parametrize("folder", ["/usr/local/cuda/bin", "/usr/bin"])
 @pytest.mark.parametrize(("flavour", "outcome"), [("devel", PASSED), ("runtime", FAILED)])
 def test_the_compiler_is_asked_for_its_build(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, flavour: str, outcome: str
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    flavour: str,
+    outcome: str,
+    folder: str,
 ) -> None:
     said = "Cuda compilation tools, release 12.4, V12.4.131"
-    nvcc = write(machine.root, "/usr/local/cuda/bin/nvcc", f"#!/bin/sh\necho '{said}'\n")
+    nvcc = write(machine.root, f"{folder}/nvcc", f"#!/bin/sh\necho '{said}'\n")
     nvcc.chmod(0o755)
     monkeypatch.setattr(conftest, "HARMLESS", (*conftest.HARMLESS, str(nvcc)))
     machine.promise("cuda", "12.4.131", flavour=flavour)
     one = machine.findings("cuda", static=True)["cuda.toolkit"]
     assert one.outcome == outcome
     assert ("nvcc 12.4.131" in one.measured) == (outcome == PASSED)
+
+
+def test_the_build_of_the_run_time_is_not_the_build_of_the_compiler(machine: Machine) -> None:
+    """Debian packs CUDA without version.json; its 12.4.131 has a libcudart.so.12.4.127."""
+    (machine.root / "usr/local/cuda/version.json").unlink()
+    folder = machine.root / LIB_DIR.lstrip("/")
+    (folder / "libcudart.so.12").rename(folder / "libcudart.so.12.4.127")
+    (folder / "libcudart.so.12").symlink_to("libcudart.so.12.4.127")
+    one = machine.findings("cuda", static=True)["cuda.toolkit"]
+    assert (one.outcome, one.measured) == (PASSED, "libcudart 12.4")
 
 
 def test_a_run_time_of_another_release_fails_by_its_own_word(machine: Machine) -> None:
@@ -129,6 +154,14 @@ def test_a_compatibility_package_on_the_loaders_path_warns(machine: Machine) -> 
     one = machine.findings("cuda", static=True)["cuda.libcuda-origin"]
     assert one.outcome == WARNED
     assert "803" in one.cause
+
+
+def test_a_driver_library_of_the_image_itself_warns(machine: Machine) -> None:
+    driver(machine)
+    write(machine.root, "/proc/self/mountinfo")
+    one = machine.findings("cuda", static=True)["cuda.libcuda-origin"]
+    assert one.outcome == WARNED
+    assert one.measured.endswith("libcuda.so.1 belongs to the image")
 
 
 def test_a_gpu_that_was_not_passed_fails_with_the_line_that_passes_it(machine: Machine) -> None:
