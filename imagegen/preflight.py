@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from imagegen.artifacts import Artifact, Artifacts, problem_of
+from imagegen.artifacts import Artifacts, artifact_for, problem_of
 from imagegen.engine import archives
 from imagegen.engine.probe import Probe, probe, without_secrets
 from imagegen.errors import ImagegenError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from imagegen.model import Catalog, ImageSpec, OsRelease, Pin
 
 MOST_AT_ONCE = 8
-Kind = Literal["base", "apt", "wheel", "artefact"]
+Kind = Literal["base", "apt", "wheel", "url", "artefact"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Source:
     """One thing that a build fetches, for one OS.
 
     `version` is a pattern for apt, and the base mode for a base; `python` is the Python that a
-    wheel is for; `compiled` says that a source archive does as well as a wheel.
+    wheel is for, `index` the only place where it may come from; `compiled` says that a source
+    archive does as well as a wheel.
     """
 
     kind: Kind
@@ -42,6 +43,7 @@ class Source:
     version: str
     os: OsRelease
     python: str = ""
+    index: str = ""
     compiled: bool = False
 
     def __str__(self) -> str:
@@ -52,6 +54,8 @@ class Source:
                 return f"apt {self.name}={self.version} ({self.os.id})"
             case "wheel":
                 return f"pip {self.name}=={self.version} ({self.os.id}, python {self.python})"
+            case "url":
+                return f"url {without_secrets(self.name)}"
             case _:
                 return f"artefact {self.name} {self.version}"
 
@@ -78,20 +82,18 @@ class Means:
 
 
 def sources_of(
-    specs: Sequence[ImageSpec], catalog: Catalog, compiled: Collection[str], artifacts: Artifacts
+    specs: Sequence[ImageSpec], catalog: Catalog, compiled: Collection[str]
 ) -> dict[Source, tuple[str, ...]]:
     """Every source of the cells, and the cells that need it; `compiled` components have a stage of
     their own, which takes their `build_apt` and that of what they need."""
     uses: dict[Source, list[str]] = {}
     for spec in specs:
-        for source in _sources(spec, catalog, compiled, artifacts):
+        for source in _sources(spec, catalog, compiled):
             uses.setdefault(source, []).append(spec.cell.name)
     return {source: tuple(dict.fromkeys(cells)) for source, cells in uses.items()}
 
 
-def _sources(
-    spec: ImageSpec, catalog: Catalog, compiled: Collection[str], artifacts: Artifacts
-) -> Iterator[Source]:
+def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> Iterator[Source]:
     yield Source("base", spec.os.image, spec.cell.base, spec.os)
     for pin in spec.pins:
         release = pin.release
@@ -102,9 +104,11 @@ def _sources(
         own = pin.component in compiled
         for name, version in release.wheels.items():
             running = python.version if python else ""
-            yield Source("wheel", name, version, spec.os, running, own)
-        if (pin.component, pin.version) in artifacts.parts:
-            yield Source("artefact", pin.component, pin.version, spec.os)
+            yield Source("wheel", name, version, spec.os, running, release.index, own)
+        if release.tarball:
+            yield Source("url", release.tarball["url"], "", spec.os)
+        if release.artifact:
+            yield Source("artefact", release.artifact, pin.version, spec.os)
 
 
 def _builds(spec: ImageSpec, pin: Pin, catalog: Catalog, compiled: Collection[str]) -> bool:
@@ -123,11 +127,11 @@ def check(uses: Mapping[Source, tuple[str, ...]], means: Means) -> list[Finding]
         with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
             oses = dict.fromkeys(source.os for source in uses if source.kind in ("base", "apt"))
             systems = [pool.submit(_check_os, os, [*uses], means) for os in oses]
-            names = dict.fromkeys(source.name for source in uses if source.kind == "wheel")
-            wheels = [pool.submit(_check_wheel, name, [*uses], environ) for name in names]
-            parts = [s for s in uses if s.kind == "artefact"]
-            artefacts = [pool.submit(_check_part, part, means) for part in parts]
-        probes = [pair for task in (*systems, *wheels, *artefacts) for pair in task.result()]
+            names = dict.fromkeys((s.name, s.index) for s in uses if s.kind == "wheel")
+            wheels = [pool.submit(_check_wheel, *name, [*uses], environ) for name in names]
+            parts = [s for s in uses if s.kind in ("url", "artefact")]
+            files = [pool.submit(_check_file, part, means) for part in parts]
+        probes = [pair for task in (*systems, *wheels, *files) for pair in task.result()]
     found = dict(probes)
     return [Finding(source, cells, found[source]) for source, cells in uses.items()]
 
@@ -198,34 +202,47 @@ def judge_suite(listing: Listing) -> Probe:
 
 
 def _check_wheel(
-    name: str, sources: Sequence[Source], environ: Mapping[str, str]
+    name: str, index: str, sources: Sequence[Source], environ: Mapping[str, str]
 ) -> list[tuple[Source, Probe]]:
-    wanted = [source for source in sources if source.kind == "wheel" and source.name == name]
+    wanted = [s for s in sources if (s.kind, s.name, s.index) == ("wheel", name, index)]
     try:
-        lines = archives.pip_says(name, environ)
+        lines = archives.pip_says(name, {**environ, **only_index(index)})
     except (ImagegenError, OSError) as error:
         return [(source, Probe("unknown", _words(error))) for source in wanted]
     return [(source, judge_wheel(source.version, _target(source), lines)) for source in wanted]
+
+
+def only_index(index: str) -> dict[str, str]:
+    """pip's settings for a project that may come from one index, or one page of links, alone."""
+    if not index:
+        return {}
+    if index.endswith(".html"):
+        return {"PIP_FIND_LINKS": index, "PIP_NO_INDEX": "1"}
+    return {"PIP_INDEX_URL": index, "PIP_EXTRA_INDEX_URL": ""}
 
 
 def _target(source: Source) -> Target:
     return Target(source.python, source.os.glibc, source.compiled)
 
 
-def _check_part(source: Source, means: Means) -> list[tuple[Source, Probe]]:
-    part = means.artifacts.parts[source.name, source.version]
-    return [(source, _probe_part(part, means))]
-
-
-def _probe_part(part: Artifact, means: Means) -> Probe:
+def _check_file(source: Source, means: Means) -> list[tuple[Source, Probe]]:
+    if source.kind == "url":
+        return [(source, _probe_url(source.name, means))]
+    try:
+        part = artifact_for(means.artifacts, source.name, source.version)
+    except ImagegenError as error:
+        return [(source, Probe("missing", f"{_words(error)}; {error.problems[0].hint}"))]
     problem = problem_of(part)
     if problem:
-        return Probe("missing", f"{problem.evidence[0]}; {problem.hint}; {problem.evidence[1]}")
-    if part.path is not None:
-        return Probe("ok", f"{part.path}")
-    url = rewrite(part.url, means.mirrors)
+        words = (problem.evidence[0], problem.hint, problem.evidence[1])
+        return [(source, Probe("missing", "; ".join(words)))]
+    return [(source, Probe("ok", f"{part.path}") if part.path else _probe_url(part.url, means))]
+
+
+def _probe_url(upstream: str, means: Means) -> Probe:
+    url = rewrite(upstream, means.mirrors)
     answer = probe(url, means.ca_bundle)
-    mirrored = f" (mirror of {without_secrets(part.url)})" if url != part.url else ""
+    mirrored = f" (mirror of {without_secrets(upstream)})" if url != upstream else ""
     return Probe(answer.state, f"{without_secrets(url)}{mirrored}: {answer.evidence}")
 
 

@@ -23,7 +23,8 @@ HINTS = {
     "base": "set another `base`, or `image` in dockerfiles/os",
     "apt": "correct the version in component.yaml: the archive does not have it (any more)",
     "wheel": "correct the version in component.yaml, or the index settings of this host's pip",
-    "artefact": "put the file there, or correct artifacts.yaml",
+    "url": "correct the url in component.yaml, or add a mirror to mirrors.yaml",
+    "artefact": "put the file there, and list it in artifacts.yaml",
 }
 MOST_CELLS = 2
 """Cells that a line of the table names; more are counted."""
@@ -49,7 +50,7 @@ def command(
     house = House(overlay)
     specs = select(house.family(matrix).specs, cells)
     means = _means(house, ca_bundle)
-    uses = sources_of(specs, house.catalog, _compiled(house), means.artifacts)
+    uses = sources_of(specs, house.catalog, _compiled(house))
     found = check(uses, means)
     _report(found, len(specs), time.monotonic() - started, console)
     lost = [finding for finding in found if finding.probe.state == "missing"]

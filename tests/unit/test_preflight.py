@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,6 +26,7 @@ from imagegen.preflight import (
     check,
     judge_package,
     judge_suite,
+    only_index,
     pip_environ,
     sources_of,
 )
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.family import House
-    from imagegen.model import ImageSpec
+    from imagegen.model import ImageSpec, Pin
 
 COMPILED = {"horovod", "validate"}
 MADISON = (
@@ -51,7 +54,7 @@ def specs(house: House) -> tuple[ImageSpec, ...]:
 
 
 def uses(house: House, specs: tuple[ImageSpec, ...]) -> dict[str, tuple[str, ...]]:
-    found = sources_of(specs, house.catalog, COMPILED, Artifacts())
+    found = sources_of(specs, house.catalog, COMPILED)
     return {str(source): cells for source, cells in found.items()}
 
 
@@ -160,7 +163,7 @@ def test_an_archive_that_cannot_be_asked_leaves_its_own_sources_unknown(
 
     monkeypatch.setattr(archives, "pip_says", no_pip)
     monkeypatch.setattr(archives, "apt_on_host", lambda *_: LISTING)
-    wanted = sources_of(specs[:1], house.catalog, COMPILED, Artifacts())
+    wanted = sources_of(specs[:1], house.catalog, COMPILED)
     found = check(wanted, means(tmp_path))
     assert [finding.source for finding in found] == [*wanted]
     by_kind = {finding.source.kind: finding.probe for finding in found}
@@ -168,21 +171,78 @@ def test_an_archive_that_cannot_be_asked_leaves_its_own_sources_unknown(
     assert by_kind["base"].state == "ok"
 
 
-def test_vendor_parts_are_sources_of_the_cells_that_pin_them(
+def with_horovod(specs: tuple[ImageSpec, ...], **changes: Any) -> tuple[ImageSpec, ...]:
+    """The cells with other origins in their row of Horovod."""
+
+    def changed(pin: Pin) -> Pin:
+        other = replace(pin, release=replace(pin.release, **changes))
+        return other if pin.component == "horovod" else pin
+
+    return tuple(replace(spec, pins=tuple(map(changed, spec.pins))) for spec in specs)
+
+
+def test_a_vendor_part_has_to_be_listed_and_to_be_there(
     house: House, specs: tuple[ImageSpec, ...], tmp_path: Path
 ) -> None:
-    (tmp_path / "artifacts.yaml").write_text(
-        f"artifacts:\n- {{name: horovod, version: 0.28.1, file: h.whl, path: h.whl,"
-        f" sha256: {'0' * 64}, licence: ask the vendor}}\n"
-    )
-    parts = read_artifacts(Payload((tmp_path,), ()))
-    wanted = sources_of(specs, house.catalog, COMPILED, parts)
+    wanted = sources_of(with_horovod(specs, artifact="light"), house.catalog, COMPILED)
     (part,) = (source for source in wanted if source.kind == "artefact")
     assert wanted[part] == ("debian12-rdma-core", "debian12-none")
+    (finding,) = check({part: wanted[part]}, means(tmp_path))
+    assert finding.probe.state == "missing"
+    assert "the vendor part `light` 0.28.1 is not listed; list it there" in finding.probe.evidence
+
+    (tmp_path / "artifacts.yaml").write_text(
+        "artifacts:\n- {name: light, version: 0.28.1, file: h.whl, path: h.whl,"
+        f" sha256: {hashlib.sha256(b'h').hexdigest()}, licence: ask the vendor}}\n"
+    )
+    parts = read_artifacts(Payload((tmp_path,), ()))
     (finding,) = check({part: wanted[part]}, means(tmp_path, parts))
     assert finding.probe.state == "missing"
     assert "licence: ask the vendor" in finding.probe.evidence
-    assert f"put h.whl with sha256 {'0' * 64} at" in finding.probe.evidence
+    assert "put h.whl with sha256" in finding.probe.evidence
+
+    (tmp_path / "h.whl").write_bytes(b"h")
+    (finding,) = check({part: wanted[part]}, means(tmp_path, parts))
+    assert finding.probe == Probe("ok", str(tmp_path / "h.whl"))
+
+
+def test_a_tarball_is_asked_for_at_its_mirror(
+    house: House, specs: tuple[ImageSpec, ...], tmp_path: Path
+) -> None:
+    tarball = {"url": "https://vendor.example/h-1.tgz", "sha256": "0" * 64}
+    wanted = sources_of(with_horovod(specs, tarball=tarball), house.catalog, COMPILED)
+    (source,) = (source for source in wanted if source.kind == "url")
+    mirrored = replace(means(tmp_path), mirrors={"https://vendor.example": tmp_path.as_uri()})
+    where = f"{tmp_path.as_uri()}/h-1.tgz (mirror of https://vendor.example/h-1.tgz)"
+    (finding,) = check({source: wanted[source]}, mirrored)
+    assert finding.probe == Probe("missing", f"{where}: no such file")
+    (tmp_path / "h-1.tgz").touch()
+    (finding,) = check({source: wanted[source]}, mirrored)
+    assert finding.probe == Probe("ok", f"{where}: is there")
+
+
+def test_a_wheel_of_one_index_is_asked_for_there_alone(
+    house: House,
+    specs: tuple[ImageSpec, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, str, str]] = []
+
+    def pip(name: str, environ: dict[str, str]) -> list[str]:
+        asked.append((name, environ["PIP_INDEX_URL"], environ["PIP_EXTRA_INDEX_URL"]))
+        return [f"Found link https://i.example/{name}-0.28.1.tar.gz, version: 0.28.1"]
+
+    monkeypatch.setattr(archives, "pip_says", pip)
+    rows = with_horovod(specs, index="https://vendor.example/simple")
+    wanted = sources_of(rows, house.catalog, COMPILED)
+    wheels = {s: cells for s, cells in wanted.items() if s.name == "horovod"}
+    assert [finding.probe.state for finding in check(wheels, means(tmp_path))] == ["ok"]
+    assert asked == [("horovod", "https://vendor.example/simple", "")]
+    assert only_index("https://vendor.example/links.html") == {
+        "PIP_FIND_LINKS": "https://vendor.example/links.html",
+        "PIP_NO_INDEX": "1",
+    }
 
 
 @pytest.mark.parametrize(("version", "code"), [("1.0", 0), ("2.0", 6)])
