@@ -10,7 +10,7 @@ from unit import conftest
 from validate.plugin import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import cuda
 
-from .gpu_machines import LIB_DIR, Machine, gpu_on_bus, version_function, write
+from .gpu_machines import LIB_DIR, Machine, compiled, gpu_on_bus, version_function, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +76,7 @@ def test_an_old_toolkit_says_it_in_a_text_file(machine: Machine) -> None:
     write(machine.root, "/usr/local/cuda/version.txt", "CUDA Version 10.1.243\n")
     machine.lib("libcudart.so.10.1", version_function("cudaRuntimeGetVersion", 10010))
     found = machine.findings("cuda", static=True)
-    assert found["cuda.toolkit"].measured == "version.txt 10.1.243, libcudart 10.1"
+    assert found["cuda.toolkit"].measured == "version.txt 10.1.243"
     assert (found["cuda.toolkit"].outcome, found["cuda.cudart"].outcome) == (PASSED, PASSED)
 
 
@@ -131,6 +131,35 @@ def test_a_run_time_that_only_a_wheel_brings_counts(machine: Machine) -> None:
     source.rename(target)
     one = machine.findings("cuda", static=True)["cuda.cudart"]
     assert (one.outcome, one.measured) == (PASSED, f"12.4 from {target}")
+
+
+def test_an_old_run_time_without_a_driver_is_taken_by_its_name(machine: Machine) -> None:
+    machine.promise("cuda", "11.8.89")
+    machine.lib("libcudart.so.11.8.89", "int cudaRuntimeGetVersion(int *v) { return 35; }")
+    link = machine.root / LIB_DIR.lstrip("/") / "libcudart.so.11.0"
+    link.symlink_to("libcudart.so.11.8.89")
+    one = machine.findings("cuda", static=True)["cuda.cudart"]
+    assert (one.outcome, one.measured[:10]) == (PASSED, "11.8 from ")
+    assert one.measured.endswith("by its name: before CUDA 12 it answers with a driver only")
+    machine.promise("cuda", "11.3.109")
+    assert machine.findings("cuda", static=True)["cuda.cudart"].outcome == FAILED
+
+
+@pytest.mark.parametrize("wheel", [True, False])
+def test_an_old_run_time_of_a_wheel_is_taken_by_its_metadata(machine: Machine, wheel: bool) -> None:
+    machine.promise("cuda", "11.8.89")
+    source = "int cudaRuntimeGetVersion(int *v) { return 35; }"
+    compiled(machine.site, "nvidia/cuda_runtime/lib/libcudart.so.11.0", source)
+    if wheel:
+        (machine.site / "nvidia_cuda_runtime_cu11-11.8.89.dist-info").mkdir()
+    one = machine.findings("cuda", static=True)["cuda.cudart"]
+    assert (one.outcome, one.reason) == ((PASSED, "") if wheel else (SKIPPED, "no-gpu-hw"))
+
+
+def test_a_run_time_that_refuses_otherwise_fails(machine: Machine) -> None:
+    machine.lib("libcudart.so.12", "int cudaRuntimeGetVersion(int *v) { return 1; }")
+    one = machine.findings("cuda", static=True)["cuda.cudart"]
+    assert (one.outcome, one.measured[-10:]) == (FAILED, "returned 1")
 
 
 def test_a_library_that_crashes_ends_only_its_own_process(machine: Machine) -> None:
