@@ -190,7 +190,7 @@ def _dangling_names(
             problems += [
                 Problem(f"requires unknown OS `{os}`", file=release.file, line=release.line)
                 for os in wishes.get("os", ())
-                if os not in oses
+                if os not in (*oses, "any", "none")
             ]
         problems += [
             Problem(f"speaks of unknown component `{name}`", file=file, line=line)

@@ -13,6 +13,9 @@ from imagegen.yamlfile import Document, check_schema, dotted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+BY_NAME = ("os", "gpu", "instance", "device", "flavour")
+"""Names whose values are names, not versions."""
+
 WISHES = ("requires", "constrains", "pairs", "known", "warns")
 _Row = tuple[dict[str, Any], int, str]  # the row, its line, its key path
 
@@ -63,7 +66,7 @@ def _bad_row(row: Mapping[str, Any], file: str, line: int, path: str) -> Iterato
     for kind in WISHES:
         for name, wishes in row.get(kind, {}).items():
             for wish in alternatives(wishes):
-                why = "" if name == "os" else constraint.problem_with(wish)
+                why = "" if name in BY_NAME else constraint.problem_with(wish)
                 if why:
                     yield Problem(f"`{wish}` {why}", file, line, f"{path}.{kind}.{name}")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from imagegen.constraint import ANY
 from imagegen.domains import bits, domains_of
 from imagegen.rules import reason
-from imagegen.search import search
+from imagegen.search import any_answer
+from imagegen.space import DRIVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,66 +36,120 @@ class Conflict:
 
 
 def fits(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> bool:
-    return search(domains_of(space, wants, allow_unknown=allow_unknown)) is not None
+    return any_answer(domains_of(space, wants, allow_unknown=allow_unknown)) is not None
 
 
 def conflict_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> Conflict:
     """The collision among wishes that nothing fits."""
-    core = fewest(space, wants, allow_unknown=allow_unknown)
-    unknown = not allow_unknown and fits(space, core, allow_unknown=True)
-    edges = _facts(space, core, allow_unknown)
-    asks = [f"{want.asked_by} asks for {want.component} {want.constraint}" for want in core]
-    facts = list(dict.fromkeys([*asks, *(_say(space, edge) for edge in edges)]))
+    core, needed = fewest(space, wants, allow_unknown=allow_unknown)
+    own = _with_own_words(core, needed)
+    unknown = not allow_unknown and fits(space, own, allow_unknown=True)
+    edges, clear = _facts(space, own, needed, allow_unknown)
+    if not clear:
+        strict = [want for want in wants if want.constraint != ANY]
+        more, clear = _facts(space, wants, strict, allow_unknown)
+        edges = more if clear else edges
+        said = {edge.source.component for edge in edges}
+        needed = [want for want in strict if want.component in said] if clear else needed
+    facts = list(dict.fromkeys([*map(_ask, needed), *(_say(space, edge) for edge in edges)]))
     rows = dict.fromkeys(f"{edge.source.file}:{edge.source.line}" for edge in edges)
-    names = " and ".join(f"{want.component} {want.constraint}" for want in core)
+    text = _sentence(needed, unknown)
+    reasons = [reason(space.catalog, edge.source.component, edge.target) for edge in edges[:2]]
+    because = "; ".join(map(str, edges[:2])) + _in_brackets(reasons)
+    text = f"{text}: {because}" if edges else text
+    return Conflict(text, tuple(rows), tuple(facts), unknown, tuple(needed))
+
+
+def _ask(want: Want) -> str:
+    return f"{want.asked_by} asks for {want.component} {want.constraint}"
+
+
+def _sentence(needed: Sequence[Want], unknown: bool) -> str:
+    names = " and ".join(f"{want.component} {want.constraint}" for want in needed)
     if unknown:
-        text = f"whether {names} go together is unknown: the facts do not say"
-    elif len(core) == 1:
-        text = f"nothing can be {names}"
-    else:
-        text = f"{names} do not go together"
-    because = "; ".join(_say(space, edge) for edge in edges[:3])
-    return Conflict(
-        f"{text}: {because}" if because else text, tuple(rows), tuple(facts), unknown, tuple(core)
-    )
+        return f"whether {names} go together is unknown: the facts do not say"
+    if len(needed) == 1:
+        return f"nothing can be {names}"
+    return f"{names} do not go together"
 
 
-def fewest(space: Space, wants: Sequence[Want], *, allow_unknown: bool) -> list[Want]:
-    """A smallest part of the wishes that still does not fit: what every image has goes first."""
+def _in_brackets(reasons: Iterable[str]) -> str:
+    said = "; ".join(dict.fromkeys(filter(None, reasons)))
+    return f" ({said})" if said else ""
+
+
+def fewest(
+    space: Space, wants: Sequence[Want], *, allow_unknown: bool
+) -> tuple[list[Want], list[Want]]:
+    """The wishes with all opened that can be while nothing fits, and those that are to blame.
+
+    A wish is opened, not dropped: what is in the image stays in it.
+    """
     core = list(wants)
     for want in sorted(wants, key=lambda want: want.asked_by != "every image"):
-        less = [one for one in core if one is not want]
-        if not fits(space, less, allow_unknown=allow_unknown):
-            core = less
-    return core
+        opened = [replace(one, constraint=ANY) if one is want else one for one in core]
+        if want.constraint != ANY and want.component == DRIVER:
+            opened = [one for one in core if one is not want]
+        if not fits(space, opened, allow_unknown=allow_unknown):
+            core = opened
+    blamed = [
+        original
+        for original, want in zip(_still_there(wants, core), core, strict=True)
+        if want.constraint != ANY
+        or fits(space, [one for one in core if one is not want], allow_unknown=allow_unknown)
+    ]
+    return core, blamed or core
+
+
+def _still_there(wants: Sequence[Want], core: Sequence[Want]) -> list[Want]:
+    """The original of each wish of a core, which has them in their order."""
+    left = list(wants)
+    found = []
+    for want in core:
+        while left[0].component != want.component:
+            left.pop(0)
+        found.append(left.pop(0))
+    return found
+
+
+def _with_own_words(core: Sequence[Want], needed: Sequence[Want]) -> list[Want]:
+    """The core with the wishes that are to blame as they were made."""
+    own = {want.component for want in needed}
+    return [*needed, *(want for want in core if want.component not in own)]
 
 
 def _say(space: Space, edge: Edge) -> str:
-    why = reason(space.catalog, edge.source.component, edge.target)
-    return f"{edge}: {why}" if why else str(edge)
+    return f"{edge}{_in_brackets([reason(space.catalog, edge.source.component, edge.target)])}"
 
 
-def _facts(space: Space, core: Sequence[Want], allow_unknown: bool) -> list[Edge]:
-    """What the rows of the colliding wishes ask of one another, or of a third name."""
+def _facts(
+    space: Space, core: Sequence[Want], needed: Sequence[Want], allow_unknown: bool
+) -> tuple[list[Edge], bool]:
+    """What the rows of the colliding wishes ask of one another, or of a third name.
+
+    And whether two of these statements exclude one another on their face.
+    """
     domains = domains_of(space, core, allow_unknown=allow_unknown)
     start = {name: domains.asked.get(name, space.every(name)) for name in sorted(domains.present)}
-    edges = _narrow(domains, start)
+    edges = _narrow(domains, start, [want.component for want in needed])
     direct = [edge for edge in edges if not start[edge.target] & edge.mask]
     if direct:
-        between = {edge.source.component for edge in direct} - set(domains.asked)
+        named = {want.component for want in needed}
+        between = {edge.source.component for edge in direct} - named
         led = [edge for edge in edges if edge.target in between and edge not in direct]
-        return _few([*led, *direct])
+        return _few([*led, *direct]), True
     for one in edges:
         for other in edges:
             if one.target == other.target and not one.mask & other.mask:
-                return _few([one, other])
-    return _few([edge for edge in edges if edge.mask != space.every(edge.target)])
+                return _few([one, other]), True
+    return _few([edge for edge in edges if edge.mask != space.every(edge.target)]), False
 
 
-def _narrow(domains: Domains, start: dict[str, int]) -> list[Edge]:
-    """What the candidates of the wishes ask, and what the few that they leave elsewhere ask."""
-    edges = _edges(domains, start, domains.asked)
-    for name in sorted(set(start) - set(domains.asked)):
+def _narrow(domains: Domains, start: dict[str, int], needed: Sequence[str]) -> list[Edge]:
+    """What the wishes to blame ask of others, and what the few that they leave there ask."""
+    edges = _edges(domains, start, dict.fromkeys(needed))
+    reached: dict[str, None] = {}
+    for name in sorted(set(start) - set(needed)):
         by_source: dict[str, int] = {}
         for edge in edges:
             if edge.target == name:
@@ -101,8 +157,9 @@ def _narrow(domains: Domains, start: dict[str, int]) -> list[Edge]:
                 by_source[source] = by_source.get(source, 0) | edge.mask
         for mask in by_source.values():
             start[name] &= mask
-    settled = [name for name in start if name not in domains.asked and start[name].bit_count() < 4]
-    return edges + _edges(domains, start, settled)
+        if by_source and start[name].bit_count() <= MOST_FACTS:
+            reached[name] = None
+    return edges + _edges(domains, start, reached)
 
 
 def _edges(domains: Domains, start: Mapping[str, int], names: Iterable[str]) -> list[Edge]:
@@ -120,5 +177,7 @@ def _few(edges: Sequence[Edge]) -> list[Edge]:
     """One of each kind of statement: the same words about other rows add nothing."""
     kept: dict[tuple[str, str, tuple[str, ...]], Edge] = {}
     for edge in edges:
+        if edge.target == "device" and any(one.target != "device" for one in edges):
+            continue
         kept.setdefault((edge.source.component, edge.target, edge.alternatives), edge)
     return list(kept.values())[:MOST_FACTS]

@@ -8,7 +8,7 @@ all but searched.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from imagegen import constraint
@@ -30,12 +30,20 @@ class Domains:
     present: frozenset[str]
     asked: Mapping[str, int]
     left: dict[str, int] = field(default_factory=dict)
+    start: Mapping[str, int] = field(default_factory=dict)
+    touching: dict[str, set[str]] = field(default_factory=dict)
     edges: dict[str, dict[int, tuple[Edge, ...]]] = field(default_factory=dict)
 
     def rows(self, name: str, mask: int | None = None) -> list[Release]:
         """The candidates of a name in a set, by default those left, best first."""
         chosen = self.left[name] if mask is None else mask
         return [self.space.candidates[name][index] for index in bits(chosen)]
+
+    def narrowed(self, name: str, mask: int) -> Domains:
+        """The same with a name narrowed to a set, and pruned again."""
+        other = replace(self, left={**self.left, name: mask})
+        prune(other, [name])
+        return other
 
     @property
     def empty(self) -> bool:
@@ -66,7 +74,8 @@ def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = Fal
             index: tuple(space.edges(space.candidates[name][index], present, choice))
             for index in bits(domains.left[name])
         }
-    prune(domains)
+    prune(domains, sorted(domains.left))
+    domains.start = dict(domains.left)
     return domains
 
 
@@ -109,11 +118,12 @@ def _brought_by(space: Space, name: str, mask: int, present: set[str]) -> set[st
     return found
 
 
-def prune(domains: Domains) -> None:
+def prune(domains: Domains, changed_names: Sequence[str]) -> None:
     """Take away what cannot be part of any answer; stops at the first name with nothing left."""
-    queue = deque(sorted(domains.left))
+    touching = domains.touching or _neighbours(domains)
+    domains.touching = touching
+    queue = deque(dict.fromkeys(one for name in changed_names for one in sorted(touching[name])))
     waiting = set(queue)
-    touching = _neighbours(domains)
     while queue:
         name = queue.popleft()
         waiting.discard(name)

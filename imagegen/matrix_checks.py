@@ -51,7 +51,7 @@ def _check_names(document: Document, catalog: Catalog) -> Iterator[Problem]:
     data = document.data
     for section in ("axes", "components", "defaults"):
         for name in data.get(section, {}):
-            if name != "os" and name not in catalog.components:
+            if not _known(name, catalog):
                 yield _unknown_name(document, [section, name], name, catalog, section)
     for axis, values in data["axes"].items():
         for index, value in enumerate(values):
@@ -75,10 +75,18 @@ def _check_rows(document: Document, catalog: Catalog) -> Iterator[Problem]:
                     continue
                 if section == "exclude" and name not in data["axes"]:
                     yield _unknown_axis(document, path, name, data["axes"])
-                elif name != "os" and name not in catalog.components:
+                elif not _known(name, catalog):
                     yield _unknown_name(document, path, name, catalog, section)
                 else:
                     yield from _check_value(document, path, name, value, catalog)
+
+
+def _known(name: str, catalog: Catalog) -> bool:
+    """Whether cells may speak of a name: an OS, a component, a host, or what a wheel brings."""
+    if name in ("os", "driver", *catalog.components, *catalog.virtual):
+        return True
+    every = (release for one in catalog.components.values() for release in one.releases)
+    return any(name in release.provides for release in every)
 
 
 def _check_omissions(document: Document) -> Iterator[Problem]:
@@ -156,7 +164,12 @@ def value_problem(component: Component, value: str) -> tuple[str, list[str], str
         return f"`{value}` {why}", [f"for component `{component.name}`"], "correct the value"
     if value in (constraint.ANY, constraint.NONE):
         return None
-    if any(constraint.matches(value, r.version, r.variant) for r in component.releases):
+    meant = component.aliases.get(value, value)
+    if any(constraint.matches(meant, r.version, r.variant) for r in component.releases):
+        return None
+    if constraint.is_version(value) and any(
+        constraint.matches(value, other) for r in component.releases for other in r.also
+    ):
         return None
     known = sorted({r.version for r in component.releases}, key=constraint.version_key)
     evidence = [f"known releases: {', '.join(known)}"]

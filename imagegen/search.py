@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 FIRST = ("os", "torch", "tensorflow", "mxnet", "cuda", "python", "cudnn", "nccl")
 """The order in which the newest is taken: what is named first gets its newest first."""
 
+PROVIDED_BY_OS = ("python",)
+"""Taken from an OS that has it, before a newer OS that would need another source of it."""
+
 MOST_ROUNDS = 20_000
 
 
@@ -54,7 +57,7 @@ class _Provider(AbstractProvider[Requirement, Candidate, str]):
         backtrack_causes: Sequence[Any],
     ) -> tuple[int, str]:
         del resolutions, candidates, information, backtrack_causes
-        return (FIRST.index(identifier) if identifier in FIRST else len(FIRST), identifier)
+        return _turn(identifier)
 
     def find_matches(
         self,
@@ -78,7 +81,28 @@ class _Provider(AbstractProvider[Requirement, Candidate, str]):
 
 
 def search(domains: Domains) -> dict[str, Release] | None:
-    """Name -> the candidate chosen, for every name that is present; None if nothing fits."""
+    """Name -> the best candidate, for every name that is present; None if nothing fits.
+
+    The names settle one after the other, each on the newest with which the rest still fits. Narrows
+    the domains to the answer.
+    """
+    found = any_answer(domains)
+    if found is None:
+        return None
+    for name in PROVIDED_BY_OS:
+        found = _settle(domains, name, found, ranked=True)
+    for name in sorted(domains.left, key=_turn):
+        found = _settle(domains, name, found)
+    _prefer_fewer_warnings(domains, found)
+    return {name: domains.space.candidates[name][index] for name, index in found.items()}
+
+
+def _turn(name: str) -> tuple[int, str]:
+    return (FIRST.index(name) if name in FIRST else len(FIRST), name)
+
+
+def any_answer(domains: Domains) -> dict[str, int] | None:
+    """Name -> index of some answer, not of the best one; None if nothing fits."""
     if domains.empty:
         return None
     asked = [Requirement(name, domains.left[name]) for name in sorted(domains.left)]
@@ -87,9 +111,34 @@ def search(domains: Domains) -> dict[str, Release] | None:
         found = resolver.resolve(asked, max_rounds=MOST_ROUNDS)
     except (ResolutionImpossible, ResolutionTooDeep):
         return None
-    chosen = {name: candidate.index for name, candidate in found.mapping.items()}
-    _prefer_fewer_warnings(domains, chosen)
-    return {name: domains.space.candidates[name][index] for name, index in chosen.items()}
+    return {name: candidate.index for name, candidate in found.mapping.items()}
+
+
+def _settle(
+    domains: Domains, name: str, found: dict[str, int], *, ranked: bool = False
+) -> dict[str, int]:
+    """Narrow a name to its best candidate (`ranked`: to those of the best rank) that still fits."""
+    mask = domains.left.get(name, 0)
+    for choice in _by_rank(domains, name) if ranked else (1 << index for index in bits(mask)):
+        if found[name] in bits(choice):
+            narrowed, answer = domains.narrowed(name, choice), found
+        else:
+            narrowed = domains.narrowed(name, choice)
+            again = any_answer(narrowed)
+            if again is None:
+                continue
+            answer = again
+        domains.left = narrowed.left
+        return answer
+    return found
+
+
+def _by_rank(domains: Domains, name: str) -> list[int]:
+    by_rank: dict[int, int] = {}
+    for index in bits(domains.left.get(name, 0)):
+        rank = domains.space.candidates[name][index].rank
+        by_rank[rank] = by_rank.get(rank, 0) | 1 << index
+    return [by_rank[rank] for rank in sorted(by_rank)]
 
 
 def _prefer_fewer_warnings(domains: Domains, chosen: dict[str, int]) -> None:
@@ -98,8 +147,9 @@ def _prefer_fewer_warnings(domains: Domains, chosen: dict[str, int]) -> None:
         rows = domains.space.candidates[name]
         taken = rows[chosen[name]]
         best = (reservations(domains, taken, chosen), chosen[name])
-        for index in bits(domains.left[name]) if best[0] else ():
-            if rows[index].version == taken.version and _fits(domains, name, index, chosen):
+        for index in bits(domains.start[name]) if best[0] else ():
+            same = rows[index].version == taken.version and rows[index].rank == taken.rank
+            if same and _fits(domains, name, index, chosen):
                 best = min(best, (reservations(domains, rows[index], chosen), index))
         chosen[name] = best[1]
 

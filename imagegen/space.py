@@ -8,7 +8,7 @@ first, and a set of them is one integer with a bit for each: sets meet by `&`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from imagegen import constraint
@@ -53,7 +53,9 @@ class Space:
         for name, component in {**catalog.components, **catalog.virtual}.items():
             self.candidates[name] = _ordered(component.releases, name in catalog.virtual)
         self.candidates |= _provided(self.candidates)
-        self.candidates[DRIVER] = tuple(_value(DRIVER, version) for version in drivers)
+        self.candidates[DRIVER] = tuple(
+            replace(_value(DRIVER, version), requires={"device": ("gpu",)}) for version in drivers
+        )
         self._providers = {
             name: component.name
             for component in catalog.components.values()
@@ -162,8 +164,13 @@ def _same_major(wish: str) -> str:
     return f">={major},<{major + 1}"
 
 
-def _age(release: OsRelease) -> tuple[str, tuple[int, ...]]:
-    return release.os_id, tuple(int(part) for part in release.version_id.split("."))
+def _age(release: OsRelease) -> tuple[bool, str, tuple[int, ...]]:
+    """Newest last; one whose compiler no fact names comes before all that are known better."""
+    return (
+        bool(release.gcc),
+        release.os_id,
+        tuple(int(part) for part in release.version_id.split(".")),
+    )
 
 
 def _os_release(one: OsRelease) -> Release:

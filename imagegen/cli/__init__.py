@@ -21,6 +21,7 @@ VERBS = {
     "show": "one cell: every component, its version, where it comes from",
     "render": "Dockerfiles and contexts into a folder, no engine needed",
     "plan": "the order of layers, and what is stale and why",
+    "check-sources": "whether all that the cells are made of can be had, without building",
     "build": "build what is stale, validate it, tag it",
     "validate": "launch an image and run `validate` in it",
     "publish": "push validated images, then move their tags",
@@ -42,7 +43,7 @@ class _Verbs(click.Group):
         del ctx
         if cmd_name not in VERBS:
             return None
-        module = importlib.import_module(f"imagegen.cli.{cmd_name}")
+        module = importlib.import_module(f"imagegen.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 

@@ -8,16 +8,25 @@ from typing import TYPE_CHECKING
 import click
 
 from imagegen.cli import options
-from imagegen.errors import ConfigError
+from imagegen.errors import ConfigError, ResolutionError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from imagegen.console import Console
     from imagegen.family import House
-    from imagegen.model import BaseMode, ImageSpec
+    from imagegen.model import BaseMode, ImageSpec, Pin
+    from imagegen.refusal import Refusal
 
 
 @click.command("request")
-@click.argument("wishes", nargs=-1, required=True, metavar="KEY=VALUE...")
+@click.argument("wishes", nargs=-1, metavar="KEY=VALUE...")
+@click.option("--allow-unknown", is_flag=True, help="take what the facts say nothing about")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="the arguments are files of requests (key: value); answer all of them",
+)
 @click.option("--save", metavar="NAME", help="write it as matrices/NAME.yaml")
 @click.option("--owner", default="", help="who asked, kept with a saved request")
 @click.option("--expires", default="", metavar="YYYY-MM-DD", help="kept with a saved request")
@@ -28,6 +37,8 @@ if TYPE_CHECKING:
 @options.common
 def command(
     wishes: tuple[str, ...],
+    allow_unknown: bool,
+    check: bool,
     save: str | None,
     owner: str,
     expires: str,
@@ -37,13 +48,20 @@ def command(
     base: BaseMode | None,
     console: Console,
     overlay: Path | None,
-) -> None:
+) -> int:
     """Pin every component for the wishes, or exit 4 and say what does not fit."""
     from imagegen.family import House
-    from imagegen.request import parse, resolve_request, same_image
+    from imagegen.refusal import Refusal
+    from imagegen.request import answer_to, parse, same_image
 
+    if not wishes:
+        raise ConfigError.of("nothing is asked for", hint="such as `imagegen request torch=any`")
     house = House(overlay)
-    spec = resolve_request(parse(wishes, house.catalog), house.catalog)
+    if check:
+        return _check([Path(name) for name in wishes], house, console, allow_unknown=allow_unknown)
+    spec = answer_to(parse(wishes, house.catalog), house.catalog, allow_unknown=allow_unknown)
+    if isinstance(spec, Refusal):
+        return _refuse(spec, console)
     existing = same_image(spec, [s for family in house.families() for s in family.specs])
     answer = existing or spec
     built = _is_built(answer)
@@ -52,6 +70,36 @@ def command(
         console.line(f"wrote {_save(save, spec, owner, expires)}")
     if build_it and not built:
         _build(house, answer, console, jobs, ca_bundle, base)
+    return 0
+
+
+def _refuse(refusal: Refusal, console: Console) -> int:
+    """A machine reads why on standard output, people read it as any other error."""
+    if not console.wants_json:
+        raise ResolutionError(*refusal.problems)
+    console.data(refusal.as_data())
+    return ResolutionError.exit_code
+
+
+def _check(files: Sequence[Path], house: House, console: Console, *, allow_unknown: bool) -> int:
+    """Answers to a queue of request files, one line each; 4 if any has none."""
+    from imagegen.refusal import Refusal
+    from imagegen.request import answer_to, read_wishes
+
+    rows, answers, code = [], [], 0
+    for file in files:
+        answer = answer_to(read_wishes(file, house.catalog), house.catalog,
+                           allow_unknown=allow_unknown)  # fmt: skip
+        if isinstance(answer, Refusal):
+            code = ResolutionError.exit_code
+            rows.append((str(file), "impossible", answer.conflicts[0].text))
+            answers.append({"file": str(file), **answer.as_data()})
+        else:
+            rows.append((str(file), "ok", answer.tag))
+            answers.append({"file": str(file), **_data(answer, "ok", None)})
+    console.data(answers)
+    console.table(("request", "answer", "image, or why there is none"), rows)
+    return code
 
 
 def _is_built(spec: ImageSpec) -> bool:
@@ -66,22 +114,39 @@ def _is_built(spec: ImageSpec) -> bool:
         return False
 
 
+def _data(spec: ImageSpec, status: str, cell: str | None) -> dict[str, object]:
+    from imagegen.request import pinned
+
+    return {
+        "status": status,
+        "image": spec.tag,
+        "cell": cell,
+        "pins": pinned(spec),
+        "warnings": list(spec.warnings),
+        "conflicts": [],
+        "alternatives": [],
+    }
+
+
 def _show(spec: ImageSpec, known: bool, built: bool, console: Console) -> None:
-    console.data(
-        {
-            "status": "exists" if built else "ok",
-            "image": spec.tag,
-            "cell": spec.cell.id if known else None,
-            "pins": {"os": spec.os.id} | {pin.component: pin.version for pin in spec.pins},
-        }
-    )
+    console.data(_data(spec, "exists" if built else "ok", spec.cell.id if known else None))
     console.table(
         ("component", "version", "asked for by"),
-        [("os", spec.os.id, ""), *((p.component, p.version, "; ".join(p.via)) for p in spec.pins)],
+        [
+            ("os", spec.os.id, ""),
+            *((p.component, _version(p), "; ".join(p.via)) for p in spec.pins),
+            *((name, value, "") for name, value in spec.given.items()),
+        ],
         title=spec.tag,
     )
+    for warning in spec.warnings:
+        console.line(f"warning: {warning}")
     state = "exists on this engine" if built else "is not built yet"
     console.line(f"{spec.tag} {state}" + (f" (cell {spec.cell.id})" if known else ""))
+
+
+def _version(pin: Pin) -> str:
+    return f"{pin.version} ({pin.release.variant})" if pin.release.variant else pin.version
 
 
 def _save(name: str, spec: ImageSpec, owner: str, expires: str) -> Path:

@@ -11,6 +11,10 @@ from typing import Dict, List, Tuple
 
 from validate.probes import sysfs
 from validate.probes.files import names, read, under
+from validate.versions import same
+
+NO_DRIVER = 35
+"""cudaErrorInsufficientDriver: before CUDA 12 cudaRuntimeGetVersion answers so without a driver."""
 
 GPU_CLASSES = ["0x0300", "0x0302"]
 HOME = "/usr/local/cuda"
@@ -131,11 +135,41 @@ def written(root: str) -> Dict[str, str]:
     text = re.search(r"CUDA Version ([\d.]+)", read(under(root, HOME + "/version.txt")))
     if text:
         found["version.txt"] = text.group(1)
-    header = read(under(root, HOME + "/include/cuda.h"))
-    macro = re.search(r"^#define CUDA_VERSION (\d+)", header, re.MULTILINE)
-    if macro:
-        found["cuda.h"] = release(int(macro.group(1)))
+    for header in (HOME + "/include/cuda.h", "/usr/include/cuda.h"):
+        macro = re.search(r"^#define CUDA_VERSION (\d+)", read(under(root, header)), re.MULTILINE)
+        if macro:
+            found[header] = release(int(macro.group(1)))
     return found
+
+
+def compiler(root: str, path: str) -> str:
+    """Where nvcc is: at home, or on PATH as Debian packs it; empty where it is not."""
+    folders = [HOME + "/bin", *filter(None, path.split(":"))]
+    places = [under(root, os.path.join(folder, "nvcc")) for folder in folders]
+    return next((place for place in places if os.access(place, os.X_OK)), "")
+
+
+def kind(version: str) -> str:
+    """What the third part of a version counts: 12.4.1 patches, 12.4.131 builds of nvcc,
+    11.3.20210326 days."""
+    third = numbers(version)[2:3]
+    if not third:
+        return ""
+    return "patch" if third[0] < 10 else "build" if third[0] < 1000 else "date"
+
+
+def differs(promised: str, found: Dict[str, str]) -> str:
+    """What in some toolkit's own words is against the recipe; empty where nothing is.
+
+    All must be of its release; of those that count as the recipe does one must be the same.
+    """
+    others = [name for name, one in found.items() if not same(short(promised), one)]
+    if others:
+        return ", ".join("{} says {}".format(name, found[name] or "nothing") for name in others)
+    alike = {name: one for name, one in found.items() if kind(promised) == kind(one)}
+    if not kind(promised) or not alike or any(same(promised, one) for one in alike.values()):
+        return ""
+    return ", ".join("{} says {}".format(*pair) for pair in alike.items())
 
 
 def _version_json(text: str) -> Dict[str, str]:
@@ -154,9 +188,26 @@ def parse_nvcc(text: str) -> str:
     return found.group(1) if found else ""
 
 
-def file_version(path: str) -> str:
-    """The version in the real name of a library: `libcudart.so.11.3.109` is 11.3.109."""
-    return os.path.basename(os.path.realpath(path)).partition(".so.")[2]
+def library_release(path: str) -> str:
+    """The release in the real name of a run time: `libcudart.so.12.4.127` is 12.4.
+
+    Its third part is a build of its own, not the one of nvcc. Without one (`libcudart.so.11.0`, as
+    wheels have it) the name is that of an ABI, and the answer empty.
+    """
+    suffix = os.path.basename(os.path.realpath(path)).partition(".so.")[2]
+    return short(suffix) if suffix.count(".") > 1 else ""
+
+
+def named_release(path: str) -> str:
+    """The release of a run time by its real name, or by the metadata of the wheel it is part of."""
+    by_name = library_release(path)
+    if by_name:
+        return by_name
+    site = os.path.normpath(os.path.join(path, "../../../.."))
+    wheels = [
+        re.match(r"nvidia_cuda_runtime\w*-([\d.]+)\.dist-info$", name) for name in names(site)
+    ]
+    return next((short(found.group(1)) for found in wheels if found), "")
 
 
 def driver_on_host(root: str) -> str:

@@ -77,9 +77,13 @@ def flavour(image: Situation) -> str:
     return str(image.expected.fact("cuda", "flavour", ""))
 
 
-def environment(image: Situation) -> Dict[str, str]:
-    """For a process that loads them: a tree of files has its libraries found only by path."""
-    if image.root == "/":
-        return image.env
-    folders = libraries(image).loader.folders + libraries(image).wheel_folders
-    return dict(image.env, LD_LIBRARY_PATH=":".join(folders))
+def environment(image: Situation, path: str) -> Dict[str, str]:
+    """For a process that loads a library: what a wheel brought finds the rest of the wheels, as it
+    does below PyTorch; a tree of files has its libraries found only by path."""
+    there, here = libraries(image), os.path.dirname(path)
+    said = [image.env.get("LD_LIBRARY_PATH", "")]
+    folders = said if image.root == "/" else there.loader.folders
+    if here in there.wheel_folders:
+        folders = [here, *there.wheel_folders, *folders]
+    joined = ":".join(filter(None, folders))
+    return dict(image.env, LD_LIBRARY_PATH=joined) if joined else image.env

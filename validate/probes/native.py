@@ -96,7 +96,8 @@ def ended(library: str, result: Result) -> str:
     """Why a script did not come to its end, in the words of the loader where it was that."""
     if result.code < 0 and not result.timed_out:
         name = signal.Signals(-result.code).name
-        return "{} crashed: {}".format(os.path.basename(library), name)
+        text = "{} crashed: {} {}".format(os.path.basename(library), name, result.tail(1))
+        return text.strip()
     last = result.tail(1).strip()
     error = last.partition("OSError: ")[2]
     return error or result.says()

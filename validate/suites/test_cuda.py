@@ -1,16 +1,15 @@
 """CUDA: the toolkit of the recipe, and a driver of the host that can serve it."""
 
 import os
-from typing import Dict, List, NoReturn, Optional
+from typing import List, NoReturn, Optional
 
 from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
 from validate.probes import cuda
-from validate.probes.files import under
+from validate.probes.files import is_mounted, mount_points, under
 from validate.probes.libraries import environment, flavour, libraries
 from validate.probes.native import OUT, ZERO, Called, call
 from validate.process import run
-from validate.versions import same
 
 DRIVER = "libcuda.so.1"
 
@@ -27,36 +26,26 @@ def _promised(image: Situation) -> str:
 )
 def test_toolkit(image: Situation, measure: Measure) -> None:
     found = cuda.written(image.root)
-    nvcc = under(image.root, cuda.HOME + "/bin/nvcc")
-    if os.access(nvcc, os.X_OK):
+    nvcc = cuda.compiler(image.root, image.env.get("PATH", ""))
+    if nvcc:
         found["nvcc"] = cuda.parse_nvcc(run([nvcc, "--version"], env=image.env).out)
-    file = cuda.file_version(_cudart(image))
-    if file.count(".") > 1:
-        found["libcudart"] = file
+    library = cuda.library_release(_cudart(image))
+    if library:
+        found["libcudart"] = library
     measure(", ".join("{} {}".format(name, version) for name, version in found.items()))
-    _flavour(flavour(image), "nvcc" in found)
+    _flavour(flavour(image), nvcc)
     if not found:
         skip("not-installed", "no file says which toolkit this is; cuda.cudart measures it")
-    _one_toolkit(_promised(image), found)
+    against = cuda.differs(_promised(image), found)
+    if against:
+        fail("{}, the recipe says {}".format(against, _promised(image)))
 
 
-def _flavour(promised: str, nvcc: bool) -> None:
+def _flavour(promised: str, nvcc: str) -> None:
     if promised == "devel" and not nvcc:
-        fail("{}/bin/nvcc is not there, the recipe says devel".format(cuda.HOME))
+        fail("nvcc is neither in {}/bin nor on PATH, the recipe says devel".format(cuda.HOME))
     if promised == "runtime" and nvcc:
-        fail("{}/bin/nvcc is there, the recipe says runtime".format(cuda.HOME))
-
-
-def _one_toolkit(promised: str, found: Dict[str, str]) -> None:
-    """All say the same release; where the recipe names a build, one of them says that build."""
-    release = cuda.short(promised)
-    others = [name for name, version in found.items() if not same(release, version)]
-    if others:
-        seen = ["{} says {}".format(name, found[name] or "nothing") for name in others]
-        fail("{}, the recipe says {}".format(", ".join(seen), promised))
-    exact = [version for version in found.values() if version.count(".") > 1]
-    if exact and not any(same(promised, version) for version in exact):
-        fail("builds {}, the recipe says {}".format(", ".join(sorted(set(exact))), promised))
+        fail("{} is there, the recipe says runtime".format(nvcc))
 
 
 def _cudart(image: Situation) -> str:
@@ -74,14 +63,26 @@ def test_cudart(image: Situation, measure: Measure) -> None:
     name, path = cuda.cudart(_promised(image)), _cudart(image)
     if not path:
         fail("{} is nowhere on the loader's path, nor in a wheel".format(name))
-    said = call(path, {"cudaRuntimeGetVersion": OUT}, environment(image))
+    said = call(path, {"cudaRuntimeGetVersion": OUT}, environment(image, path))
     if said.problem:
         fail(said.problem)
     number = said.value("cudaRuntimeGetVersion")
-    found = cuda.release(number) if number else "nothing"
-    measure("{} from {}".format(found, path))
+    found = cuda.release(number) if number else _without_driver(image, said, path)
+    how = "" if number else ", by its name: before CUDA 12 it answers with a driver only"
+    measure("{} from {}{}".format(found, path, how))
     if found != cuda.short(_promised(image)):
         fail("{} says {}, the recipe says {}".format(path, found, _promised(image)))
+
+
+def _without_driver(image: Situation, said: Called, path: str) -> str:
+    """The release of a run time that cannot answer."""
+    code, found = said.code("cudaRuntimeGetVersion"), cuda.named_release(path)
+    if code is None or code != cuda.NO_DRIVER:
+        fail("cudaRuntimeGetVersion of {} returned {}".format(path, code))
+    if not found:
+        reason = "gpu-not-passed" if cuda.gpus(image.root) else "no-gpu-hw"
+        skip(reason, "{} answers with a driver only, and its name does not tell".format(path))
+    return found
 
 
 @check(
@@ -105,6 +106,18 @@ def test_libcuda_origin(image: Situation, measure: Measure) -> None:
             "a cuda-compat package is on the loader's path: on a newer driver it fails with 803",
             "rm -f /etc/ld.so.conf.d/*compat*; ldconfig",
         )
+    if found and not is_mounted(_inside(image.root, found[0]), mount_points(image.root)):
+        warn(
+            "{} belongs to the image".format(found[0]),
+            "a package brought the driver's library: it serves the hosts of one driver only",
+            "dpkg -S {}   # and remove that package".format(os.path.realpath(found[0])),
+        )
+
+
+def _inside(root: str, path: str) -> str:
+    """The real path as the container names it."""
+    real = os.path.realpath(path)
+    return real if root == "/" else "/" + os.path.relpath(real, os.path.realpath(root))
 
 
 @check(
@@ -130,7 +143,9 @@ def _driver(image: Situation) -> Called:
     path = libraries(image).loader.first(DRIVER)
     functions = {"cuInit": ZERO, "cuDriverGetVersion": OUT}
     if path:
-        called: Called = image.once("libcuda", lambda: call(path, functions, environment(image)))
+        called: Called = image.once(
+            "libcuda", lambda: call(path, functions, environment(image, path))
+        )
         return called
     return _no_driver(image)
 

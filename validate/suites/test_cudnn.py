@@ -27,7 +27,7 @@ def _package(image: Situation) -> str:
 
 
 def _ask(image: Situation, path: str) -> Called:
-    called: Called = image.once(path, lambda: call(path, CALLS, environment(image)))
+    called: Called = image.once(path, lambda: call(path, CALLS, environment(image, path)))
     return called
 
 

@@ -18,9 +18,14 @@ def test_version(image: Situation, measure: Measure) -> None:
     promised, path = image.expected.version("gcc"), image.env.get("PATH", "")
     found = {name: _version(image, first(name, path)) for name in PROGRAMS}
     measure(", ".join("{} {}".format(*pair) for pair in found.items()))
+    missing = [name for name in PROGRAMS if not first(name, path)]
+    if missing:
+        packages = " ".join("{}-{}".format(name, _suffix(promised)) for name in missing)
+        text = "{} not on PATH, the recipe says {}".format(" and ".join(missing), promised)
+        fail(text, "they are not installed", "apt-get install " + packages)
     wrong = [name for name, version in found.items() if not same(promised, version)]
     if wrong:
-        seen = ["{} {}".format(name, found[name] or "is not there") for name in wrong]
+        seen = ["{} {}".format(name, found[name] or "that says nothing") for name in wrong]
         remedy = ["ln -sf {0}-{1} /usr/bin/{0}".format(n, _suffix(promised)) for n in wrong]
         text = "{}, the recipe says {}".format(", ".join(seen), promised)
         fail(text, remedy=" && ".join(remedy))

@@ -130,11 +130,11 @@ def test_load(image: Situation, measure: Measure) -> None:
     copy = next(one for one in nccl_copies(image) if one.path == library)
     if cuda.numbers(copy.version) >= net_plugin.LAST_THAT_LOADS_EARLY:
         skip("not-applicable", "NCCL {} opens plugins with a GPU only".format(copy.version))
-    opened = net_plugin.open_with(library, copy.accepts, environment(image))
+    opened = net_plugin.open_with(library, copy.accepts, environment(image, library))
     used = "; it uses {}".format(opened.network) if opened.network else ""
     measure("NCCL {} keeps {}{}".format(copy.version, ", ".join(opened.paths), used))
     if not opened.paths:
-        why = call(_path(image), {}, environment(image)).problem or opened.why
+        why = call(_path(image), {}, environment(image, library)).problem or opened.why
         fail("NCCL {} keeps no plugin: {}".format(copy.version, why))
 
 

@@ -21,7 +21,9 @@ def test_dist(image: Situation, measure: Measure) -> None:
     found, promised = distributions(image), image.expected.version("lightcc")
     measure("{} {}".format(name, found.get(name, "")))
     if name not in found:
-        fail("{} is not installed".format(name))
+        fail(
+            "{} is not installed".format(name), "the vendor's wheel was not there", "imagegen build"
+        )
     if lightcc.ORIGINAL in found and name != lightcc.ORIGINAL:
         fail("{} and horovod {} are installed".format(name, found[lightcc.ORIGINAL]))
     if not same(promised, found[name]):

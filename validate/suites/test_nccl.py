@@ -18,7 +18,7 @@ OMPI_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include")
 
 def _said(image: Situation, path: str) -> str:
     """The version by the library's own word; releases before 2.3.4 have it in their bytes only."""
-    called = image.once(path, lambda: call(path, {"ncclGetVersion": OUT}, environment(image)))
+    called = image.once(path, lambda: call(path, {"ncclGetVersion": OUT}, environment(image, path)))
     if called.problem:
         fail(called.problem)
     number = called.value("ncclGetVersion")

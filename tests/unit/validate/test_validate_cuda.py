@@ -10,7 +10,7 @@ from unit import conftest
 from validate.plugin import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import cuda
 
-from .gpu_machines import LIB_DIR, Machine, gpu_on_bus, version_function, write
+from .gpu_machines import LIB_DIR, Machine, compiled, gpu_on_bus, version_function, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +32,8 @@ def driver(machine: Machine, code: int = 0, serves: int = 12040) -> None:
     """The driver's library, as the container toolkit mounts it."""
     source = f"int cuInit(unsigned f) {{ return {code}; }}\n"
     machine.lib("libcuda.so.1", source + version_function("cuDriverGetVersion", serves))
+    mount = f"36 35 0:1 / {LIB_DIR}/libcuda.so.1 ro - ext4 /dev/x ro\n"
+    write(machine.root, "/proc/self/mountinfo", mount)
 
 
 def test_a_whole_toolkit_without_a_gpu_passes_and_the_driver_rests(machine: Machine) -> None:
@@ -45,7 +47,13 @@ def test_a_whole_toolkit_without_a_gpu_passes_and_the_driver_rests(machine: Mach
 
 @pytest.mark.parametrize(
     ("promised", "outcome"),
-    [("12.4.131", PASSED), ("12.4.1", PASSED), ("12.4", PASSED), ("12.4.99", FAILED)],
+    [
+        ("12.4.131", PASSED),
+        ("12.4.1", PASSED),
+        ("12.4", PASSED),
+        ("12.4.99", FAILED),
+        ("12.4.0", FAILED),
+    ],
 )
 def test_a_build_or_a_toolkit_release_may_be_promised(
     machine: Machine, promised: str, outcome: str
@@ -75,21 +83,38 @@ def test_an_old_toolkit_says_it_in_a_text_file(machine: Machine) -> None:
 def test_devel_without_the_compiler_and_runtime_with_it_fail(machine: Machine) -> None:
     machine.promise("cuda", "12.4.131", flavour="devel")
     one = machine.findings("cuda", static=True)["cuda.toolkit"]
-    assert one.measured == "/usr/local/cuda/bin/nvcc is not there, the recipe says devel"
+    assert one.measured == (
+        "nvcc is neither in /usr/local/cuda/bin nor on PATH, the recipe says devel"
+    )
 
 
+@pytest.mark.parametrize("folder", ["/usr/local/cuda/bin", "/usr/bin"])
 @pytest.mark.parametrize(("flavour", "outcome"), [("devel", PASSED), ("runtime", FAILED)])
 def test_the_compiler_is_asked_for_its_build(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, flavour: str, outcome: str
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    flavour: str,
+    outcome: str,
+    folder: str,
 ) -> None:
     said = "Cuda compilation tools, release 12.4, V12.4.131"
-    nvcc = write(machine.root, "/usr/local/cuda/bin/nvcc", f"#!/bin/sh\necho '{said}'\n")
+    nvcc = write(machine.root, f"{folder}/nvcc", f"#!/bin/sh\necho '{said}'\n")
     nvcc.chmod(0o755)
     monkeypatch.setattr(conftest, "HARMLESS", (*conftest.HARMLESS, str(nvcc)))
     machine.promise("cuda", "12.4.131", flavour=flavour)
     one = machine.findings("cuda", static=True)["cuda.toolkit"]
     assert one.outcome == outcome
     assert ("nvcc 12.4.131" in one.measured) == (outcome == PASSED)
+
+
+def test_the_build_of_the_run_time_is_not_the_build_of_the_compiler(machine: Machine) -> None:
+    """Debian packs CUDA without version.json; its 12.4.131 has a libcudart.so.12.4.127."""
+    (machine.root / "usr/local/cuda/version.json").unlink()
+    folder = machine.root / LIB_DIR.lstrip("/")
+    (folder / "libcudart.so.12").rename(folder / "libcudart.so.12.4.127")
+    (folder / "libcudart.so.12").symlink_to("libcudart.so.12.4.127")
+    one = machine.findings("cuda", static=True)["cuda.toolkit"]
+    assert (one.outcome, one.measured) == (PASSED, "libcudart 12.4")
 
 
 def test_a_run_time_of_another_release_fails_by_its_own_word(machine: Machine) -> None:
@@ -106,6 +131,35 @@ def test_a_run_time_that_only_a_wheel_brings_counts(machine: Machine) -> None:
     source.rename(target)
     one = machine.findings("cuda", static=True)["cuda.cudart"]
     assert (one.outcome, one.measured) == (PASSED, f"12.4 from {target}")
+
+
+def test_an_old_run_time_without_a_driver_is_taken_by_its_name(machine: Machine) -> None:
+    machine.promise("cuda", "11.8.89")
+    machine.lib("libcudart.so.11.8.89", "int cudaRuntimeGetVersion(int *v) { return 35; }")
+    link = machine.root / LIB_DIR.lstrip("/") / "libcudart.so.11.0"
+    link.symlink_to("libcudart.so.11.8.89")
+    one = machine.findings("cuda", static=True)["cuda.cudart"]
+    assert (one.outcome, one.measured[:10]) == (PASSED, "11.8 from ")
+    assert one.measured.endswith("by its name: before CUDA 12 it answers with a driver only")
+    machine.promise("cuda", "11.3.109")
+    assert machine.findings("cuda", static=True)["cuda.cudart"].outcome == FAILED
+
+
+@pytest.mark.parametrize("wheel", [True, False])
+def test_an_old_run_time_of_a_wheel_is_taken_by_its_metadata(machine: Machine, wheel: bool) -> None:
+    machine.promise("cuda", "11.8.89")
+    source = "int cudaRuntimeGetVersion(int *v) { return 35; }"
+    compiled(machine.site, "nvidia/cuda_runtime/lib/libcudart.so.11.0", source)
+    if wheel:
+        (machine.site / "nvidia_cuda_runtime_cu11-11.8.89.dist-info").mkdir()
+    one = machine.findings("cuda", static=True)["cuda.cudart"]
+    assert (one.outcome, one.reason) == ((PASSED, "") if wheel else (SKIPPED, "no-gpu-hw"))
+
+
+def test_a_run_time_that_refuses_otherwise_fails(machine: Machine) -> None:
+    machine.lib("libcudart.so.12", "int cudaRuntimeGetVersion(int *v) { return 1; }")
+    one = machine.findings("cuda", static=True)["cuda.cudart"]
+    assert (one.outcome, one.measured[-10:]) == (FAILED, "returned 1")
 
 
 def test_a_library_that_crashes_ends_only_its_own_process(machine: Machine) -> None:
@@ -129,6 +183,14 @@ def test_a_compatibility_package_on_the_loaders_path_warns(machine: Machine) -> 
     one = machine.findings("cuda", static=True)["cuda.libcuda-origin"]
     assert one.outcome == WARNED
     assert "803" in one.cause
+
+
+def test_a_driver_library_of_the_image_itself_warns(machine: Machine) -> None:
+    driver(machine)
+    write(machine.root, "/proc/self/mountinfo")
+    one = machine.findings("cuda", static=True)["cuda.libcuda-origin"]
+    assert one.outcome == WARNED
+    assert one.measured.endswith("libcuda.so.1 belongs to the image")
 
 
 def test_a_gpu_that_was_not_passed_fails_with_the_line_that_passes_it(machine: Machine) -> None:

@@ -112,3 +112,19 @@ def test_a_wheel_with_another_cudnn_warns(machine: Machine) -> None:
     assert one.outcome == WARNED
     assert "8.2.0" in one.measured
     assert "8.5.0" in one.measured
+
+
+def test_a_wheel_finds_its_own_parts_and_those_of_other_wheels(machine: Machine) -> None:
+    """libcudnn.so.8 opens its parts by name, and they need libcublas."""
+    for name in ("libcudnn.so.8", "libcudnn_ops_infer.so.8"):
+        (machine.root / LIB_DIR.lstrip("/") / name).unlink()
+    blas = compiled(
+        machine.site, "nvidia/cublas/lib/libcublas.so.11", "int b;", "-Wl,-soname,libcublas.so.11"
+    )
+    needs = ("-Wl,--no-as-needed", str(blas))
+    compiled(machine.site, "nvidia/cudnn/lib/libcudnn.so.8", source(8200), *needs)
+    one = machine.findings("cudnn", static=True)["cudnn.version"]
+    assert one.outcome == PASSED
+    blas.unlink()
+    one = machine.findings("cudnn", static=True)["cudnn.version"]
+    assert (one.outcome, one.measured[:29]) == (FAILED, "libcublas.so.11: cannot open ")

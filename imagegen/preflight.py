@@ -1,0 +1,252 @@
+"""What cells are made of, and whether each part can be had, asked before minutes are spent."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from imagegen.artifacts import Artifacts, artifact_for, problem_of
+from imagegen.engine import archives
+from imagegen.engine.probe import Probe, probe, without_secrets
+from imagegen.errors import ImagegenError
+from imagegen.mirrors import rewrite
+from imagegen.wheels import Target, judge_wheel
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from imagegen.buildenv import BuildEnv
+    from imagegen.engine.archives import Listing
+    from imagegen.engine.client import Engine
+    from imagegen.model import Catalog, ImageSpec, OsRelease, Pin
+
+MOST_AT_ONCE = 8
+Kind = Literal["base", "apt", "wheel", "url", "artefact"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One thing that a build fetches, for one OS.
+
+    `version` is a pattern for apt, and the base mode for a base; `python` is the Python that a
+    wheel is for, `index` the only place where it may come from; `compiled` says that a source
+    archive does as well as a wheel.
+    """
+
+    kind: Kind
+    name: str
+    version: str
+    os: OsRelease
+    python: str = ""
+    index: str = ""
+    compiled: bool = False
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "base":
+                return f"base {self.name} ({self.os.id})"
+            case "apt":
+                return f"apt {self.name}={self.version} ({self.os.id})"
+            case "wheel":
+                return f"pip {self.name}=={self.version} ({self.os.id}, python {self.python})"
+            case "url":
+                return f"url {without_secrets(self.name)}"
+            case _:
+                return f"artefact {self.name} {self.version}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of one source, and the names of the cells that need it."""
+
+    source: Source
+    cells: tuple[str, ...]
+    probe: Probe
+
+
+@dataclass(frozen=True)
+class Means:
+    """What the sources are asked with. `state` is a folder for package lists."""
+
+    engine: Engine | None
+    env: BuildEnv
+    artifacts: Artifacts
+    mirrors: Mapping[str, str]
+    state: Path
+    ca_bundle: Path | None = None
+
+
+def sources_of(
+    specs: Sequence[ImageSpec], catalog: Catalog, compiled: Collection[str]
+) -> dict[Source, tuple[str, ...]]:
+    """Every source of the cells, and the cells that need it; `compiled` components have a stage of
+    their own, which takes their `build_apt` and that of what they need."""
+    uses: dict[Source, list[str]] = {}
+    for spec in specs:
+        for source in _sources(spec, catalog, compiled):
+            uses.setdefault(source, []).append(spec.cell.name)
+    return {source: tuple(dict.fromkeys(cells)) for source, cells in uses.items()}
+
+
+def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> Iterator[Source]:
+    yield Source("base", spec.os.image, spec.cell.base, spec.os)
+    for pin in spec.pins:
+        release = pin.release
+        packages = [*release.apt.items()]
+        packages += release.build_apt.items() if _builds(spec, pin, catalog, compiled) else ()
+        yield from (Source("apt", name, version, spec.os) for name, version in packages)
+        python = spec.pin("python")
+        own = pin.component in compiled
+        for name, version in release.wheels.items():
+            running = python.version if python else ""
+            yield Source("wheel", name, version, spec.os, running, release.index, own)
+        if release.tarball:
+            yield Source("url", release.tarball["url"], "", spec.os)
+        if release.artifact:
+            yield Source("artefact", release.artifact, pin.version, spec.os)
+
+
+def _builds(spec: ImageSpec, pin: Pin, catalog: Catalog, compiled: Collection[str]) -> bool:
+    """Whether this component, or one that needs it, is compiled in the cell."""
+    built = [other.component for other in spec.pins if other.component in compiled]
+    return any(pin.component in (name, *catalog.components[name].needs) for name in built)
+
+
+def check(uses: Mapping[Source, tuple[str, ...]], means: Means) -> list[Finding]:
+    """Ask for all sources side by side; a finding for each, in the order of `uses`.
+
+    What cannot be asked is `unknown`. Raises nothing for a source.
+    """
+    with tempfile.TemporaryDirectory(prefix="imagegen-check-") as folder:
+        environ = pip_environ(means.env, Path(folder), os.environ)
+        with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+            oses = dict.fromkeys(source.os for source in uses if source.kind in ("base", "apt"))
+            systems = [pool.submit(_check_os, os, [*uses], means) for os in oses]
+            names = dict.fromkeys((s.name, s.index) for s in uses if s.kind == "wheel")
+            wheels = [pool.submit(_check_wheel, *name, [*uses], environ) for name in names]
+            parts = [s for s in uses if s.kind in ("url", "artefact")]
+            files = [pool.submit(_check_file, part, means) for part in parts]
+        probes = [pair for task in (*systems, *wheels, *files) for pair in task.result()]
+    found = dict(probes)
+    return [Finding(source, cells, found[source]) for source, cells in uses.items()]
+
+
+def pip_environ(env: BuildEnv, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """pip's environment as the build steps have it: the host's indexes and CA bundle, and none of
+    its folders of wheels. Files of the build environment are put into `folder`."""
+    settings = {name: "" for name in environ if name.startswith("PIP_")}
+    settings["PIP_CONFIG_FILE"] = os.devnull
+    for file in env.files:
+        name = file.path.rpartition("/")[2]
+        (folder / name).write_bytes(file.data)
+        if name == "ca.crt":
+            settings["PIP_CERT"] = str(folder / name)
+        elif name == "pip.conf":
+            for key, _, value in (ln.partition(" = ") for ln in file.data.decode().splitlines()):
+                if value:
+                    settings[f"PIP_{key.replace('-', '_').upper()}"] = value
+    return settings
+
+
+def _check_os(
+    release: OsRelease, sources: Sequence[Source], means: Means
+) -> list[tuple[Source, Probe]]:
+    """The bases of one OS, and its packages in one question."""
+    packages = [s for s in sources if s.kind == "apt" and s.os == release]
+    names = sorted({source.name for source in packages})
+    try:
+        local = archives.local_base(means.engine, release)
+        if local and means.engine:
+            proxies = dict(means.env.buildargs)
+            listing = archives.apt_in_base(means.engine, local, names, means.env.files, proxies)
+        else:
+            listing = archives.apt_on_host(release, names, means.state / "apt" / release.id)
+        found = [(source, judge_package(source, listing)) for source in packages]
+        for source in sources:
+            if source.kind == "base" and source.os == release:
+                answer = archives.probe_base(means.engine, release, source.version)
+                found.append((source, answer or judge_suite(listing)))
+        return found
+    except (ImagegenError, OSError) as error:
+        lost = [s for s in sources if s.kind in ("base", "apt") and s.os == release]
+        return [(source, Probe("unknown", _words(error))) for source in lost]
+
+
+def judge_package(source: Source, listing: Listing) -> Probe:
+    """Whether one of the listed versions is what `apt-get install name=pattern` would take."""
+    versions = listing.versions.get(source.name, ())
+    fitting = [version for version in versions if _apt_takes(source.version, version)]
+    if fitting:
+        return Probe("ok", f"{fitting[0]}: {listing.asked}")
+    if listing.problem:
+        return Probe("unknown", listing.problem)
+    has = f"has {', '.join(versions)}" if versions else "has no such package"
+    return Probe("missing", f"{has}: {listing.asked}")
+
+
+def _apt_takes(pattern: str, version: str) -> bool:
+    """As apt matches `name=pattern`: globs, and an epoch may be left out. Source: apt-get(8)."""
+    return any(fnmatchcase(v, pattern) for v in (version, version.partition(":")[2] or version))
+
+
+def judge_suite(listing: Listing) -> Probe:
+    """Whether a base can be bootstrapped from the archive that was asked for the suite."""
+    if listing.problem:
+        return Probe("missing" if listing.gone else "unknown", listing.problem)
+    return Probe("ok", f"to be bootstrapped: {listing.asked}")
+
+
+def _check_wheel(
+    name: str, index: str, sources: Sequence[Source], environ: Mapping[str, str]
+) -> list[tuple[Source, Probe]]:
+    wanted = [s for s in sources if (s.kind, s.name, s.index) == ("wheel", name, index)]
+    try:
+        lines = archives.pip_says(name, {**environ, **only_index(index)})
+    except (ImagegenError, OSError) as error:
+        return [(source, Probe("unknown", _words(error))) for source in wanted]
+    return [(source, judge_wheel(source.version, _target(source), lines)) for source in wanted]
+
+
+def only_index(index: str) -> dict[str, str]:
+    """pip's settings for a project that may come from one index, or one page of links, alone."""
+    if not index:
+        return {}
+    if index.endswith(".html"):
+        return {"PIP_FIND_LINKS": index, "PIP_NO_INDEX": "1"}
+    return {"PIP_INDEX_URL": index, "PIP_EXTRA_INDEX_URL": ""}
+
+
+def _target(source: Source) -> Target:
+    return Target(source.python, source.os.glibc, source.compiled)
+
+
+def _check_file(source: Source, means: Means) -> list[tuple[Source, Probe]]:
+    if source.kind == "url":
+        return [(source, _probe_url(source.name, means))]
+    try:
+        part = artifact_for(means.artifacts, source.name, source.version)
+    except ImagegenError as error:
+        return [(source, Probe("missing", f"{_words(error)}; {error.problems[0].hint}"))]
+    problem = problem_of(part)
+    if problem:
+        words = (problem.evidence[0], problem.hint, problem.evidence[1])
+        return [(source, Probe("missing", "; ".join(words)))]
+    return [(source, Probe("ok", f"{part.path}") if part.path else _probe_url(part.url, means))]
+
+
+def _probe_url(upstream: str, means: Means) -> Probe:
+    url = rewrite(upstream, means.mirrors)
+    answer = probe(url, means.ca_bundle)
+    mirrored = f" (mirror of {without_secrets(upstream)})" if url != upstream else ""
+    return Probe(answer.state, f"{without_secrets(url)}{mirrored}: {answer.evidence}")
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, ImagegenError):
+        return "; ".join([error.problems[0].text, *error.problems[0].evidence])
+    return str(error)

@@ -1,0 +1,84 @@
+"""The answer to a request that has none: why, and what would fit, for people and for programs."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from imagegen import constraint
+from imagegen.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from imagegen.alternatives import Alternative
+    from imagegen.conflict import Conflict
+    from imagegen.model import Release, Want
+
+EVERY_IMAGE = "every image"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a request has no answer: `problems` for people, and the parts of the JSON answer."""
+
+    problems: tuple[Problem, ...]
+    conflicts: tuple[Conflict, ...]
+    alternatives: tuple[Alternative, ...]
+
+    def as_data(self) -> dict[str, object]:
+        """The answer to `--format json`."""
+        return {
+            "status": "impossible",
+            "pins": {},
+            "image": None,
+            "conflicts": [
+                {"text": one.text, "rows": list(one.rows), "unknown": one.unknown}
+                for one in self.conflicts
+            ],
+            "alternatives": [
+                {
+                    "changes": {name: [old, new] for name, old, new in one.changes},
+                    "pins": pins_of(one.chosen),
+                    "command": command(one.wants, one.changes),
+                }
+                for one in self.alternatives
+            ],
+        }
+
+
+def told(
+    unknown: Sequence[Problem], conflict: Conflict, instead: Sequence[Alternative]
+) -> tuple[Problem, ...]:
+    """The problems that a user reads: what no row has, or the conflict, and ready commands."""
+    ready = [
+        ", ".join(f"{name} {new} for {old}" for name, old, new in one.changes)
+        + f": {command(one.wants, one.changes)}"
+        for one in instead
+    ]
+    hint = "change one of them, or leave it open: `KEY=any`"
+    if ready:
+        hint = "instead, nearest first:\n  " + "\n  ".join(ready)
+    if conflict.unknown:
+        hint += "\n  or take the risk: `--allow-unknown`"
+    if unknown:
+        return (*unknown[:-1], replace(unknown[-1], hint=hint if ready else unknown[-1].hint))
+    evidence = (conflict.text, *conflict.facts)
+    return (Problem("nothing satisfies this request", evidence=evidence, hint=hint),)
+
+
+def command(wants: Sequence[Want], changes: Sequence[tuple[str, str, str]]) -> str:
+    """A request as one types it: what was asked for, less what was changed to nothing."""
+    gone = [f"{name}=none" for name, _, new in changes if new == constraint.NONE]
+    words = [
+        shlex.quote(f"{want.component}={want.constraint}")
+        for want in wants
+        if want.asked_by != EVERY_IMAGE
+    ]
+    return " ".join(["imagegen request", *words, *gone])
+
+
+def pins_of(chosen: Mapping[str, Release]) -> dict[str, str]:
+    """Component (and `os`) -> version, of what a search chose."""
+    return {name: row.version for name, row in chosen.items() if row.file and row.origin}
