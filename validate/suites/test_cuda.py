@@ -171,6 +171,7 @@ def _no_driver(image: Situation) -> NoReturn:
     "cuda.init",
     "the driver can be used: cuInit says so",
     tier="live",
+    cause="the driver of the host, its devices or its state do not let CUDA start",
     remedy=cuda.LAUNCH,
     needs=("cuda.libcuda-origin",),
 )

@@ -21,10 +21,7 @@ FIELDS = ["id", "suite", "tier", "severity", "proves", "outcome", "measured", "c
 FIELDS += ["reason", "seconds"]
 NO_SUITE = """\
 error: there is no suite `limit`; did you mean `limits`? \
-there are: validate, os, python, torch, openmpi, ssh, horovod, rdma, limits, benchmark
-
-hint: `validate --list` shows all of them
-"""
+there are: validate, os, python, torch, openmpi, ssh, horovod, rdma, limits, """
 RECIPE_ONLY = {"validate": {"version": "0.1.0"}}
 
 
