@@ -43,8 +43,8 @@ def broken_image(engine: Engine, animal: str, on: str) -> str:
     request = BuildRequest(
         context=pack_context((ZOO / animal / "Dockerfile").read_text(), ()),
         build_id=f"test-{secrets.token_hex(6)}",
-        # Not that of the healthy image: `imagegen build` looks for images by it.
-        labels={LABEL: animal, "io.imagegen.recipe": "", "io.imagegen.matrix": ""},
+        # A label of its own, so that no other run removes it; not those of the healthy image.
+        labels={LABEL: secrets.token_hex(6), "io.imagegen.recipe": "", "io.imagegen.matrix": ""},
         buildargs={"IMAGE": on},
     )
     return build(engine, request, lambda _: None)
