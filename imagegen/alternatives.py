@@ -25,6 +25,7 @@ HARDWARE = ("gpu", "instance", DRIVER)
 """What a user has, rather than chooses: changed only where nothing else helps."""
 
 MOST, MOST_CHANGES, MOST_TRIES = 3, 3, 12
+FAR = 10_000
 Distance = tuple[int, ...]
 
 
@@ -184,9 +185,19 @@ def distance(component: str, asked: str, value: str) -> Distance:
         return (0, 0, 1, 0) if asked == value else (500, 0, 0, 0)
     old, new = version_key(found.group()).release, version_key(value).release
     length = min(3, len(old))
-    apart = [abs(a - b) for a, b in zip(_three(old)[:length], _three(new)[:length], strict=True)]
-    newer = 0 if new >= old else 1
-    return (*apart, *[0] * (3 - length), newer)
+    return _apart(_three(old)[:length], _three(new)[:length])
+
+
+def _apart(old: tuple[int, ...], new: tuple[int, ...]) -> Distance:
+    """By the first part that differs; behind it the highest is nearest below, the lowest above."""
+    parts: list[int] = []
+    for place, (a, b) in enumerate(zip(old, new, strict=True)):
+        if a != b:
+            behind = new[place + 1 :]
+            parts += [abs(a - b), *(behind if new > old else [FAR - part for part in behind])]
+            break
+        parts.append(0)
+    return (*parts, *[0] * (3 - len(parts)), int(new < old))
 
 
 def _three(release: tuple[int, ...]) -> tuple[int, ...]:

@@ -85,6 +85,10 @@ def fewest(
 
     A wish is opened, not dropped: what is in the image stays in it.
     """
+    strict = [want for want in wants if want.constraint != ANY]
+    pair = _pair(domains_of(space, wants, allow_unknown=allow_unknown), strict)
+    if pair:
+        return [one if one in pair else replace(one, constraint=ANY) for one in wants], pair
     core = list(wants)
     for want in sorted(wants, key=lambda want: want.asked_by != "every image"):
         opened = [replace(one, constraint=ANY) if one is want else one for one in core]
@@ -99,6 +103,47 @@ def fewest(
         or fits(space, [one for one in core if one is not want], allow_unknown=allow_unknown)
     ]
     return core, blamed or core
+
+
+def _pair(domains: Domains, strict: Sequence[Want]) -> list[Want]:
+    """The first two wishes that exclude one another on their face; empty if there are none."""
+    start, statements = domains.asked, {want.component: _says(domains, want) for want in strict}
+    for one in strict:
+        for other in strict:
+            first, second = one.component, other.component
+            if first == second or not start[first] or not start[second]:
+                continue
+            allowed = _allowed(statements[second])
+            for edges in statements[first]:
+                masks = [(edge.target, edge.mask) for edge in edges]
+                here = [mask & start[second] for target, mask in masks if target == second]
+                third = [mask & allowed[name] for name, mask in masks if name in allowed]
+                if all([*here, *third]):
+                    break
+            else:
+                return [want for want in strict if want in (one, other)]
+    return []
+
+
+def _says(domains: Domains, want: Want) -> list[tuple[Edge, ...]]:
+    """What each candidate of a wish asks of others."""
+    rows = domains.space.candidates[want.component]
+    return [
+        tuple(domains.space.edges(rows[index], domains.present, domains.choice))
+        for index in bits(domains.asked[want.component])
+    ]
+
+
+def _allowed(statements: Sequence[tuple[Edge, ...]]) -> dict[str, int]:
+    """What the candidates of a wish admit together of each name that all of them speak of."""
+    spoken = [{edge.target for edge in edges} for edges in statements]
+    everywhere = set.intersection(*spoken) if spoken else set()
+    allowed = dict.fromkeys(everywhere, 0)
+    for edges in statements:
+        for edge in edges:
+            if edge.target in allowed:
+                allowed[edge.target] |= edge.mask
+    return allowed
 
 
 def _still_there(wants: Sequence[Want], core: Sequence[Want]) -> list[Want]:

@@ -11,7 +11,6 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from imagegen import constraint
 from imagegen.space import OS, Choice, Edge
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = Fal
     present = _present(space, asked)
     domains = Domains(space, choice, present, asked)
     for name in present:
-        everything = space.every(name) & ~space.named(name)
+        everything = space.every(name) & ~space.hidden(name)
         domains.left[name] = asked.get(name, everything)
     for name in present:
         domains.edges[name] = {
@@ -83,9 +82,7 @@ def _asked(space: Space, wants: Sequence[Want]) -> dict[str, int]:
     asked: dict[str, int] = {}
     for want in wants:
         name = want.component
-        mask = space.mask(name, (want.constraint,))
-        if want.constraint == constraint.ANY:
-            mask = space.every(name) & ~space.named(name)
+        mask = space.mask(name, (want.constraint,)) & ~space.hidden(name, want.constraint)
         asked[name] = asked.get(name, space.every(name)) & mask
     return asked
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from imagegen.model import Release, Want
 
 EVERY_IMAGE = "every image"
+RDMA, OFED = "rdma", "mlnx-ofed"
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,10 @@ def told(
 def command(wants: Sequence[Want], changes: Sequence[tuple[str, str, str]]) -> str:
     """A request as one types it: what was asked for, less what was changed to nothing."""
     gone = [f"{name}=none" for name, _, new in changes if new == constraint.NONE]
-    words = [
-        shlex.quote(f"{want.component}={want.constraint}")
-        for want in wants
-        if want.asked_by != EVERY_IMAGE
-    ]
+    asked = [(want.component, want.constraint) for want in wants if want.asked_by != EVERY_IMAGE]
+    if (RDMA, OFED) in asked and [name for name, _ in asked].count(RDMA) > 1:
+        asked = [("ofed" if name == RDMA else name, wish) for name, wish in asked if wish != OFED]
+    words = [shlex.quote(f"{name}={wish}") for name, wish in asked]
     return " ".join(["imagegen request", *words, *gone])
 
 

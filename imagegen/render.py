@@ -9,6 +9,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from imagegen import __version__
+from imagegen.errors import RenderError
 from imagegen.expectation import as_json, contract, environment, expectation, stage_env
 from imagegen.model import EXPECTATION_PATH, ContextFile, Recipe, StepOrigin
 from imagegen.templates import Mark, Templates, split_marks
@@ -71,6 +72,7 @@ class Renderer:
         origins: list[StepOrigin] = []
         previous, path = "base", environment(spec, (), self._catalog)["PATH"]
         for name in order:
+            self._need_a_template(spec, name)
             base = self._build_base(name, order)
             for kind, parent in (("build", base), ("install", previous)):
                 if not self._templates.has(f"components/{name}/{kind}.j2"):
@@ -83,6 +85,14 @@ class Renderer:
                 path = env.get("PATH", path)
             previous = name
         return texts, tuple(origins)
+
+    def _need_a_template(self, spec: ImageSpec, name: str) -> None:
+        if not self._templates.has(f"components/{name}/install.j2"):
+            raise RenderError.of(
+                f"component `{name}` cannot be installed yet: it has rows and no template",
+                evidence=[f"`{spec.tag}` asks for it"],
+                hint=f"write dockerfiles/components/{name}/install.j2, or leave it out",
+            )
 
     def _build_base(self, name: str, order: Sequence[str]) -> str:
         """The earliest stage of the chain that has all that a build stage needs."""

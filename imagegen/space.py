@@ -83,9 +83,7 @@ class Space:
         if candidate.variant in (UNKNOWN, "unsure") and allow_unknown:
             return True
         if candidate.variant == UNKNOWN:
-            return wish in (constraint.ANY, UNKNOWN)
-        if candidate.named and not _names(wish, candidate):
-            return False
+            return wish == UNKNOWN
         if wish == constraint.ANY:
             return True
         if name == OS or name in self.catalog.virtual:
@@ -99,10 +97,14 @@ class Space:
             for other in candidate.also
         )
 
-    def named(self, name: str) -> int:
-        """The candidates that only their full name brings in."""
+    def hidden(self, name: str, wish: str = "") -> int:
+        """The candidates that only their full name brings in, and that a wish does not name."""
         rows = self.candidates.get(name, ())
-        return sum(1 << index for index, row in enumerate(rows) if row.named)
+        return sum(
+            1 << index
+            for index, row in enumerate(rows)
+            if row.named and wish not in (row.version, row.variant or row.version)
+        )
 
     def provided(self, name: str) -> bool:
         """Whether a name has values only, which rows of other names provide."""
@@ -129,7 +131,8 @@ class Space:
                 if COMPILER in present
             }
         yield from self._of_kind(row, "pairs", pairs, choice)
-        for name, value in row.provides.items():
+        silent = {name: UNKNOWN for name, by in self._providers.items() if by == row.component}
+        for name, value in {**silent, **row.provides}.items():
             overruled = name == COMPILER and row.component == OS and GCC in present
             if name in present and not overruled:
                 mask = self._provided_mask(name, value)
@@ -153,10 +156,6 @@ class Choice:
 
     exact: frozenset[str] = frozenset()
     allow_unknown: bool = False
-
-
-def _names(wish: str, candidate: Release) -> bool:
-    return wish == candidate.version or (bool(candidate.variant) and wish == candidate.variant)
 
 
 def _same_major(wish: str) -> str:
@@ -190,13 +189,13 @@ def _value(name: str, text: str) -> Release:
 
 
 def _provided(candidates: Mapping[str, Sequence[Release]]) -> dict[str, tuple[Release, ...]]:
-    found: dict[str, set[Release | str]] = {}
+    found: dict[str, set[str]] = {}
     for rows in candidates.values():
         for row in rows:
             for name, value in row.provides.items():
                 found.setdefault(name, set()).add(value)
     return {
-        name: _ordered([_value(name, str(value)) for value in sorted(map(str, values))], False)
+        name: _ordered([_value(name, value) for value in sorted({*values, UNKNOWN})], False)
         for name, values in found.items()
     }
 

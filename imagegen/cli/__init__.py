@@ -27,6 +27,7 @@ VERBS = {
     "publish": "push validated images, then move their tags",
     "nightly": "build, validate, publish, report",
     "request": "pin a combination of versions, or say why there is none",
+    "catalog": "what the tool knows: releases, what they need, where they come from",
     "launch": "the command line that starts an image",
     "history": "what was built, validated and published",
 }

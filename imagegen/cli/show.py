@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console import Console
+    from imagegen.model import Release
 
 
 @click.command("show")
@@ -33,7 +34,7 @@ def command(cell: str, console: Console, overlay: Path | None) -> None:
             *(
                 (
                     pin.component,
-                    _version(pin.version, pin.release.variant),
+                    _version(pin.release),
                     pin.release.origin,
                     "; ".join(pin.via),
                 )
@@ -42,6 +43,10 @@ def command(cell: str, console: Console, overlay: Path | None) -> None:
         ],
         title=f"{spec.tag}  (cell {spec.cell.id}, profile {spec.cell.profile})",
     )
+    for name, value in spec.given.items():
+        console.line(f"{name}: {value}")
+    for warning in spec.warnings:
+        console.line(f"warning: {warning}")
     for omission in spec.cell.omitted:
         console.line(f"without {omission.component}: {omission.reason}")
 
@@ -50,5 +55,8 @@ def _askers(file: str) -> list[str]:
     return [f"{file}, axis `os`"]
 
 
-def _version(version: str, variant: str) -> str:
-    return f"{version} ({variant})" if variant else version
+def _version(release: Release) -> str:
+    """With the other names that a document may call it by, and the variant."""
+    more = [*release.also, release.variant]
+    said = ", ".join(one for one in more if one)
+    return f"{release.version} ({said})" if said else release.version

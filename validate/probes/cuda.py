@@ -188,28 +188,6 @@ def parse_nvcc(text: str) -> str:
     return found.group(1) if found else ""
 
 
-def library_release(path: str) -> str:
-    """The release in the real name of a run time: `libcudart.so.12.4.127` is 12.4.
-
-    Its third part is a build of its own, not the one of nvcc. Without one (`libcudart.so.11.0`, as
-    wheels have it) the name is that of an ABI, and the answer empty.
-    """
-    suffix = os.path.basename(os.path.realpath(path)).partition(".so.")[2]
-    return short(suffix) if suffix.count(".") > 1 else ""
-
-
-def named_release(path: str) -> str:
-    """The release of a run time by its real name, or by the metadata of the wheel it is part of."""
-    by_name = library_release(path)
-    if by_name:
-        return by_name
-    site = os.path.normpath(os.path.join(path, "../../../.."))
-    wheels = [
-        re.match(r"nvidia_cuda_runtime\w*-([\d.]+)\.dist-info$", name) for name in names(site)
-    ]
-    return next((short(found.group(1)) for found in wheels if found), "")
-
-
 def driver_on_host(root: str) -> str:
     """The version of the kernel's driver; empty where there is none, or /proc does not show it."""
     text = read(under(root, "/proc/driver/nvidia/version"))

@@ -1,10 +1,11 @@
 """The libraries of the image by name: on the loader's path, and in wheels of its Python."""
 
 import os
+import re
 from typing import Dict, List, NamedTuple
 
 from validate.plugin import Situation
-from validate.probes import nccl
+from validate.probes import cuda, nccl
 from validate.probes.dlopen import LoaderPath, distinct, loader_path
 from validate.probes.files import names
 from validate.probes.interpreter import ask, find
@@ -70,6 +71,28 @@ def nccl_copies(image: Situation) -> List[nccl.Copy]:
         "nccl copies", lambda: nccl.copies(there.copies(nccl.LIBRARY), there.sites)
     )
     return found
+
+
+def named_version(path: str, wheel: str) -> str:
+    """The version in the real name of a library (`libcudnn.so.8.2.0`), or of the wheel that it is
+    part of (`cudnn` of nvidia-cudnn-cu11); empty where neither tells.
+
+    `libcudart.so.11.0`, as wheels have it, names an ABI.
+    """
+    if not path:
+        return ""
+    suffix = os.path.basename(os.path.realpath(path)).partition(".so.")[2]
+    if suffix.count(".") > 1:
+        return suffix
+    site = os.path.normpath(os.path.join(path, "../../../.."))
+    pattern = re.compile(r"nvidia_{}(?:_cu\d+)?-([\d.]+)\.dist-info$".format(wheel))
+    found = [pattern.match(name) for name in names(site)]
+    return next((one.group(1) for one in found if one), "")
+
+
+def without_driver(image: Situation) -> str:
+    """The skip code of what cannot be asked for want of a driver."""
+    return "gpu-not-passed" if cuda.gpus(image.root) else "no-gpu-hw"
 
 
 def flavour(image: Situation) -> str:

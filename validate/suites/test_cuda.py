@@ -7,7 +7,7 @@ from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
 from validate.probes import cuda
 from validate.probes.files import is_mounted, mount_points, under
-from validate.probes.libraries import environment, flavour, libraries
+from validate.probes.libraries import environment, flavour, libraries, named_version, without_driver
 from validate.probes.native import OUT, ZERO, Called, call
 from validate.process import run
 
@@ -29,9 +29,10 @@ def test_toolkit(image: Situation, measure: Measure) -> None:
     nvcc = cuda.compiler(image.root, image.env.get("PATH", ""))
     if nvcc:
         found["nvcc"] = cuda.parse_nvcc(run([nvcc, "--version"], env=image.env).out)
-    library = cuda.library_release(_cudart(image))
+    library = named_version(_cudart(image), "cuda_runtime")
     if library:
-        found["libcudart"] = library
+        # Its third part is a build of its own, not the one of nvcc.
+        found["libcudart"] = cuda.short(library)
     measure(", ".join("{} {}".format(name, version) for name, version in found.items()))
     _flavour(flavour(image), nvcc)
     if not found:
@@ -76,12 +77,17 @@ def test_cudart(image: Situation, measure: Measure) -> None:
 
 def _without_driver(image: Situation, said: Called, path: str) -> str:
     """The release of a run time that cannot answer."""
-    code, found = said.code("cudaRuntimeGetVersion"), cuda.named_release(path)
+    code, found = (
+        said.code("cudaRuntimeGetVersion"),
+        cuda.short(named_version(path, "cuda_runtime")),
+    )
     if code is None or code != cuda.NO_DRIVER:
         fail("cudaRuntimeGetVersion of {} returned {}".format(path, code))
     if not found:
-        reason = "gpu-not-passed" if cuda.gpus(image.root) else "no-gpu-hw"
-        skip(reason, "{} answers with a driver only, and its name does not tell".format(path))
+        skip(
+            without_driver(image),
+            "{} answers with a driver only, and its name does not tell".format(path),
+        )
     return found
 
 

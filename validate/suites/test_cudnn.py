@@ -7,7 +7,7 @@ from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
 from validate.probes import cuda, cudnn
 from validate.probes.files import under
-from validate.probes.libraries import environment, flavour, libraries
+from validate.probes.libraries import environment, flavour, libraries, named_version, without_driver
 from validate.probes.native import SIZE, Called, call
 from validate.versions import same
 
@@ -31,9 +31,17 @@ def _ask(image: Situation, path: str) -> Called:
     return called
 
 
+def _needs_driver(image: Situation, path: str) -> bool:
+    """cuDNN 8.5, for one, loads libcuda.so.1 before it says anything."""
+    return "libcuda.so.1" in _ask(image, path).problem
+
+
 def _said(image: Situation, path: str) -> str:
+    """The version by the library's own word, or by its name where only the driver is missing."""
     number = _ask(image, path).value("cudnnGetVersion")
-    return cudnn.version(number) if number else ""
+    if number:
+        return cudnn.version(number)
+    return cudnn.short(named_version(path, "cudnn")) if _needs_driver(image, path) else ""
 
 
 @check(
@@ -46,12 +54,15 @@ def test_version(image: Situation, measure: Measure) -> None:
     path = libraries(image).first(_name(image))
     if not path:
         fail("{} is nowhere on the loader's path, nor in a wheel".format(_name(image)))
-    called = _ask(image, path)
-    if called.problem:
+    called, by_name = _ask(image, path), _needs_driver(image, path)
+    if called.problem and not by_name:
         fail(called.problem)
+    if by_name and not _said(image, path):
+        skip(without_driver(image), "{} answers with a driver only".format(path))
     found, built = _said(image, path), called.value("cudnnGetCudartVersion")
     text = "{} from {}".format(found or "no version", path)
-    measure(text + (", for CUDA {}".format(cuda.release(built)) if built else ""))
+    more = ", for CUDA {}".format(cuda.release(built)) if built else ""
+    measure(text + (", by its name: it answers with a driver only" if by_name else more))
     if not same(cudnn.short(_promised(image)), found):
         fail("{}, the recipe says {}".format(text, _promised(image)))
     _for_this_cuda(image, built or 0)
@@ -104,7 +115,9 @@ def test_split(image: Situation, measure: Measure) -> None:
     main = libraries(image).first(_name(image))
     parts = cudnn.parts(main, _name(image).rpartition(".")[2])
     versions = cudnn.file_versions(parts) or _by_their_word(image, parts)
-    measure("{} libraries of {}".format(len(parts), " and ".join(versions) or "one version"))
+    if not versions:
+        skip(without_driver(image), "its parts answer with a driver only")
+    measure("{} libraries of {}".format(len(parts), " and ".join(versions)))
     if len(versions) > 1:
         seen = ["{}: {}".format(v, ", ".join(who)) for v, who in sorted(versions.items())]
         remedy = "apt-get install --reinstall {}   # or the wheel, whole".format(_package(image))
@@ -114,9 +127,9 @@ def test_split(image: Situation, measure: Measure) -> None:
 def _by_their_word(image: Situation, parts: List[str]) -> Dict[str, List[str]]:
     found: Dict[str, List[str]] = {}
     for path in parts:
-        version = _said(image, path)
-        if version:
-            found.setdefault(version, []).append(os.path.basename(path))
+        number = _ask(image, path).value("cudnnGetVersion")
+        if number:
+            found.setdefault(cudnn.version(number), []).append(os.path.basename(path))
     return found
 
 

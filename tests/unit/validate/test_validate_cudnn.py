@@ -128,3 +128,21 @@ def test_a_wheel_finds_its_own_parts_and_those_of_other_wheels(machine: Machine)
     blas.unlink()
     one = machine.findings("cudnn", static=True)["cudnn.version"]
     assert (one.outcome, one.measured[:29]) == (FAILED, "libcublas.so.11: cannot open ")
+
+
+@pytest.mark.parametrize("wheel", [True, False])
+def test_a_cudnn_that_needs_the_driver_is_taken_by_its_metadata(
+    machine: Machine, wheel: bool
+) -> None:
+    for name in ("libcudnn.so.8", "libcudnn_ops_infer.so.8"):
+        (machine.root / LIB_DIR.lstrip("/") / name).unlink()
+    driver = compiled(machine.root, "/x/libcuda.so.1", "int c;", "-Wl,-soname,libcuda.so.1")
+    needs = ("-Wl,--no-as-needed", str(driver))
+    compiled(machine.site, "nvidia/cudnn/lib/libcudnn.so.8", source(8200), *needs)
+    if wheel:
+        (machine.site / "nvidia_cudnn_cu11-8.2.0.53.dist-info").mkdir()
+    found = machine.findings("cudnn", static=True)
+    one = found["cudnn.version"]
+    assert (one.outcome, one.reason) == ((PASSED, "") if wheel else (SKIPPED, "no-gpu-hw"))
+    assert one.measured.endswith("with a driver only")
+    assert (found["cudnn.split"].outcome, found["cudnn.split"].reason) == (SKIPPED, "no-gpu-hw")

@@ -1,0 +1,122 @@
+"""`imagegen catalog [COMPONENT]`: what the tool knows, row by row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from imagegen.cli import options
+from imagegen.errors import NothingSelectedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from imagegen.console import Console
+    from imagegen.model import Catalog, Component, Release
+
+
+@click.command("catalog")
+@click.argument("component", required=False)
+@options.common
+def command(component: str | None, console: Console, overlay: Path | None) -> None:
+    """All components, or every release of one with what it needs and the source of the fact."""
+    from imagegen.catalog import read_catalog
+    from imagegen.payload import open_payload
+
+    catalog = read_catalog(open_payload(overlay))
+    if component is None:
+        _all(catalog, console)
+    elif component == "os":
+        _oses(catalog, console)
+    else:
+        _one(_find(catalog, component), console)
+
+
+def _find(catalog: Catalog, name: str) -> Component:
+    from difflib import get_close_matches
+
+    every = {**catalog.components, **catalog.virtual}
+    if name in every:
+        return every[name]
+    near = get_close_matches(name, every, 1)
+    raise NothingSelectedError.of(
+        f"the catalog has no component `{name}`",
+        evidence=[f"known: os, {', '.join(sorted(every))}"],
+        hint=f"did you mean `{near[0]}`?" if near else "imagegen catalog",
+    )
+
+
+def _all(catalog: Catalog, console: Console) -> None:
+    every = [*catalog.components.values(), *catalog.virtual.values()]
+    rows = [(one.name, len(one.releases), _span(one), one.title) for one in every]
+    console.data(
+        [dict(zip(("name", "releases", "span", "title"), row, strict=True)) for row in rows]
+    )
+    console.table(
+        ("component", "releases", "from .. to", "what it is"),
+        [("os", str(len(catalog.os)), "", "distribution releases"),
+         *((name, str(count), span, title) for name, count, span, title in rows)],
+    )  # fmt: skip
+
+
+def _span(component: Component) -> str:
+    from imagegen.constraint import is_version, version_key
+
+    versions = [one.version for one in component.releases if is_version(one.version)]
+    if not versions:
+        return ""
+    return f"{min(versions, key=version_key)} .. {max(versions, key=version_key)}"
+
+
+def _oses(catalog: Catalog, console: Console) -> None:
+    oses = [catalog.os[name] for name in sorted(catalog.os)]
+    console.data(
+        [{"id": one.id, "glibc": one.glibc, "gcc": one.gcc, "image": one.image,
+          "notes": list(one.notes), "source": one.source} for one in oses]
+    )  # fmt: skip
+    console.table(
+        ("os", "glibc", "gcc", "image", "source"),
+        [(one.id, one.glibc, one.gcc, one.image, one.source) for one in oses],
+    )
+
+
+def _one(component: Component, console: Console) -> None:
+    console.data([_row(release) for release in component.releases])
+    console.table(
+        ("version", "variant", "needs", "where it comes from", "row", "source"),
+        [
+            (
+                release.version,
+                release.variant,
+                "; ".join(_needs(release)),
+                release.origin,
+                str(release.line),
+                release.source + (" (medium confidence)" if release.confidence != "high" else ""),
+            )
+            for release in component.releases
+        ],
+        title=f"{component.name}: {component.title} ({component.file})",
+    )
+
+
+def _needs(release: Release) -> list[str]:
+    kinds: tuple[tuple[str, Mapping[str, tuple[str, ...]]], ...] = (
+        ("", release.requires),
+        ("", release.constrains),
+        ("", release.pairs),
+        ("known with ", release.known),
+        ("made for ", release.warns),
+    )
+    return [
+        f"{said}{name} {' or '.join(wishes)}"
+        for said, asked in kinds
+        for name, wishes in asked.items()
+    ]
+
+
+def _row(release: Release) -> dict[str, object]:
+    from dataclasses import asdict
+
+    return {name: value for name, value in asdict(release).items() if value not in ((), {}, "")}
