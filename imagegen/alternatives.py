@@ -44,11 +44,12 @@ def nearest(
 ) -> list[Alternative]:
     """Up to three, fewest changes first, then the smallest distance of versions."""
     strict = [want for want in wants if want.constraint != ANY]
-    for hardware in (False, True):
-        changeable = [want for want in strict if (want.component in HARDWARE) == hardware]
+    software = [want for want in strict if want.component not in HARDWARE]
+    hardware = [want for want in strict if want.component in HARDWARE]
+    for changeable in (software, hardware, strict):
         blamed = [want for want in core if want in changeable]
         found = _by_changes(space, wants, changeable, blamed, allow_unknown)
-        if not hardware:
+        if changeable is software:
             found += _other_compiler(space, wants, allow_unknown)
         if found:
             return sorted(found, key=lambda one: (len(one.changes), one.distance))[:MOST]

@@ -55,11 +55,17 @@ def _read_checked(
     except ConfigError as error:
         problems.extend(error.problems)
         return None
-    if trusted is not None and path.is_relative_to(trusted):
+    if _trusts(payload, relative, trusted):
         return document
     found = check_schema(document, schema)
     problems.extend(found)
     return None if found else document
+
+
+def _trusts(payload: Payload, relative: str, trusted: Path | None) -> bool:
+    """Whether a file is one that travels with the tool, and was checked before it did."""
+    path = payload.find(relative)
+    return trusted is not None and path is not None and path.is_relative_to(trusted)
 
 
 def _read_oses(
@@ -117,7 +123,8 @@ def _read_components(
             continue
         if document.data["name"] != name:
             problems.append(_misnamed(document, "name", document.data["name"], name))
-        releases, wrong = read_releases(document, checked=trusted is None)
+        trusts = _trusts(payload, relative, trusted)
+        releases, wrong = read_releases(document, checked=not trusts)
         problems += wrong
         components[name] = _component(document, releases)
     return components
@@ -134,7 +141,8 @@ def _read_virtual(
             continue
         if f"{document.data['name']}.yaml" != name:
             problems.append(_misnamed(document, "name", f"{document.data['name']}.yaml", name))
-        releases, wrong = read_releases(document, checked=False)
+        trusts = _trusts(payload, relative, trusted)
+        releases, wrong = read_releases(document, checked=not trusts)
         problems += wrong
         data = {"seconds": "0", "suites": (), **document.data}
         found[document.data["name"]] = _component(Document(data, document.file), releases)
@@ -156,6 +164,7 @@ def _component(document: Document, releases: tuple[Release, ...]) -> Component:
         trees=data.get("trees", {}),
         releases=releases,
         file=document.file,
+        installs=tuple(data.get("installs", ())),
         aliases=data.get("aliases", {}),
         one_of=tuple(data.get("one_of", ())),
         rules=data.get("rules", {}),

@@ -30,9 +30,10 @@ def read_releases(
     releases: list[Release] = []
     problems: list[Problem] = []
     for row, line, path in _rows(document, problems):
-        wrong = list(_bad_row(row, document.file, line, path))
+        wrong: list[Problem] = []
         if checked and path.startswith("tables"):
-            wrong = [*_against_schema(row, document.file, line, path), *wrong]
+            wrong = list(_against_schema(row, document.file, line, path))
+        wrong = wrong or list(_bad_row(row, document.file, line, path))
         problems += wrong
         if not wrong:
             releases.append(_release(document.data["name"], row, document.file, line))

@@ -11,7 +11,7 @@ from imagegen import schemas
 from imagegen.errors import ConfigError, NothingSelectedError
 from imagegen.matrix_cells import expand
 from imagegen.matrix_checks import check
-from imagegen.payload import Payload, shown
+from imagegen.payload import Payload, shipped_root, shown
 from imagegen.yamlfile import check_schema, load
 
 if TYPE_CHECKING:
@@ -48,8 +48,11 @@ def read_matrix(payload: Payload, name: str, catalog: Catalog) -> Matrix:
 
     Raises NothingSelectedError when there is none, ConfigError with every problem in it.
     """
-    document = load(*_locate(payload, name))
-    problems = check_schema(document, schemas.MATRIX)
+    path, said = _locate(payload, name)
+    document = load(path, said)
+    # what travels with the tool was held against the schema by its own tests
+    trusted = Path(path).is_relative_to(shipped_root())
+    problems = () if trusted else check_schema(document, schemas.MATRIX)
     if not problems:
         problems = tuple(check(document, catalog))
     if problems:

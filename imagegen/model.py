@@ -100,8 +100,9 @@ class Component:
     `needs` orders components in a Dockerfile; `seconds` is the predicted build time of its step;
     `env` and `path` are what it adds to the image's environment; `suites` what proves it;
     `contract` what a launch must give it; `trees` maps a context folder to a tree of the payload;
-    `aliases` are other names of variants; `one_of` are components of which it needs one (the first
-    where none is asked for); `rules` say in words why a constraint on another component is there.
+    `installs` are the ways (see `render.ways_of`) that its templates can go; `aliases` are other
+    names of variants; `one_of` are components of which it needs one (the first where none is asked
+    for); `rules` say in words why a constraint on another component is there.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Component:
     trees: Mapping[str, str]
     releases: tuple[Release, ...]
     file: str
+    installs: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
     one_of: tuple[str, ...] = ()
     rules: Mapping[str, str] = field(default_factory=dict)

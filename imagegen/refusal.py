@@ -72,11 +72,15 @@ def told(
 def command(wants: Sequence[Want], changes: Sequence[tuple[str, str, str]]) -> str:
     """A request as one types it: what was asked for, less what was changed to nothing."""
     gone = [f"{name}=none" for name, _, new in changes if new == constraint.NONE]
-    asked = [(want.component, want.constraint) for want in wants if want.asked_by != EVERY_IMAGE]
+    asked = [(want.component, want.constraint) for want in wants if not _implied(want)]
     if (RDMA, OFED) in asked and [name for name, _ in asked].count(RDMA) > 1:
         asked = [("ofed" if name == RDMA else name, wish) for name, wish in asked if wish != OFED]
     words = [shlex.quote(f"{name}={wish}") for name, wish in asked]
     return " ".join(["imagegen request", *words, *gone])
+
+
+def _implied(want: Want) -> bool:
+    return want.asked_by == EVERY_IMAGE or want.asked_by.endswith("by default")
 
 
 def pins_of(chosen: Mapping[str, Release]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from imagegen.templates import Mark, Templates, split_marks
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from imagegen.model import Catalog, ImageSpec, Pin
+    from imagegen.model import Catalog, ImageSpec, Pin, Release
     from imagegen.payload import Payload
 
 BUILD_ENV = "build-env"
@@ -72,7 +72,7 @@ class Renderer:
         origins: list[StepOrigin] = []
         previous, path = "base", environment(spec, (), self._catalog)["PATH"]
         for name in order:
-            self._need_a_template(spec, name)
+            self._need_a_way(spec, name)
             base = self._build_base(name, order)
             for kind, parent in (("build", base), ("install", previous)):
                 if not self._templates.has(f"components/{name}/{kind}.j2"):
@@ -86,13 +86,23 @@ class Renderer:
             previous = name
         return texts, tuple(origins)
 
-    def _need_a_template(self, spec: ImageSpec, name: str) -> None:
-        if not self._templates.has(f"components/{name}/install.j2"):
-            raise RenderError.of(
-                f"component `{name}` cannot be installed yet: it has rows and no template",
-                evidence=[f"`{spec.tag}` asks for it"],
-                hint=f"write dockerfiles/components/{name}/install.j2, or leave it out",
-            )
+    def _need_a_way(self, spec: ImageSpec, name: str) -> None:
+        """A row may be in the catalog before a template can install it; an image may not."""
+        pin = spec.pin(name)
+        assert pin is not None
+        ways, installs = ways_of(pin.release), self._catalog.components[name].installs
+        has_template = self._templates.has(f"components/{name}/install.j2")
+        if has_template and (not installs or set(ways) & set(installs)):
+            return
+        raise RenderError.of(
+            f"{pin.release.where} cannot be installed yet: no template goes its way",
+            evidence=[
+                f"`{spec.tag}` asks for it",
+                f"it is had by: {', '.join(ways) or 'nothing that the row says'}",
+                f"dockerfiles/components/{name} installs: {', '.join(installs) or 'nothing'}",
+            ],
+            hint=f"choose another release of {name}, or write its template and add to `installs`",
+        )
 
     def _build_base(self, name: str, order: Sequence[str]) -> str:
         """The earliest stage of the chain that has all that a build stage needs."""
@@ -138,6 +148,20 @@ class Renderer:
                 ContextFile(f"{target}/{name}", path.read_bytes()) for name, path in tree
             )
         return self._folders[source]
+
+
+def ways_of(release: Release) -> tuple[str, ...]:
+    """How the bits of a row can be had: the data that it carries for a template."""
+    data = {
+        "apt": release.apt,
+        "wheels": release.wheels,
+        "index": release.index,
+        "tarball": release.tarball,
+        "artifact": release.artifact,
+        "conda": release.variant == "conda",
+        "base": "image" in release.facts,
+    }
+    return tuple(name for name, there in data.items() if there)
 
 
 def _releases(pins: Sequence[Pin]) -> Mapping[str, object]:

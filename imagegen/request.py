@@ -30,6 +30,7 @@ ALWAYS = ("python", "openmpi", "ssh", "validate")
 
 MATRIX = "request"
 ABOUT = ("owner", "expires")
+HOSTS = (DRIVER, "gpu", "instance", "device", "flavour")
 BUILDS_DIFFER = ("flavour", "torchvision")
 RDMA, OFED = "rdma", "ofed"
 VALUES = ("torchvision",)
@@ -118,6 +119,7 @@ def answer_to(
     """The image that the wishes lead to, or why there is none and what is nearest to them."""
     cell = as_cell(wishes)
     space = space_of(catalog, cell.wants)
+    cell = replace(cell, wants=_with_framework(space, cell.wants, allow_unknown))
     if fits(space, cell.wants, allow_unknown=allow_unknown):
         spec = resolve_cell(cell, catalog, space, allow_unknown=allow_unknown)
         return replace(spec, tag=_tag(spec, wishes))
@@ -128,6 +130,20 @@ def answer_to(
         space = Space(catalog, {*_drivers(wants), *driver_floors(catalog, conflict.wants)})
     instead = nearest(space, wants, conflict.wants, allow_unknown=allow_unknown)
     return Refusal(told(unknown, conflict, instead), (conflict,), tuple(instead))
+
+
+def _with_framework(space: Space, wants: tuple[Want, ...], allow_unknown: bool) -> tuple[Want, ...]:
+    """Where something needs one of several frameworks and none is asked for, one that fits."""
+    asked = {want.component for want in wants}
+    for want in wants:
+        component = space.catalog.components.get(want.component)
+        if component is None or not component.one_of or asked & set(component.one_of):
+            continue
+        for name in component.one_of:
+            more = (*wants, Want(name, constraint.ANY, f"{want.component}, by default"))
+            if fits(space, more, allow_unknown=allow_unknown):
+                return more
+    return wants
 
 
 def _drivers(wants: Sequence[Want]) -> set[str]:
@@ -206,6 +222,23 @@ def read_wishes(path: Path, catalog: Catalog) -> dict[str, str]:
 def pinned(spec: ImageSpec) -> dict[str, str]:
     """All that the answer settles: the OS, components, and values such as torchvision."""
     return {"os": spec.os.id} | {pin.component: pin.version for pin in spec.pins} | dict(spec.given)
+
+
+def may_be(cell: Cell, spec: ImageSpec) -> bool:
+    """Whether a cell can come to the same pins: it speaks of nothing that they lack, or exclude."""
+    for want in cell.wants:
+        pin = spec.pin(want.component)
+        if want.component == "os":
+            if want.constraint not in (spec.os.id, constraint.ANY):
+                return False
+        elif pin is None:
+            if want.component not in (*VALUES, *HOSTS):
+                return False
+        elif constraint.is_version(want.constraint) and not any(
+            constraint.matches(want.constraint, name) for name in (pin.version, *pin.release.also)
+        ):
+            return False
+    return True
 
 
 def same_image(spec: ImageSpec, others: Sequence[ImageSpec]) -> ImageSpec | None:

@@ -132,6 +132,7 @@ COMPONENT = _object(
     env=_map(ENV_NAME, _text(ENV_VALUE)),
     path=_list(_text(PATH)),
     suites=_list(_text(NAME), 1),
+    installs=_list({"enum": ["apt", "wheels", "index", "tarball", "artifact", "conda", "base"]}),
     contract=CONTRACT,
     entrypoint=_text(PATH),
     trees=_map(RELATIVE, _text(RELATIVE)),

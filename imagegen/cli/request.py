@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ def command(
     spec = answer_to(parse(wishes, house.catalog), house.catalog, allow_unknown=allow_unknown)
     if isinstance(spec, Refusal):
         return _refuse(spec, console)
-    existing = same_image(spec, [s for family in house.families() for s in family.specs])
+    existing = same_image(spec, _cells(house, spec))
     answer = existing or spec
     built = _is_built(answer)
     _show(answer, existing is not None, built, console)
@@ -71,6 +72,21 @@ def command(
     if build_it and not built:
         _build(house, answer, console, jobs, ca_bundle, base)
     return 0
+
+
+def _cells(house: House, spec: ImageSpec) -> list[ImageSpec]:
+    """The cells of all matrices that may be this image. A wrong one is no answer, and no error."""
+    from imagegen.errors import ImagegenError
+    from imagegen.matrix import matrix_names, read_matrix
+    from imagegen.request import may_be
+    from imagegen.resolve import resolve_cells
+
+    found: list[ImageSpec] = []
+    for name in matrix_names(house.payload):
+        with suppress(ImagegenError):
+            cells = read_matrix(house.payload, name, house.catalog).cells
+            found += resolve_cells([c for c in cells if may_be(c, spec)], house.catalog)
+    return found
 
 
 def _refuse(refusal: Refusal, console: Console) -> int:
