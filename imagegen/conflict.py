@@ -127,9 +127,9 @@ def _pair(domains: Domains, strict: Sequence[Want]) -> list[Want]:
 
 def _says(domains: Domains, want: Want) -> list[tuple[Edge, ...]]:
     """What each candidate of a wish asks of others."""
-    rows = domains.space.candidates[want.component]
+    name = want.component
     return [
-        tuple(domains.space.edges(rows[index], domains.present, domains.choice))
+        domains.space.statements(name, index, domains.present, domains.choice)
         for index in bits(domains.asked[want.component])
     ]
 
@@ -212,9 +212,7 @@ def _edges(domains: Domains, start: Mapping[str, int], names: Iterable[str]) -> 
         edge
         for name in names
         for index in bits(start[name])
-        for edge in domains.space.edges(
-            domains.space.candidates[name][index], domains.present, domains.choice
-        )
+        for edge in domains.space.statements(name, index, domains.present, domains.choice)
     ]
 
 
