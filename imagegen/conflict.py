@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from imagegen.space import Edge, Space
 
 MOST_FACTS = 6
+DEVICE = "device"
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,9 @@ def _pair(domains: Domains, strict: Sequence[Want]) -> list[Want]:
 
 def _says(domains: Domains, want: Want) -> list[tuple[Edge, ...]]:
     """What each candidate of a wish asks of others."""
-    rows = domains.space.candidates[want.component]
+    name = want.component
     return [
-        tuple(domains.space.edges(rows[index], domains.present, domains.choice))
+        domains.space.statements(name, index, domains.present, domains.choice)
         for index in bits(domains.asked[want.component])
     ]
 
@@ -178,8 +179,13 @@ def _facts(
     start = {name: domains.asked.get(name, space.every(name)) for name in sorted(domains.present)}
     edges = _narrow(domains, start, [want.component for want in needed])
     direct = [edge for edge in edges if not start[edge.target] & edge.mask]
+    named = {want.component for want in needed}
+    plain = [edge for edge in direct if {edge.source.component, edge.target} <= named]
+    excluded = {edge.source.line for edge in direct if edge in plain or edge.target == DEVICE}
+    sources = {edge.source.component for edge in plain}
+    if any(start[name].bit_count() <= len(excluded) for name in sources):
+        return _few(plain), True
     if direct:
-        named = {want.component for want in needed}
         between = {edge.source.component for edge in direct} - named
         led = [edge for edge in edges if edge.target in between and edge not in direct]
         return _few([*led, *direct]), True
@@ -212,9 +218,7 @@ def _edges(domains: Domains, start: Mapping[str, int], names: Iterable[str]) -> 
         edge
         for name in names
         for index in bits(start[name])
-        for edge in domains.space.edges(
-            domains.space.candidates[name][index], domains.present, domains.choice
-        )
+        for edge in domains.space.statements(name, index, domains.present, domains.choice)
     ]
 
 
@@ -222,7 +226,7 @@ def _few(edges: Sequence[Edge]) -> list[Edge]:
     """One of each kind of statement: the same words about other rows add nothing."""
     kept: dict[tuple[str, str, tuple[str, ...]], Edge] = {}
     for edge in edges:
-        if edge.target == "device" and any(one.target != "device" for one in edges):
+        if edge.target == DEVICE and any(one.target != DEVICE for one in edges):
             continue
         kept.setdefault((edge.source.component, edge.target, edge.alternatives), edge)
     return list(kept.values())[:MOST_FACTS]

@@ -70,7 +70,7 @@ def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = Fal
         domains.left[name] = asked.get(name, everything)
     for name in present:
         domains.edges[name] = {
-            index: tuple(space.edges(space.candidates[name][index], present, choice))
+            index: space.statements(name, index, present, choice)
             for index in bits(domains.left[name])
         }
     prune(domains, sorted(domains.left))

@@ -63,6 +63,7 @@ class Space:
             for name in release.provides
             if name != COMPILER
         }
+        self._edges: dict[tuple[str, int, frozenset[str], Choice], tuple[Edge, ...]] = {}
         self._masks: dict[tuple[str, tuple[str, ...], bool], int] = {}
 
     def every(self, name: str) -> int:
@@ -116,8 +117,17 @@ class Space:
         """The component whose wheel or package brings a provided name; empty for other names."""
         return self._providers.get(name, "")
 
-    def edges(self, row: Release, present: frozenset[str], choice: Choice) -> Iterator[Edge]:
+    def statements(
+        self, name: str, index: int, present: frozenset[str], choice: Choice
+    ) -> tuple[Edge, ...]:
         """What a candidate asks of the names that are present."""
+        key = (name, index, present, choice)
+        if key not in self._edges:
+            row = self.candidates[name][index]
+            self._edges[key] = tuple(self._statements(row, present, choice))
+        return self._edges[key]
+
+    def _statements(self, row: Release, present: frozenset[str], choice: Choice) -> Iterator[Edge]:
         yield from self._of_kind(row, "requires", row.requires, choice)
         for kind, wishes in (("constrains", row.constrains), ("known", row.known)):
             here = {name: wish for name, wish in wishes.items() if name in present}
