@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -45,6 +46,11 @@ def _is_aside(document: Mapping[str, Any]) -> bool:
     return "event" in document or "errors" in document
 
 
+def _heed_interrupts() -> None:
+    """As in a terminal: a job that a script put in the background inherits them ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @dataclass(frozen=True)
 class CommandLine:
     """Runs `imagegen` in a folder, with a state of its own; `environ` is added to the test's."""
@@ -71,6 +77,7 @@ class CommandLine:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=_heed_interrupts,
         )
 
     def __call__(
