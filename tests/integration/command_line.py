@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -46,9 +45,8 @@ def _is_aside(document: Mapping[str, Any]) -> bool:
     return "event" in document or "errors" in document
 
 
-def _heed_interrupts() -> None:
-    """As in a terminal: a job that a script put in the background inherits them ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+HEED_INTERRUPTS = ("env", "--default-signal=INT")
+"""As in a terminal: a job that a script put in the background inherits interrupts ignored."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class CommandLine:
     ) -> subprocess.Popen[str]:
         """The running process, in a process group of its own."""
         return subprocess.Popen(
-            [str(self.script), *arguments],
+            [*HEED_INTERRUPTS, str(self.script), *arguments],
             cwd=self.cwd,
             env=self.environment(environ),
             stdin=subprocess.DEVNULL,
@@ -77,7 +75,6 @@ class CommandLine:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            preexec_fn=_heed_interrupts,
         )
 
     def __call__(
