@@ -43,6 +43,9 @@ ATTEMPTS = 4
 HEALING = ("network",)
 """Causes that can heal by themselves; nothing else is tried again."""
 
+GATED = "the tag waits for validate --static"
+"""Labels are set before the gate has judged: an image that it refused keeps this one, untagged."""
+
 
 class Gate(Protocol):
     """Decides whether a new image may have its tag; raises ImagegenError if not.
@@ -157,7 +160,7 @@ def _build_stale(run: _Run, stale: Sequence[Staleness]) -> dict[str, BuildRecord
         except KeyboardInterrupt:
             _stop(run, futures)
             raise Interrupted.of(
-                "interrupted: the running builds were cancelled on the engine, no tag was moved",
+                "interrupted: the running builds were cancelled, none of their tags moved",
                 hint="the same command goes on where the layers of this run end",
             ) from None
         return {item.recipe.spec.cell.id: future.result() for future, item in futures.items()}
@@ -266,5 +269,5 @@ def _labels(recipe: Recipe, base_id: str, *, gated: bool) -> dict[str, str]:
         LABEL_MATRIX: spec.cell.matrix,
         LABEL_BASE: base_id,
         LABEL_CONTRACT: json.dumps(recipe.contract, sort_keys=True),
-        LABEL_VALIDATED: "static" if gated else "not validated: --no-validate",
+        LABEL_VALIDATED: GATED if gated else "not validated: --no-validate",
     }

@@ -12,7 +12,7 @@ import yaml
 from imagegen import constraint
 from imagegen.alternatives import nearest
 from imagegen.conflict import conflict_of, fits
-from imagegen.errors import ConfigError, Problem, ResolutionError
+from imagegen.errors import ConfigError, Problem
 from imagegen.matrix_checks import value_problem
 from imagegen.model import Catalog, Cell, ImageSpec, Omission, Want
 from imagegen.refusal import EVERY_IMAGE, Refusal, told
@@ -98,19 +98,6 @@ def as_cell(wishes: Mapping[str, str]) -> Cell:
     key = "\n".join(f"{name}={value}" for name, value in sorted(wishes.items()))
     name = hashlib.sha256(key.encode()).hexdigest()[:12]
     return Cell(MATRIX, name, {}, tuple(wants), tuple(omitted), "", "plain", "auto", "", 0)
-
-
-def resolve_request(
-    wishes: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
-) -> ImageSpec:
-    """The pinned image that the wishes lead to, its tag made of what was asked for.
-
-    Raises ResolutionError naming what does not fit, and what would.
-    """
-    answer = answer_to(wishes, catalog, allow_unknown=allow_unknown)
-    if isinstance(answer, Refusal):
-        raise ResolutionError(*answer.problems)
-    return answer
 
 
 def answer_to(

@@ -56,7 +56,7 @@ def test_images_are_tagged_and_labelled(pair: TinyFamily, first: Ended) -> None:
     base = images.find(pair.engine, "imagegen/base:debian12")
     assert base is not None
     assert labels[LABEL_BASE] == base.id
-    assert labels[LABEL_VALIDATED] == "static"
+    assert labels[LABEL_VALIDATED] == "the tag waits for validate --static"
     assert isinstance(json.loads(labels[LABEL_CONTRACT]), dict)
     assert built["debian12-1"].labels[LABEL_RECIPE] != labels[LABEL_RECIPE]
 

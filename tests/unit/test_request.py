@@ -10,7 +10,8 @@ import pytest
 
 from imagegen.errors import ConfigError, ResolutionError
 from imagegen.family import House
-from imagegen.request import as_matrix, parse, resolve_request, same_image
+from imagegen.refusal import Refusal
+from imagegen.request import answer_to, as_matrix, parse, same_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def asked(house: House, *wishes: str) -> ImageSpec:
-    return resolve_request(parse(wishes, house.catalog), house.catalog)
+    found = answer_to(parse(wishes, house.catalog), house.catalog)
+    if isinstance(found, Refusal):
+        raise ResolutionError(*found.problems)
+    return found
 
 
 def pins(spec: ImageSpec) -> dict[str, str]:

@@ -4,8 +4,6 @@ it."""
 import os
 from typing import Iterator, List, Set
 
-ROOT_MOUNTS = ("/proc", "/sys", "/dev")
-
 
 def under(root: str, path: str) -> str:
     """An absolute path of the container as seen below `root`."""

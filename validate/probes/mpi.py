@@ -3,7 +3,6 @@
 import re
 from typing import Dict, List, Sequence
 
-LAUNCHERS = ("mpirun", "orterun", "prterun")
 DAEMONS = {"orte": "orted", "prrte": "prted"}
 """What mpirun starts on the other machines: Open MPI up to 4 brings ORTE, 5 brings PRRTE."""
 
