@@ -232,7 +232,7 @@ def test_an_image_that_the_gate_refuses_gets_no_tag(
         "sha256:debian13-core",
         "sha256:debian13-none",
     ]
-    assert machine.requests[0].labels[LABEL_VALIDATED] == "static"
+    assert machine.requests[0].labels[LABEL_VALIDATED] == "the tag waits for validate --static"
 
 
 def test_a_base_that_cannot_be_had_fails_its_cells(
