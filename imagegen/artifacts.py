@@ -17,14 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from imagegen.engine.download import Wanted, fetch, sha256_of
 from imagegen.errors import ConfigError, Problem
-from imagegen.mirrors import rewrite
 from imagegen.payload import Payload, shown
 from imagegen.yamlfile import Document, check_schema, dotted, load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 FILE = "artifacts.yaml"
@@ -118,44 +116,6 @@ def artifact_for(artifacts: Artifacts, name: str, version: str) -> Artifact:
     raise ConfigError(Problem(text, artifacts.file, evidence=evidence, hint=hint))
 
 
-def problem_of(part: Artifact) -> Problem | None:
-    """What is wrong with the file that `path` names; None where it is right, or there is a `url`.
-
-    Raises nothing: a file that cannot be read is a problem like one that is not there.
-    """
-    if part.path is None:
-        return None
-    try:
-        size, found = part.path.stat().st_size, sha256_of(part.path)
-    except OSError as error:
-        why = "is not there" if isinstance(error, FileNotFoundError) else "cannot be read"
-        return _file_problem(part, why, error.strerror or str(error))
-    if found == part.sha256:
-        return None
-    text = "is another file than the one that is listed"
-    return _file_problem(part, text, f"sha256 is {found}, wanted {part.sha256}; {size} bytes")
-
-
-def obtain(
-    part: Artifact,
-    mirrors: Mapping[str, str],
-    cache: Path,
-    ca_bundle: Path | None = None,
-    on_line: Callable[[str], None] = lambda _: None,
-) -> Path:
-    """The part's file, its sha256 checked; one with a `url` is downloaded into `cache` first.
-
-    Raises ConfigError where it is missing or another file, BuildError where it cannot be had now.
-    """
-    problem = problem_of(part)
-    if problem:
-        raise ConfigError(problem)
-    if part.path is not None:
-        return part.path
-    url = rewrite(part.url, mirrors)
-    return fetch(Wanted(url, part.sha256, part.size_bytes, part.url), cache, ca_bundle, on_line)
-
-
 def _count(document: Document) -> int:
     return len(document.data["artifacts"])
 
@@ -191,13 +151,3 @@ def _contradictions(document: Document) -> tuple[Problem, ...]:
             text = f"`{row['name']}` {row['version']} is there twice, first on line {known}"
             problems.append(Problem(text, *at, hint="remove one of the two"))
     return tuple(problems)
-
-
-def _file_problem(part: Artifact, text: str, evidence: str) -> Problem:
-    return Problem(
-        f"`{part.path}`, the vendor part `{part.name}` {part.version}, {text}",
-        part.listed,
-        part.line,
-        evidence=(evidence, f"licence: {part.licence}"),
-        hint=f"put {part.file_name} with sha256 {part.sha256} at `{part.path}`",
-    )

@@ -6,7 +6,6 @@ no other; Ctrl-C cancels on the engine too, and nothing half-done keeps a tag.
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -19,16 +18,10 @@ from imagegen.build_log import BuildLog
 from imagegen.engine import buildkit, images
 from imagegen.engine.bases import alias, ensure_base
 from imagegen.errors import EngineError, ImagegenError, Interrupted
-from imagegen.model import (
-    LABEL_BASE,
-    LABEL_CELL,
-    LABEL_CONTRACT,
-    LABEL_MATRIX,
-    LABEL_RECIPE,
-    LABEL_VALIDATED,
-    BuildRecord,
-)
+from imagegen.labels import labels_of
+from imagegen.model import BuildRecord
 from imagegen.staleness import Staleness, find_stale, spread
+from imagegen.supply import supply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,13 +31,12 @@ if TYPE_CHECKING:
     from imagegen.console import Board
     from imagegen.engine.client import Engine
     from imagegen.model import BaseMode, Recipe
+    from imagegen.parts import Part
+    from imagegen.supply import Store
 
 ATTEMPTS = 4
 HEALING = ("network",)
 """Causes that can heal by themselves; nothing else is tried again."""
-
-GATED = "the tag waits for validate --static"
-"""Labels are set before the gate has judged: an image that it refused keeps this one, untagged."""
 
 
 class Gate(Protocol):
@@ -60,12 +52,14 @@ class Gate(Protocol):
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """How to build. `jobs` builds at a time; `logs` is the folder for a log file a cell."""
+    """How to build. `jobs` builds at a time; `logs` is the folder for a log file a cell; `store`
+    has the parts that recipes mount."""
 
     jobs: int
     logs: Path
     env: BuildEnv
     gate: Gate | None
+    store: Store
     force: bool = False
     base_mode: BaseMode | None = None
 
@@ -76,6 +70,7 @@ class _Run:
     options: BuildOptions
     board: Board
     bases: Mapping[str, str]
+    parts: Mapping[Part, buildkit.HostFile]
     running: dict[str, str] = field(default_factory=dict)
     stopping: bool = False
 
@@ -85,17 +80,27 @@ def build_family(
 ) -> list[BuildRecord]:
     """Build what is stale; one record a recipe, in their order.
 
-    Raises Interrupted on Ctrl-C, EngineError when the engine cannot be used at all.
+    Raises Interrupted on Ctrl-C, EngineError when the engine cannot be used at all, and before
+    anything is built what `supply` raises for parts that cannot be had.
     """
     found = find_stale(engine, recipes, force=options.force)
     records = {s.recipe.spec.cell.id: _up_to_date(s, board) for s in found if not s.why}
     stale = [s for s in found if s.why]
     if stale:
+        parts = _supply(stale, options, board)
         bases, without = _ensure_bases(engine, stale, options, board)
-        run = _Run(engine, options, board, bases)
+        run = _Run(engine, options, board, bases, parts)
         records |= {item.recipe.spec.cell.id: record for item, record in without}
         records |= _build_stale(run, spread([s for s in stale if s.recipe.spec.os.id in bases]))
     return [records[recipe.spec.cell.id] for recipe in recipes]
+
+
+def _supply(
+    stale: Sequence[Staleness], options: BuildOptions, board: Board
+) -> dict[Part, buildkit.HostFile]:
+    users = {part: item.recipe.spec.cell.id for item in stale for part in item.recipe.parts}
+    cell = next(iter(users.values()), "")
+    return supply(users, options.store, lambda line: board.step(cell, line))
 
 
 def _up_to_date(found: Staleness, board: Board) -> BuildRecord:
@@ -248,10 +253,13 @@ def _build_once(run: _Run, recipe: Recipe, log: BuildLog) -> str:
     spec = recipe.spec
     build_id = uuid.uuid4().hex
     run.running[spec.cell.id] = build_id
+    parts = {part: run.parts[part] for part in recipe.parts}
+    gated = run.options.gate is not None
+    files = [*recipe.files, *run.options.env.files]
     request = buildkit.BuildRequest(
-        context=buildkit.pack_context(recipe.dockerfile, [*recipe.files, *run.options.env.files]),
+        context=buildkit.pack_context(recipe.dockerfile, files, parts.values()),
         build_id=build_id,
-        labels=_labels(recipe, run.bases[spec.os.id], gated=run.options.gate is not None),
+        labels=labels_of(recipe, run.bases[spec.os.id], parts, gated=gated),
         buildargs={"BASE": alias(spec.os), **dict(run.options.env.buildargs)},
         no_cache=run.options.force,
     )
@@ -259,15 +267,3 @@ def _build_once(run: _Run, recipe: Recipe, log: BuildLog) -> str:
         return buildkit.build(run.engine, request, log.event)
     finally:
         run.running.pop(spec.cell.id, None)
-
-
-def _labels(recipe: Recipe, base_id: str, *, gated: bool) -> dict[str, str]:
-    spec = recipe.spec
-    return {
-        LABEL_RECIPE: recipe.digest,
-        LABEL_CELL: spec.cell.name,
-        LABEL_MATRIX: spec.cell.matrix,
-        LABEL_BASE: base_id,
-        LABEL_CONTRACT: json.dumps(recipe.contract, sort_keys=True),
-        LABEL_VALIDATED: GATED if gated else "not validated: --no-validate",
-    }

@@ -8,9 +8,11 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from imagegen.artifacts import read_artifacts
 from imagegen.catalog import read_catalog
 from imagegen.errors import ImagegenError, NothingSelectedError
 from imagegen.matrix import Matrix, matrix_names, read_matrix
+from imagegen.parts import with_parts
 from imagegen.payload import Payload, open_payload
 from imagegen.plan import layer_orders
 from imagegen.render import Renderer
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from imagegen.artifacts import Artifacts
     from imagegen.model import Catalog, ImageSpec, Recipe
 
 
@@ -46,8 +49,15 @@ class House:
         return read_catalog(self.payload)
 
     @cached_property
+    def artifacts(self) -> Artifacts:
+        return read_artifacts(self.payload)
+
+    @cached_property
     def _renderer(self) -> Renderer:
         return Renderer(self.payload, self.catalog)
+
+    def _recipe(self, spec: ImageSpec, order: Sequence[str]) -> Recipe:
+        return with_parts(self._renderer.recipe(spec, order), self.artifacts)
 
     def family(self, name: str) -> Family:
         """Raises ConfigError, NothingSelectedError or ResolutionError."""
@@ -70,15 +80,15 @@ class House:
     def recipes(self, family: Family, patterns: Sequence[str] = ()) -> list[Recipe]:
         """Recipes of the cells that the patterns select, all without patterns."""
         chosen = select(family.specs, patterns)
-        return [self._renderer.recipe(spec, family.orders[spec.os.id]) for spec in chosen]
+        return [self._recipe(spec, family.orders[spec.os.id]) for spec in chosen]
 
     def recipe_of(self, spec: ImageSpec) -> Recipe:
         """The recipe of a cell of any matrix, in the family's order, or of a lone request."""
         for family in self.families():
             if spec in family.specs:
-                return self._renderer.recipe(spec, family.orders[spec.os.id])
+                return self._recipe(spec, family.orders[spec.os.id])
         order = layer_orders([spec], self.catalog, self._measured)[spec.os.id]
-        return self._renderer.recipe(spec, order)
+        return self._recipe(spec, order)
 
     def cell(self, pattern: str) -> tuple[Family, ImageSpec]:
         """The one cell that a name, `matrix/name`, tag or glob means, over all matrices.

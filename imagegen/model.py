@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from imagegen.parts import Part
+
 LABEL_RECIPE = "io.imagegen.recipe"
 LABEL_CELL = "io.imagegen.cell"
 LABEL_MATRIX = "io.imagegen.matrix"
@@ -232,7 +234,7 @@ class StepOrigin:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A rendered image: Dockerfile, context and the digest over both (`sha256:<hex>`)."""
+    """A rendered image: Dockerfile, context, parts, and the digest over all (`sha256:<hex>`)."""
 
     spec: ImageSpec
     dockerfile: str
@@ -240,6 +242,7 @@ class Recipe:
     origins: tuple[StepOrigin, ...]
     contract: Mapping[str, object]
     digest: str
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from imagegen.engine.client import Engine
     from imagegen.journal import Journal
     from imagegen.model import BuildRecord, Recipe, ValidationRecord
+    from imagegen.payload import Payload
     from imagegen.workflow import BuildWishes
 
 
@@ -80,6 +81,7 @@ class NightReport:
 def run_night(
     engine: Engine,
     recipes: Sequence[Recipe],
+    payload: Payload,
     to: str,
     wishes: BuildWishes,
     console: Console,
@@ -87,7 +89,7 @@ def run_night(
     run_id: int,
 ) -> NightReport:
     """One night over the cells of any number of matrices."""
-    built = build_recipes(engine, recipes, wishes, console, book, run_id)
+    built = build_recipes(engine, recipes, payload, wishes, console, book, run_id)
     report = NightReport(tuple(dict.fromkeys(r.spec.cell.matrix for r in recipes)))
     report.cells = [_cell_report(record) for record in built]
     records: dict[str, ValidationRecord] = {}

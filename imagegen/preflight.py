@@ -10,11 +10,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from imagegen.artifacts import Artifacts, artifact_for, problem_of
+from imagegen.artifacts import Artifacts, artifact_for
 from imagegen.engine import archives
 from imagegen.engine.probe import Probe, probe, without_secrets
 from imagegen.errors import ImagegenError
 from imagegen.mirrors import rewrite
+from imagegen.supply import problem_of
 from imagegen.wheels import Target, judge_wheel
 
 if TYPE_CHECKING:

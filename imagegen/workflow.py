@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from imagegen.artifacts import read_artifacts
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import pip_config_files, read_build_env
 from imagegen.engine import images
 from imagegen.errors import BuildError, ImagegenError, Interrupted, Problem, ValidationError
 from imagegen.journal import state_folder
+from imagegen.mirrors import read_mirrors
 from imagegen.publish import Candidate
+from imagegen.supply import Store
 from imagegen.validation import ValidationRequest, stop, validate_image
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from imagegen.engine.client import Engine
     from imagegen.journal import Journal
     from imagegen.model import BaseMode, BuildRecord, Recipe, ValidationRecord
+    from imagegen.payload import Payload
 
 MOST_JOBS = 4
 HINTS = {
@@ -48,6 +52,7 @@ class BuildWishes:
     gate: bool = True
     ca_bundle: Path | None = None
     base: BaseMode | None = None
+    allow_unverified: bool = False
 
 
 @contextmanager
@@ -68,9 +73,21 @@ def recorded(book: Journal, verb: str) -> Iterator[int]:
         book.end_run(run_id, code)
 
 
+def store_of(payload: Payload, wishes: BuildWishes) -> Store:
+    """Where the parts of builds come from. Raises ConfigError for artifacts.yaml, mirrors.yaml."""
+    return Store(
+        artifacts=read_artifacts(payload),
+        mirrors=read_mirrors(payload),
+        cache=state_folder() / "parts",
+        ca_bundle=wishes.ca_bundle,
+        allow_unverified=wishes.allow_unverified,
+    )
+
+
 def build_recipes(
     engine: Engine,
     recipes: Sequence[Recipe],
+    payload: Payload,
     wishes: BuildWishes,
     console: Console,
     book: Journal,
@@ -85,6 +102,7 @@ def build_recipes(
         logs=state_folder() / "logs" / f"run-{run_id}",
         env=env,
         gate=_Gate(engine, book, run_id) if wishes.gate else None,
+        store=store_of(payload, wishes),
         force=wishes.force,
         base_mode=wishes.base,
     )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--no-validate", is_flag=True, help="tag without `validate --static`; the label says so"
 )
+@options.allow_unverified
 @options.ca_bundle
 @options.base
 @options.common
@@ -34,6 +35,7 @@ def command(
     jobs: int | None,
     force: bool,
     no_validate: bool,
+    allow_unverified: bool,
     ca_bundle: Path | None,
     base: BaseMode | None,
     console: Console,
@@ -49,10 +51,10 @@ def command(
     house = House(overlay)
     recipes = house.recipes(house.family(matrix), cells)
     engine = connect()
-    wishes = BuildWishes(jobs, force, not no_validate, ca_bundle, base)
+    wishes = BuildWishes(jobs, force, not no_validate, ca_bundle, base, allow_unverified)
     started = time.monotonic()
     with recorded(book, "build") as run_id:
-        records = build_recipes(engine, recipes, wishes, console, book, run_id)
+        records = build_recipes(engine, recipes, house.payload, wishes, console, book, run_id)
         _report(records, time.monotonic() - started, console)
         failures = build_failures(records)
         if failures is not None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     help="folder for summary.md and summary.json",
 )
 @options.jobs
+@options.allow_unverified
 @options.ca_bundle
 @options.base
 @options.common
@@ -35,6 +36,7 @@ def command(
     to: str,
     summary: Path,
     jobs: int | None,
+    allow_unverified: bool,
     ca_bundle: Path | None,
     base: BaseMode | None,
     console: Console,
@@ -51,9 +53,11 @@ def command(
     house = House(overlay)
     recipes = [recipe for name in matrices for recipe in house.recipes(house.family(name))]
     engine = connect()
-    wishes = BuildWishes(jobs=jobs, ca_bundle=ca_bundle, base=base)
+    wishes = BuildWishes(
+        jobs=jobs, ca_bundle=ca_bundle, base=base, allow_unverified=allow_unverified
+    )
     with recorded(book, "nightly") as run_id:
-        report = run_night(engine, recipes, to, wishes, console, book, run_id)
+        report = run_night(engine, recipes, house.payload, to, wishes, console, book, run_id)
         _write(summary / "summary.md", as_markdown(report))
         _write(summary / "summary.json", as_json(report) + "\n")
         console.data(_loaded(as_json(report)))

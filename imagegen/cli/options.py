@@ -48,6 +48,11 @@ ca_bundle = click.option(
     type=click.Path(path_type=Path),
     help="CA bundle for the steps that download; it is in no layer",
 )
+allow_unverified = click.option(
+    "--allow-unverified",
+    is_flag=True,
+    help="build with tarballs whose rows have no sha256; the label says so",
+)
 base = click.option(
     "--base",
     type=click.Choice(("auto", "registry", "bootstrap")),

@@ -199,7 +199,7 @@ def _build(
     recipe = house.recipe_of(spec)
     wishes = BuildWishes(jobs=jobs, ca_bundle=ca_bundle, base=base)
     with recorded(book, "request") as run_id:
-        records = build_recipes(connect(), [recipe], wishes, console, book, run_id)
+        records = build_recipes(connect(), [recipe], house.payload, wishes, console, book, run_id)
         failures = build_failures(records)
         if failures is not None:
             raise failures

@@ -16,7 +16,7 @@ from docker.utils.json_stream import json_stream
 
 from imagegen.engine.causes import cause_of
 from imagegen.engine.client import Engine, engine_errors, error_of
-from imagegen.engine.context import pack_context
+from imagegen.engine.context import HostFile, pack_context
 from imagegen.engine.events import (
     BuildEvent,
     Progress,
@@ -31,13 +31,14 @@ from imagegen.engine.trace import decode
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import requests
 
 __all__ = [
     "BuildEvent",
     "BuildRequest",
+    "HostFile",
     "StepCached",
     "StepError",
     "StepFailed",
@@ -55,9 +56,10 @@ CONNECT_SECONDS = 10
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """One build. `build_id` names it for `cancel`; `tag` and `network` may be empty."""
+    """One build of a `context` (see `pack_context`). `build_id` names it for `cancel`; `tag` and
+    `network` may be empty."""
 
-    context: bytes = field(repr=False)
+    context: Iterable[bytes] = field(repr=False)
     build_id: str
     labels: Mapping[str, str] = field(default_factory=dict)
     buildargs: Mapping[str, str] = field(default_factory=dict)

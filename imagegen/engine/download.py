@@ -88,20 +88,49 @@ def fetch(
     than what is wanted, BuildError where it does not give it or the disk does not take it.
     """
     target = cache / wanted.sha256
+    with _alone(wanted, target):
+        if not (target.is_file() and sha256_of(target) == wanted.sha256):
+            on_line(f"downloading {wanted}")
+            _bring(_Part(wanted, Path(f"{target}.part"), ca_bundle, on_line), target)
+    return target
+
+
+def fetch_unverified(
+    wanted: Wanted,
+    cache: Path,
+    ca_bundle: Path | None = None,
+    on_line: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """A file that nobody gives the sha256 of, in `cache` under a name made of its address.
+
+    What is there already is taken. Raises BuildError where the address does not give it.
+    """
+    target = cache / f"unverified-{hashlib.sha256(wanted.url.encode()).hexdigest()}"
+    with _alone(wanted, target):
+        if not target.is_file():
+            on_line(f"downloading {wanted}, which nothing vouches for")
+            part = _Part(wanted, Path(f"{target}.part"), ca_bundle, on_line)
+            # With no sha256 to measure by, pieces of two files would not be noticed.
+            part.path.unlink(missing_ok=True)
+            part.transfer()
+            part.path.replace(target)
+    return target
+
+
+@contextmanager
+def _alone(wanted: Wanted, target: Path) -> Iterator[None]:
+    """Nobody else brings in the target meanwhile; what goes wrong is told in the user's words."""
     try:
-        cache.mkdir(parents=True, exist_ok=True)
-        with locked(cache / f"{wanted.sha256}.lock"):
-            if not (target.is_file() and sha256_of(target) == wanted.sha256):
-                on_line(f"downloading {wanted}")
-                _bring(_Part(wanted, Path(f"{target}.part"), ca_bundle, on_line), target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with locked(Path(f"{target}.lock")):
+            yield
     except (_Refused, _Interruption, *TRANSPORT_ERRORS) as error:
         why = str(error) if isinstance(error, (_Refused, _Interruption)) else reason(error)
         text = f"{wanted} cannot be downloaded"
         raise BuildError.of(text, evidence=[why], hint=_HINT) from error
     except OSError as error:
-        text = f"{wanted} cannot be kept in `{cache}`"
+        text = f"{wanted} cannot be kept in `{target.parent}`"
         raise BuildError.of(text, evidence=[error.strerror or str(error)]) from error
-    return target
 
 
 def sha256_of(path: Path) -> str:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.artifacts import Artifacts, artifact_for, obtain, problem_of, read_artifacts
+from imagegen.artifacts import Artifacts, artifact_for, read_artifacts
 from imagegen.errors import BuildError, ConfigError
 from imagegen.payload import Payload
+from imagegen.supply import obtain, problem_of
 
 if TYPE_CHECKING:
     from pathlib import Path

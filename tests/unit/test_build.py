@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
+import json
+import tarfile
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from imagegen import build as building
+from imagegen.artifacts import Artifacts
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import BuildEnv
 from imagegen.console import make_console
@@ -17,8 +21,9 @@ from imagegen.engine import buildkit, images
 from imagegen.engine.bases import BaseImage, alias
 from imagegen.engine.buildkit import StepError
 from imagegen.engine.images import LocalImage
-from imagegen.errors import EngineError, Interrupted, Problem, ValidationError
+from imagegen.errors import ConfigError, EngineError, Interrupted, Problem, ValidationError
 from imagegen.family import House
+from imagegen.labels import LABEL_PARTS, LABEL_UNVERIFIED
 from imagegen.model import (
     LABEL_BASE,
     LABEL_CELL,
@@ -28,7 +33,9 @@ from imagegen.model import (
     BuildRecord,
     ContextFile,
 )
+from imagegen.parts import Part
 from imagegen.staleness import Staleness, spread, staleness
+from imagegen.supply import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +102,9 @@ def recipes(small: Overlay) -> list[Recipe]:
 
 
 def build(recipes: list[Recipe], tmp_path: Path, **options: Any) -> dict[str, BuildRecord]:
-    defaults: dict[str, Any] = {"jobs": 2, "logs": tmp_path / "logs", "env": BuildEnv()}
+    store = Store(Artifacts(), {}, tmp_path / "parts")
+    logs = tmp_path / "logs"
+    defaults: dict[str, Any] = {"jobs": 2, "logs": logs, "env": BuildEnv(), "store": store}
     console = make_console("plain", io.StringIO(), io.StringIO())
     with console.builds([]) as board:
         chosen = BuildOptions(**{**defaults, "gate": None, **options})
@@ -170,9 +179,44 @@ def test_the_settings_of_the_host_join_the_context_and_no_label(
     env = BuildEnv((file,), (("HTTPS_PROXY", "http://user:secret@proxy"),))
     build(recipes[:1], tmp_path, env=env)
     (request,) = machine.requests
-    assert b"BEGIN CERTIFICATE secret" in gzip.decompress(request.context)
+    assert b"BEGIN CERTIFICATE secret" in gzip.decompress(b"".join(request.context))
     assert request.buildargs["HTTPS_PROXY"] == "http://user:secret@proxy"
     assert "secret" not in str(request.labels)
+
+
+def with_tarball(recipe: Recipe, tmp_path: Path, sha256: str) -> Recipe:
+    (tmp_path / "nccl.tgz").write_bytes(b"tarball")
+    part = Part("nccl", "2.9", sha256, (tmp_path / "nccl.tgz").as_uri(), "nccl 2.9 (x.yaml:3)")
+    return replace(recipe, parts=(part,))
+
+
+def test_parts_join_the_context_and_the_label(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    sha256 = hashlib.sha256(b"tarball").hexdigest()
+    build([with_tarball(recipes[0], tmp_path, sha256)], tmp_path)
+    (request,) = machine.requests
+    with tarfile.open(fileobj=io.BytesIO(b"".join(request.context))) as tar:
+        packed = tar.extractfile("artifacts/nccl/2.9/nccl.tgz")
+        assert packed is not None
+        assert packed.read() == b"tarball"
+    assert json.loads(request.labels[LABEL_PARTS]) == {"nccl 2.9": sha256}
+    assert LABEL_UNVERIFIED not in request.labels
+
+
+def test_what_nothing_vouches_for_is_built_only_on_demand_and_the_label_says_so(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    recipe = with_tarball(recipes[0], tmp_path, "unverified")
+    with pytest.raises(ConfigError, match=r"nothing vouches for the tarball of nccl 2\.9"):
+        build([recipe, *recipes[1:]], tmp_path)
+    assert machine.requests == []
+    store = Store(Artifacts(), {}, tmp_path / "parts", allow_unverified=True)
+    build([recipe], tmp_path, store=store)
+    (request,) = machine.requests
+    assert request.labels[LABEL_UNVERIFIED] == "nccl 2.9"
+    found = hashlib.sha256(b"tarball").hexdigest()
+    assert json.loads(request.labels[LABEL_PARTS]) == {"nccl 2.9": found}
 
 
 def test_a_failed_cell_stops_no_other(

@@ -83,12 +83,12 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 def test_a_build_whose_connection_dies_is_an_engine_error(engine: Engine, text: str) -> None:
     seen: list[BuildEvent] = []
     with pytest.raises(EngineError, match=text):
-        build(engine, BuildRequest(b"", "b1"), seen.append)
+        build(engine, BuildRequest((), "b1"), seen.append)
     assert seen == [StepStarted("d", "RUN x")]
 
 
 @pytest.mark.parametrize("engine", [_Refusing], indirect=True)
 def test_a_refused_build_says_what_the_engine_said(engine: Engine) -> None:
     with pytest.raises(EngineError, match="the engine refused the build") as caught:
-        build(engine, BuildRequest(b"", "b1"), lambda _: None)
+        build(engine, BuildRequest((), "b1"), lambda _: None)
     assert caught.value.problems[0].evidence == ("no space left on device",)

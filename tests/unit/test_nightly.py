@@ -74,7 +74,9 @@ class World:
     def night(self) -> NightReport:
         console = make_console("plain", io.StringIO(), io.StringIO())
         run_id = self.book.start_run("nightly", [])
-        return run_night(ENGINE, self.recipes, TO, BuildWishes(), console, self.book, run_id)
+        wishes = BuildWishes()
+        payload = House().payload
+        return run_night(ENGINE, self.recipes, payload, TO, wishes, console, self.book, run_id)
 
 
 @pytest.fixture

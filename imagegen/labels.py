@@ -1,0 +1,54 @@
+"""What an image says of itself in its labels."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from imagegen.model import (
+    LABEL_BASE,
+    LABEL_CELL,
+    LABEL_CONTRACT,
+    LABEL_MATRIX,
+    LABEL_RECIPE,
+    LABEL_VALIDATED,
+)
+from imagegen.parts import UNVERIFIED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from imagegen.engine.buildkit import HostFile
+    from imagegen.model import Recipe
+    from imagegen.parts import Part
+
+LABEL_PARTS = "io.imagegen.parts"
+"""The sha256 of every vendor part and tarball that the build mounted, as JSON."""
+
+LABEL_UNVERIFIED = "io.imagegen.unverified"
+"""Those of them whose rows have no sha256, taken with `--allow-unverified`."""
+
+GATED = "the tag waits for validate --static"
+"""Labels are set before the gate has judged: an image that it refused keeps this one, untagged."""
+
+
+def labels_of(
+    recipe: Recipe, base_id: str, files: Mapping[Part, HostFile], *, gated: bool
+) -> dict[str, str]:
+    """The labels of one build; `files` are those of its parts, as they came to this host."""
+    spec = recipe.spec
+    labels = {
+        LABEL_RECIPE: recipe.digest,
+        LABEL_CELL: spec.cell.name,
+        LABEL_MATRIX: spec.cell.matrix,
+        LABEL_BASE: base_id,
+        LABEL_CONTRACT: json.dumps(recipe.contract, sort_keys=True),
+        LABEL_VALIDATED: GATED if gated else "not validated: --no-validate",
+    }
+    if recipe.parts:
+        sums = {str(part): files[part].sha256 for part in recipe.parts}
+        labels[LABEL_PARTS] = json.dumps(sums, sort_keys=True)
+    loose = [str(part) for part in recipe.parts if part.sha256 == UNVERIFIED]
+    if loose:
+        labels[LABEL_UNVERIFIED] = ", ".join(loose)
+    return labels

@@ -1,0 +1,88 @@
+"""The files that a host brings into builds: vendors' parts of artifacts.yaml, tarballs of rows.
+
+A template mounts `artifacts/<name>/<version>` of the context, in which one file is alone; so what
+the Dockerfile mounts is what its build needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from imagegen.errors import RenderError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from imagegen.artifacts import Artifacts
+    from imagegen.model import ImageSpec, Pin, Recipe
+
+UNVERIFIED = "unverified"
+"""What a row says where no source gives the sha256 of its tarball."""
+
+_MOUNT = re.compile(r"\bsource=(artifacts/[^\s,]+)")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One such file: a vendor's part, or the tarball of a row (`url`).
+
+    `sha256` is empty where artifacts.yaml does not list the part, `unverified` where a row says so;
+    `row` names the release that needs it.
+    """
+
+    name: str
+    version: str
+    sha256: str
+    url: str
+    row: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+    @property
+    def folder(self) -> str:
+        """Its folder in a build context."""
+        return f"artifacts/{self.name}/{self.version}"
+
+
+def with_parts(recipe: Recipe, artifacts: Artifacts) -> Recipe:
+    """The recipe with the parts that its Dockerfile mounts; a part of another sha256 is another
+    recipe. Raises RenderError where it mounts one that no row of the image names."""
+    mounted = set(_MOUNT.findall(recipe.dockerfile))
+    if not mounted:
+        return recipe
+    known = {part.folder: part for part in _parts(recipe.spec, artifacts)}
+    unknown = sorted(mounted - set(known))
+    if unknown:
+        raise RenderError.of(
+            f"`{recipe.spec.tag}` mounts `{unknown[0]}`, which no release in it names",
+            evidence=[f"its releases name: {', '.join(known) or 'none'}"],
+            hint="give the row `artifact`, or `tarball` with url and sha256",
+        )
+    parts = tuple(known[folder] for folder in sorted(mounted))
+    return replace(recipe, parts=parts, digest=_digest(recipe.digest, parts))
+
+
+def _parts(spec: ImageSpec, artifacts: Artifacts) -> Iterator[Part]:
+    for pin in spec.pins:
+        if pin.release.artifact:
+            yield _vendor_part(pin, artifacts)
+        elif pin.release.tarball:
+            tarball, row = pin.release.tarball, pin.release.where
+            yield Part(pin.component, pin.version, tarball["sha256"], tarball["url"], row)
+
+
+def _vendor_part(pin: Pin, artifacts: Artifacts) -> Part:
+    name = pin.release.artifact
+    listed = artifacts.parts.get((name, pin.version))
+    return Part(name, pin.version, listed.sha256 if listed else "", "", pin.release.where)
+
+
+def _digest(digest: str, parts: tuple[Part, ...]) -> str:
+    total = hashlib.sha256(digest.encode())
+    for part in parts:
+        total.update(f"\0{part.folder}\0{part.sha256}".encode())
+    return f"sha256:{total.hexdigest()}"
