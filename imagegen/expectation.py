@@ -13,18 +13,23 @@ from imagegen import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from imagegen.model import Catalog, Component, ImageSpec, Pin
+    from imagegen.model import Catalog, Component, ImageSpec, Pin, Release
 
 SCHEMA = 1
 BASE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BASE_ENV = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PATH": BASE_PATH}
 
 
-def stage_env(component: Component, path: str) -> dict[str, str]:
-    """The ENV lines that a component adds on top of a `PATH`, sorted by name."""
+def stage_env(component: Component, release: Release, path: str) -> dict[str, str]:
+    """The ENV lines that a component adds on top of a `PATH`, sorted by name.
+
+    A row that is installed elsewhere than the others has `bin`, a list of folders, in its facts.
+    """
     env = dict(component.env)
-    if component.path:
-        env["PATH"] = ":".join([*component.path, path])
+    own = release.facts.get("bin", [])
+    folders = [*component.path, *(own if isinstance(own, list) else [])]
+    if folders:
+        env["PATH"] = ":".join([*folders, path])
     return dict(sorted(env.items()))
 
 
@@ -32,8 +37,9 @@ def environment(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict
     """The whole environment of the finished image, sorted by name."""
     env = dict(BASE_ENV)
     for name in order:
-        if spec.pin(name) is not None:
-            env |= stage_env(catalog.components[name], env["PATH"])
+        pin = spec.pin(name)
+        if pin is not None:
+            env |= stage_env(catalog.components[name], pin.release, env["PATH"])
     return dict(sorted(env.items()))
 
 

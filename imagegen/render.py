@@ -36,8 +36,9 @@ class Renderer:
     def recipe(self, spec: ImageSpec, order: Sequence[str]) -> Recipe:
         """The recipe of one image.
 
-        Raises RenderError when a template fails.
+        Raises RenderError when a template fails, or none goes the way of a row or of the OS.
         """
+        _need_apt(spec)
         stages, origins = self._stages(spec, [name for name in order if spec.pin(name)])
         files = tuple(sorted(self._files(spec, order), key=lambda file: file.path))
         text, _ = split_marks(
@@ -79,12 +80,19 @@ class Renderer:
                     continue
                 stage = name if kind == "install" else f"{name}-build"
                 body, marks = self._body(spec, name, kind)
-                env = stage_env(self._catalog.components[name], path) if kind == "install" else {}
+                if kind == "build" and not body.strip():
+                    continue  # this row needs nothing compiled
+                env = self._stage_env(spec, name, path) if kind == "install" else {}
                 texts.append("\n".join([f"FROM {parent} AS {stage}", *_env_lines(env), body]))
                 origins += _origins(stage, name, marks)
                 path = env.get("PATH", path)
             previous = name
         return texts, tuple(origins)
+
+    def _stage_env(self, spec: ImageSpec, name: str, path: str) -> dict[str, str]:
+        pin = spec.pin(name)
+        assert pin is not None
+        return stage_env(self._catalog.components[name], pin.release, path)
 
     def _need_a_way(self, spec: ImageSpec, name: str) -> None:
         """A row may be in the catalog before a template can install it; an image may not."""
@@ -148,6 +156,16 @@ class Renderer:
                 ContextFile(f"{target}/{name}", path.read_bytes()) for name, path in tree
             )
         return self._folders[source]
+
+
+def _need_apt(spec: ImageSpec) -> None:
+    """Every template installs with apt: the catalog knows more families than they serve."""
+    if spec.os.family != "debian":
+        raise RenderError.of(
+            f"no template installs anything on {spec.os.id} yet: all of them speak to apt",
+            evidence=[f"`{spec.tag}` asks for it", f"{spec.os.file}: family {spec.os.family}"],
+            hint="choose an OS of the Debian family, such as ubuntu22.04 or debian12",
+        )
 
 
 def ways_of(release: Release) -> tuple[str, ...]:

@@ -82,6 +82,16 @@ def test_a_later_component_comes_first_on_the_path(overlay: Overlay) -> None:
     assert list(env) == sorted(env)
 
 
+def test_a_row_that_is_installed_elsewhere_comes_first_on_the_path(overlay: Overlay) -> None:
+    path = overlay.root / "dockerfiles/components/delta/component.yaml"
+    path.write_text(
+        path.read_text().replace("origin:", "facts: {bin: [/opt/own/bin]}\n    origin:")
+    )
+    (spec, *_) = resolve_cells(overlay.read(SMALL).cells, overlay.catalog)
+    env = environment(spec, ("alpha", "beta", "gamma", "delta"), overlay.catalog)
+    assert env["PATH"] == f"/opt/own/bin:/opt/alpha/bin:{BASE_PATH}"
+
+
 def test_a_contract_unites_what_the_components_ask_for(
     specs: dict[str, ImageSpec], catalog: Catalog
 ) -> None:

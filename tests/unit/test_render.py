@@ -172,6 +172,17 @@ def test_the_context_has_what_the_components_copy(small: Overlay) -> None:
     ]
 
 
+def test_a_row_with_nothing_to_compile_has_no_build_stage(small: Overlay) -> None:
+    small.template("beta", "{% if release.tarball %}\nRUN compile\n{% endif %}\n", kind="build")
+    assert "beta-build" not in recipes(small)["debian12-core"].dockerfile
+
+
+def test_an_os_that_has_no_apt_is_an_error_in_words(small: Overlay) -> None:
+    edit(small.root / "dockerfiles/os/debian12.yaml", "family: debian", "family: rhel")
+    with pytest.raises(RenderError, match="on debian12 yet: all of them speak to apt"):
+        recipes(small)
+
+
 def test_marks_of_template_lines_never_leak(house: House) -> None:
     for recipe in house.recipes(house.family("cpu")):
         texts = [recipe.dockerfile, *(file.path for file in recipe.files)]
