@@ -168,6 +168,7 @@ def _component(document: Document, releases: tuple[Release, ...]) -> Component:
         aliases=data.get("aliases", {}),
         one_of=tuple(data.get("one_of", ())),
         rules=data.get("rules", {}),
+        megabytes=float(data.get("megabytes", "0")),
     )
 
 

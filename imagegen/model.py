@@ -1,7 +1,6 @@
 """The records that flow between the stages: Cell -> ImageSpec -> Recipe -> BuildRecord -> ...
 
-Frozen, without IO. A stage takes the record of the stage before it and returns its own; stages
-never import one another. Units are in the names or in the docstrings: seconds, bytes.
+Frozen, without IO. A stage takes the record of the stage before it and returns its own.
 """
 
 from __future__ import annotations
@@ -99,12 +98,11 @@ class Release:
 class Component:
     """One `dockerfiles/components/<name>/component.yaml` with its folder of templates and files.
 
-    `needs` orders components in a Dockerfile; `seconds` is the predicted build time of its step;
-    `env` and `path` are what it adds to the image's environment; `suites` what proves it;
-    `contract` what a launch must give it; `trees` maps a context folder to a tree of the payload;
-    `installs` are the ways (see `render.ways_of`) that its templates can go; `aliases` are other
-    names of variants; `one_of` are components of which it needs one (the first where none is asked
-    for); `rules` say in words why a constraint on another component is there.
+    `needs` orders components in a Dockerfile; `seconds` and `megabytes` predict what its step
+    costs; `env` and `path` are what it adds to the environment; `suites` what proves it; `contract`
+    what a launch must give it; `trees` maps a context folder to a tree of the payload; `installs`
+    are the ways (see `render.ways_of`) of its templates; `aliases` other names of variants; of
+    `one_of` it needs one (the first where none is asked for); `rules` explain its constraints.
     """
 
     name: str
@@ -123,6 +121,7 @@ class Component:
     aliases: Mapping[str, str] = field(default_factory=dict)
     one_of: tuple[str, ...] = ()
     rules: Mapping[str, str] = field(default_factory=dict)
+    megabytes: float = 0.0
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -143,8 +142,7 @@ class Catalog:
 
 @dataclass(frozen=True)
 class Want:
-    """A wish of a cell or a request: component, constraint (`1.13`, `>=1,<2`, `any`, `none`,
-    or a variant such as `rdma-core`), and who asked."""
+    """A wish: component, constraint (`1.13`, `>=1,<2`, `any`, `none`, a variant), who asked."""
 
     component: str
     constraint: str
@@ -197,8 +195,7 @@ class Pin:
 class ImageSpec:
     """A cell with every component pinned. `tag` is the full local reference of the image.
 
-    `given` are the virtual names (GPU, driver, torchvision, …) with the values that the wishes led
-    to; `warnings` what works with a reservation, a sentence each.
+    `given` are the virtual names (GPU, driver, …) with their values; `warnings` are sentences.
     """
 
     cell: Cell
@@ -223,7 +220,7 @@ class ContextFile:
 
 @dataclass(frozen=True)
 class StepOrigin:
-    """Where one instruction came from: the `index`-th (from 0) of a stage, its template line."""
+    """Where the `index`-th (from 0) instruction of a stage came from: its template line."""
 
     stage: str
     index: int
@@ -234,7 +231,7 @@ class StepOrigin:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A rendered image: Dockerfile, context, parts, and the digest over all (`sha256:<hex>`)."""
+    """A rendered image, the digest over all of it; `templates`: a hash of each source read."""
 
     spec: ImageSpec
     dockerfile: str
@@ -243,16 +240,20 @@ class Recipe:
     contract: Mapping[str, object]
     digest: str
     parts: tuple[Part, ...] = ()
+    templates: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class StepRecord:
-    """One build step as it ran: `seconds` of wall time, `cached` if the engine had it already."""
+    """One step as it ran; `release` of its component, `size_bytes` of the layer, 0 for unknown."""
 
     name: str
     stage: str
     seconds: float
     cached: bool
+    component: str = ""
+    release: str = ""
+    size_bytes: int = 0
 
 
 @dataclass(frozen=True)

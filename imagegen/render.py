@@ -64,6 +64,7 @@ class Renderer:
             origins=origins,
             contract=contract(spec, self._catalog),
             digest=_digest(dockerfile, files),
+            templates=self._templates.hashes,
         )
 
     def _stages(

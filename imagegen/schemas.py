@@ -129,6 +129,7 @@ COMPONENT = _object(
     title=_text(TEXT),
     needs=_list(_text(NAME)),
     seconds=_text(r"^[0-9]+(\.[0-9]+)?$"),
+    megabytes=_text(r"^[0-9]+$"),
     env=_map(ENV_NAME, _text(ENV_VALUE)),
     path=_list(_text(PATH)),
     suites=_list(_text(NAME), 1),

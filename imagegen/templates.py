@@ -6,6 +6,7 @@ rendering the marks are taken out again and say which template line an instructi
 
 from __future__ import annotations
 
+import hashlib
 import re
 import traceback
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _INSTRUCTION = re.compile(r"^(?=RUN |COPY |ADD |WORKDIR |\{\{ [a-z_]+\.[a-z_]+\()", re.MULTILINE)
 _MARKS = re.compile("\x01([^\x02]*)\x02")
+_HASH_LETTERS = 12
 
 
 class Mark(NamedTuple):
@@ -35,10 +37,15 @@ class Mark(NamedTuple):
 
 
 class _MarkingLoader(FileSystemLoader):
+    def __init__(self, folders: list[Path]) -> None:
+        super().__init__(folders)
+        self.hashes: dict[str, str] = {}
+
     def get_source(
         self, environment: Environment, template: str
     ) -> tuple[str, str, Callable[[], bool]]:
         source, filename, uptodate = super().get_source(environment, template)
+        self.hashes[template] = hashlib.sha256(source.encode()).hexdigest()[:_HASH_LETTERS]
         lines = source.split("\n")
         for number, line in enumerate(lines, 1):
             if _INSTRUCTION.match(line):
@@ -51,8 +58,11 @@ class Templates:
 
     def __init__(self, payload: Payload) -> None:
         folders: list[Path] = [root / "dockerfiles" for root in payload.roots]
+        loader = _MarkingLoader(folders)
+        self.hashes: Mapping[str, str] = loader.hashes
+        """Path below `dockerfiles/` -> hash of the source, of every template used so far."""
         self._environment = ImmutableSandboxedEnvironment(
-            loader=_MarkingLoader(folders),
+            loader=loader,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,

@@ -25,7 +25,7 @@ STAGES = {
     "catalog": {"catalog"},
     "matrix": {"matrix", "matrix_cells", "matrix_checks"},
     "resolve": {"resolve"},
-    "plan": {"plan"},
+    "plan": {"plan", "forecast"},
     "render": {"render", "templates", "expectation"},
     "build": {"build", "build_log", "staleness"},
     "validation": {"validation"},

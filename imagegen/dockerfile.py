@@ -1,0 +1,78 @@
+"""A rendered Dockerfile as its instructions: which stage each is in, and what stands before it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+COUNTED = ("RUN", "COPY", "ADD", "WORKDIR")
+"""What BuildKit counts as a step, and what makes an entry with a size in an image's history."""
+
+_FROM = re.compile(r"^FROM\s+\S+(?:\s+AS\s+(?P<stage>\S+))?\s*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction with its continuation lines; `index` counts the steps of its stage from 0.
+
+    What is no step has the index of the step that follows it. `first` is its line, from 0.
+    """
+
+    stage: str
+    index: int
+    counted: bool
+    text: str
+    first: int
+
+
+def instructions(dockerfile: str) -> Iterator[Instruction]:
+    """The instructions of all stages, in order; comments and what stands before FROM are none."""
+    stage, index = "", 0
+    for first, text in _statements(dockerfile):
+        match = _FROM.match(text)
+        if match is not None:
+            stage, index = match["stage"] or "", 0
+            continue
+        if not stage:
+            continue
+        counted = text.split(None, 1)[0] in COUNTED
+        yield Instruction(stage, index, counted, text, first)
+        index += counted
+
+
+def _statements(dockerfile: str) -> Iterator[tuple[int, str]]:
+    """Each statement with the number of its first line; a comment inside one is left out."""
+    kept: list[str] = []
+    first = 0
+    for number, line in enumerate(dockerfile.split("\n")):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        first = first if kept else number
+        kept.append(line)
+        if not line.endswith("\\"):
+            yield first, "\n".join(kept)
+            kept = []
+
+
+def steps(dockerfile: str) -> Mapping[tuple[str, int], str]:
+    """(stage, index) -> text of each step."""
+    found = instructions(dockerfile)
+    return {(one.stage, one.index): one.text for one in found if one.counted}
+
+
+def until_before(dockerfile: str, stage: str, index: int) -> str:
+    """The Dockerfile cut off before a step: with `stage` as target, the state that the step met."""
+    lines = dockerfile.split("\n")
+    found = next(
+        (
+            one
+            for one in instructions(dockerfile)
+            if one.counted and (one.stage, one.index) == (stage, index)
+        ),
+        None,
+    )
+    return dockerfile if found is None else "\n".join([*lines[: found.first], ""])

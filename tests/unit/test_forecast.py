@@ -1,0 +1,103 @@
+"""What an order of layers will cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from imagegen.family import House
+from imagegen.forecast import (
+    Cost,
+    Prices,
+    Total,
+    chain_of,
+    declared_order,
+    missing,
+    plus,
+    prefixes,
+    total,
+    tree,
+    unshared,
+    walk,
+)
+
+if TYPE_CHECKING:
+    from imagegen.family import Family
+    from imagegen.model import ImageSpec
+    from unit.conftest import Overlay
+
+ORDER = ("alpha", "beta", "gamma", "delta")
+MEASURED = {("beta", "1.13.1"): Cost(30.0, 900), ("delta", "44.0 core"): Cost(0.0, 70)}
+
+
+@pytest.fixture
+def house(small: Overlay) -> House:
+    path = "dockerfiles/components/alpha/component.yaml"
+    text = (small.root / path).read_text()
+    small.write(path, text.replace("seconds: 10\n", 'seconds: 10\nmegabytes: "50"\n'))
+    return House()
+
+
+@pytest.fixture
+def family(house: House) -> Family:
+    return house.family("small")
+
+
+def on_debian12(family: Family) -> list[ImageSpec]:
+    return [spec for spec in family.specs if spec.os.id == "debian12"]
+
+
+def test_cells_share_the_steps_below_what_differs(house: House, family: Family) -> None:
+    (bottom,) = tree(on_debian12(family), ORDER, Prices(house.catalog, {}))
+    told = [(step.component, step.release, len(step.cells)) for step in walk([bottom])]
+    assert told == [
+        ("alpha", "3.11", 2),
+        ("beta", "1.13.1", 2),
+        ("gamma", "0.28.1", 2),
+        ("delta", "44.0 core", 1),
+    ]
+
+
+def test_a_component_that_a_cell_lacks_is_passed_over(house: House, family: Family) -> None:
+    order = ("delta", "alpha", "beta", "gamma")
+    trees = tree(on_debian12(family), order, Prices(house.catalog, {}))
+    assert [step.component for step in trees] == ["delta", "alpha"]
+    assert total(trees).steps == 7
+
+
+def test_predicted_and_measured_costs(house: House, family: Family) -> None:
+    specs = on_debian12(family)
+    predicted = total(tree(specs, ORDER, Prices(house.catalog, {})))
+    assert predicted == Total(4, 213.0, 50_000_000, 213.0)
+    measured = total(tree(specs, ORDER, Prices(house.catalog, MEASURED)))
+    assert measured == Total(4, 168.0, 50_000_970, 168.0)
+
+
+def test_the_sum_over_cells_counts_a_shared_step_for_each(house: House, family: Family) -> None:
+    every = unshared(tree(on_debian12(family), ORDER, Prices(house.catalog, {})))
+    assert every == Total(7, 418.0, 100_000_000, 213.0)
+
+
+def test_what_an_image_has_is_not_built_again(house: House, family: Family) -> None:
+    specs = on_debian12(family)
+    trees = tree(specs, ORDER, Prices(house.catalog, {}))
+    plain = next(spec for spec in specs if spec.pin("delta") is None)
+    there = prefixes([chain_of(plain, ORDER)])
+    assert [step.component for step in missing(trees, there)] == ["delta"]
+    assert missing(trees, set()) == trees
+
+
+def test_families_stand_side_by_side() -> None:
+    both = plus([Total(2, 10.0, 5, 8.0), Total(1, 9.0, 6, 9.0)])
+    assert both == Total(3, 19.0, 11, 9.0)
+    assert [both.lasting(jobs) for jobs in (0, 1, 2, 9)] == [19.0, 19.0, 9.5, 9.0]
+
+
+def test_the_declared_order_is_the_matrix_s_with_needs_first(house: House, family: Family) -> None:
+    assert declared_order(on_debian12(family), ORDER, house.catalog) == ORDER
+    turned = [spec for spec in on_debian12(family) if spec.pin("delta")]
+    wants = tuple(reversed(turned[0].cell.wants))
+    one = replace(turned[0], cell=replace(turned[0].cell, wants=wants))
+    assert declared_order([one], ORDER, house.catalog) == ("delta", "alpha", "beta", "gamma")
