@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 from collections import defaultdict
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,51 +16,20 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from imagegen.errors import ConfigError
-from imagegen.model import BuildRecord, Publication, ValidationRecord
+from imagegen.journal_file import JournalFile
+from imagegen.model import BuildRecord, Publication, StepRecord, ValidationRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-BUSY_SECONDS = 30.0
-"""How long a use waits for another that writes; a write takes milliseconds."""
-
-SCHEMA_VERSION = 1
-
-_SCHEMA = """
-CREATE TABLE runs (
-  id INTEGER PRIMARY KEY, verb TEXT NOT NULL, argv TEXT NOT NULL,
-  started TEXT NOT NULL, ended TEXT, exit_code INTEGER
-);
-CREATE TABLE builds (
-  id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES runs, at TEXT NOT NULL,
-  cell_id TEXT NOT NULL, tag TEXT NOT NULL, recipe TEXT NOT NULL, outcome TEXT NOT NULL,
-  image_id TEXT NOT NULL, seconds REAL NOT NULL, size_bytes INTEGER NOT NULL,
-  cause TEXT NOT NULL, detail TEXT NOT NULL, log TEXT NOT NULL
-);
-CREATE TABLE steps (
-  build_id INTEGER NOT NULL REFERENCES builds, position INTEGER NOT NULL, name TEXT NOT NULL,
-  stage TEXT NOT NULL, seconds REAL NOT NULL, cached INTEGER NOT NULL,
-  PRIMARY KEY (build_id, position)
-);
-CREATE TABLE validations (
-  id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES runs, at TEXT NOT NULL,
-  image_id TEXT NOT NULL, tag TEXT NOT NULL, tier TEXT NOT NULL, passed INTEGER NOT NULL,
-  counts TEXT NOT NULL, seconds REAL NOT NULL, report TEXT NOT NULL
-);
-CREATE INDEX validations_of_image ON validations (image_id);
-CREATE TABLE publications (
-  id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL REFERENCES runs, at TEXT NOT NULL,
-  image_id TEXT NOT NULL, reference TEXT NOT NULL, digest TEXT NOT NULL, previous TEXT NOT NULL
-);
-CREATE INDEX publications_of_reference ON publications (reference);
-"""
+    import sqlite3
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True)
 class Run:
     """One run of a verb. `exit_code` is None while it runs, and for good if it was killed.
 
-    `outcomes` counts what it did: builds by outcome, `validated`, `invalid`, `published`.
+    `outcomes` counts what it did: builds by outcome, `validated`, `invalid`, `published`; `cells`
+    are those that it was going to bring up to date.
     """
 
     id: int
@@ -72,6 +39,8 @@ class Run:
     ended: str
     exit_code: int | None
     outcomes: Mapping[str, int]
+    cwd: str = ""
+    cells: tuple[str, ...] = ()
 
 
 def state_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -106,61 +75,19 @@ def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
-class Journal:
+class Journal(JournalFile):
     """Writes and reads the records of `model`. Every method may raise ConfigError: disk, rights."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    @contextmanager
-    def _use(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
-        """A connection in a transaction that is committed at the end, rolled back on an error."""
-        try:
-            with closing(
-                sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-            ) as db:
-                db.execute(begin)
-                yield db
-                db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._refusal(str(error)) from error
-
-    def _refusal(self, reason: str) -> ConfigError:
-        text = f"journal `{self.path}` cannot be used: {reason}"
-        hint = "make it a readable and writable file, move it away, or set `IMAGEGEN_STATE`"
-        error = ConfigError.of(text, hint=hint)
-        assert isinstance(error, ConfigError)
-        return error
-
-    def prepare(self) -> None:
-        """Make the file and its tables, where they are not there yet."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as db:
-                db.execute("PRAGMA journal_mode = WAL")
-        except (OSError, sqlite3.Error) as error:
-            raise self._refusal(str(error)) from error
-        with self._use("BEGIN IMMEDIATE") as db:
-            (version,) = db.execute("PRAGMA user_version").fetchone()
-            if version > SCHEMA_VERSION:
-                reason = f"a newer imagegen has written it (version {version})"
-                raise self._refusal(reason)
-            if version == 0:
-                for statement in filter(str.strip, _SCHEMA.split(";")):
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-
-    def _insert(self, db: sqlite3.Connection, table: str, **values: object) -> int:
-        names, marks = ", ".join(values), ", ".join("?" * len(values))
-        sql = f"INSERT INTO {table} ({names}) VALUES ({marks})"
-        row = db.execute(sql, tuple(values.values())).lastrowid
-        assert row is not None
-        return row
-
-    def start_run(self, verb: str, argv: Sequence[str]) -> int:
+    def start_run(self, verb: str, argv: Sequence[str], cwd: str = "") -> int:
         """A run begins; its id is for the records that follow."""
+        row = {"verb": verb, "argv": json.dumps(list(argv)), "started": _now(), "cwd": cwd}
         with self._use("BEGIN IMMEDIATE") as db:
-            return self._insert(db, "runs", verb=verb, argv=json.dumps(list(argv)), started=_now())
+            return self._insert(db, "runs", **row)
+
+    def plan_cells(self, run_id: int, cells: Sequence[str]) -> None:
+        """The cells that a run is going to bring up to date."""
+        with self._use("BEGIN IMMEDIATE") as db:
+            db.execute("UPDATE runs SET cells = ? WHERE id = ?", (json.dumps(list(cells)), run_id))
 
     def end_run(self, run_id: int, exit_code: int) -> None:
         with self._use("BEGIN IMMEDIATE") as db:
@@ -185,11 +112,8 @@ class Journal:
                 detail=json.dumps(record.detail),
                 log=record.log,
             )
-            rows = [
-                (build, position, step.name, step.stage, step.seconds, step.cached)
-                for position, step in enumerate(record.steps)
-            ]
-            db.executemany("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", rows)
+            for position, step in enumerate(record.steps):
+                self._insert(db, "steps", build_id=build, position=position, **vars(step))
 
     def add_validation(self, run_id: int, record: ValidationRecord) -> None:
         with self._use("BEGIN IMMEDIATE") as db:
@@ -255,22 +179,73 @@ class Journal:
             row = db.execute(sql, (reference,)).fetchone()
         return Publication(*row) if row else None
 
-    def step_seconds(self) -> Mapping[str, float]:
-        """Stage -> median seconds of its steps, over the builds that had none of them cached."""
-        sql = (
-            "SELECT stage, SUM(steps.seconds) FROM steps JOIN builds ON builds.id = build_id"
-            " WHERE outcome = 'built' AND name NOT LIKE '%] FROM %'"
-            " GROUP BY build_id, stage HAVING MAX(cached) = 0"
-        )
-        found: defaultdict[str, list[float]] = defaultdict(list)
+    def published_images(self) -> set[str]:
+        """The ids of all images that were ever published."""
         with self._use() as db:
-            for stage, seconds in db.execute(sql):
-                found[stage].append(seconds)
-        return {stage: median(every) for stage, every in found.items()}
+            return {image for (image,) in db.execute("SELECT image_id FROM publications")}
+
+    def step_costs(self) -> Mapping[tuple[str, str], tuple[float, int]]:
+        """(component, release) -> median seconds and layer bytes of its steps on this engine.
+
+        Seconds are of the builds that had none of its steps cached; 0 where there is none.
+        """
+        sql = (
+            "SELECT component, release, SUM(steps.seconds), SUM(steps.size_bytes), MAX(cached)"
+            " FROM steps JOIN builds ON builds.id = build_id"
+            " WHERE outcome = 'built' AND component != '' AND name NOT LIKE '%] FROM %'"
+            " GROUP BY build_id, component, release"
+        )
+        times: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        sizes: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        with self._use() as db:
+            for component, release, seconds, size, cached in db.execute(sql):
+                if size:
+                    sizes[component, release].append(size)
+                if not cached:
+                    times[component, release].append(seconds)
+        return {
+            key: (median(times.get(key, [0.0])), round(median(sizes.get(key, [0]))))
+            for key in {*times, *sizes}
+        }
+
+    def last_run(self, verb: str) -> Run | None:
+        """The latest run of a verb."""
+        return next(iter(self._runs("WHERE verb = ?", verb, 1)), None)
+
+    def done_cells(self, run_id: int) -> set[str]:
+        """The cells of a run that came to a good end."""
+        sql = "SELECT cell_id FROM builds WHERE run_id = ? AND outcome IN ('built', 'up-to-date')"
+        with self._use() as db:
+            return {cell for (cell,) in db.execute(sql, (run_id,))}
 
     def history(self, limit: int = 20) -> tuple[Run, ...]:
         """The last runs, the latest first."""
-        sql = "SELECT id, verb, argv, started, ended, exit_code FROM runs ORDER BY id DESC LIMIT ?"
+        return self._runs("", None, limit)
+
+    def builds(self, run_id: int) -> tuple[BuildRecord, ...]:
+        """The builds of a run with their steps, in the order in which they ended."""
+        sql = (
+            "SELECT id, cell_id, tag, recipe, outcome, image_id, seconds, size_bytes, cause,"
+            " log, detail FROM builds WHERE run_id = ? ORDER BY id"
+        )
+        with self._use() as db:
+            return tuple(
+                BuildRecord(
+                    *first,
+                    steps=_steps(db, build),
+                    cause=cause,
+                    log=log,
+                    detail=tuple(json.loads(detail)),
+                )
+                for build, *first, cause, log, detail in db.execute(sql, (run_id,)).fetchall()
+            )
+
+    def _runs(self, where: str, value: str | None, limit: int) -> tuple[Run, ...]:
+        sql = (
+            "SELECT id, verb, argv, started, ended, exit_code, cwd, cells FROM runs"
+            f" {where} ORDER BY id DESC LIMIT ?"
+        )
+        given = (limit,) if value is None else (value, limit)
         with self._use() as db:
             return tuple(
                 Run(
@@ -281,9 +256,24 @@ class Journal:
                     ended or "",
                     code,
                     _outcomes(db, run),
+                    cwd,
+                    tuple(json.loads(cells)),
                 )
-                for run, verb, argv, started, ended, code in db.execute(sql, (limit,)).fetchall()
+                for run, verb, argv, started, ended, code, cwd, cells in db.execute(
+                    sql, given
+                ).fetchall()
             )
+
+
+def _steps(db: sqlite3.Connection, build_id: int) -> tuple[StepRecord, ...]:
+    sql = (
+        "SELECT name, stage, seconds, cached, component, release, size_bytes FROM steps"
+        " WHERE build_id = ? ORDER BY position"
+    )
+    return tuple(
+        StepRecord(name, stage, seconds, bool(cached), component, release, size)
+        for name, stage, seconds, cached, component, release, size in db.execute(sql, (build_id,))
+    )
 
 
 def _outcomes(db: sqlite3.Connection, run_id: int) -> Mapping[str, int]:

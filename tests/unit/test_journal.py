@@ -14,6 +14,7 @@ import pytest
 
 from imagegen.errors import ConfigError
 from imagegen.journal import Journal, open_journal, state_folder
+from imagegen.journal_file import _SCHEMA, SCHEMA_VERSION
 from imagegen.model import BuildRecord, Publication, StepRecord, ValidationRecord
 
 IMAGE = "sha256:" + "a" * 64
@@ -44,8 +45,10 @@ def validation(tier: str, *, passed: bool, warned: int = 0) -> ValidationRecord:
     return ValidationRecord(IMAGE, "imagegen/cpu:a", tier, passed, counts, 3.5, {"checks": [1]})
 
 
-def step(stage: str, seconds: float, *, cached: bool = False, text: str = "RUN x") -> StepRecord:
-    return StepRecord(f"[{stage} 1/2] {text}", stage, seconds, cached)
+def step(
+    stage: str, seconds: float, *, cached: bool = False, text: str = "RUN x", size: int = 0
+) -> StepRecord:
+    return StepRecord(f"[{stage} 1/2] {text}", stage, seconds, cached, stage, "1.0", size)
 
 
 def test_state_folder() -> None:
@@ -120,14 +123,61 @@ def test_last_publication_of_a_reference(journal: Journal) -> None:
     assert journal.last_publication("host/cpu:a") == last
 
 
-def test_step_seconds_are_medians_of_what_was_really_built(journal: Journal) -> None:
+def test_step_costs_are_medians_of_what_was_really_built(journal: Journal) -> None:
     run = journal.start_run("build", [])
     base = step("torch", 0.0, cached=True, text="FROM imagegen/base:debian12")
     for seconds in (10.0, 30.0, 80.0):
-        journal.add_build(run, build(steps=(base, step("torch", seconds), step("torch", 1.0))))
+        steps = (base, step("torch", seconds, size=5), step("torch", 1.0, size=700))
+        journal.add_build(run, build(steps=steps))
     journal.add_build(run, build(steps=(step("torch", 0.1), step("torch", 0.0, cached=True))))
     journal.add_build(run, build("failed", steps=(step("torch", 500.0), step("ssh", 3.0))))
-    assert journal.step_seconds() == {"torch": 31.0}
+    assert journal.step_costs() == {("torch", "1.0"): (31.0, 705)}
+
+
+def test_a_step_that_was_always_cached_has_bytes_and_no_seconds(journal: Journal) -> None:
+    run = journal.start_run("build", [])
+    journal.add_build(run, build(steps=(step("ssh", 0.0, cached=True, size=6),)))
+    assert journal.step_costs() == {("ssh", "1.0"): (0.0, 6)}
+
+
+def test_builds_of_a_run_come_back_as_they_went_in(journal: Journal) -> None:
+    run, other = journal.start_run("build", []), journal.start_run("build", [])
+    record = build(steps=(step("torch", 3.0, size=5), step("ssh", 0.0, cached=True)))
+    journal.add_build(run, record)
+    journal.add_build(other, build("failed"))
+    assert journal.builds(run) == (record,)
+
+
+def test_the_last_run_knows_what_it_was_going_to_do(journal: Journal) -> None:
+    assert journal.last_run("build") is None
+    run = journal.start_run("build", ["build", "-m", "cpu"], "/somewhere")
+    journal.plan_cells(run, ["cpu/a", "cpu/b"])
+    journal.add_build(run, build())
+    journal.start_run("publish", [])
+    last = journal.last_run("build")
+    assert last is not None
+    assert (last.id, last.argv, last.cwd) == (run, ("build", "-m", "cpu"), "/somewhere")
+    assert last.cells == ("cpu/a", "cpu/b")
+    assert journal.done_cells(run) == {"cpu/a"}
+
+
+def test_published_images_are_known(journal: Journal) -> None:
+    run = journal.start_run("publish", [])
+    journal.add_publication(run, Publication(IMAGE, "host/cpu:a", "sha256:d"))
+    assert journal.published_images() == {IMAGE}
+
+
+def test_a_journal_of_the_first_version_is_brought_along(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(_SCHEMA)
+        db.execute("INSERT INTO runs (verb, argv, started) VALUES ('build', '[]', 'then')")
+        db.execute("PRAGMA user_version = 1")
+        db.commit()
+    (run,) = open_journal(path).history()
+    assert (run.verb, run.cwd, run.cells) == ("build", "", ())
+    open_journal(path).add_build(run.id, build(steps=(step("ssh", 1.0, size=3),)))
+    assert open_journal(path).step_costs() == {("ssh", "1.0"): (1.0, 3)}
 
 
 def test_threads_write_at_once(journal: Journal) -> None:
@@ -164,7 +214,7 @@ def test_a_build_is_written_whole_or_not_at_all(journal: Journal) -> None:
 def test_it_is_wal_with_its_schema_version(journal: Journal) -> None:
     with closing(sqlite3.connect(journal.path)) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
 
 
 def test_opening_again_keeps_what_is_there(journal: Journal) -> None:
