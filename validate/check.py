@@ -12,7 +12,9 @@ from typing import Any, Callable, NamedTuple, NoReturn, Tuple, TypeVar
 import pytest
 
 SEVERITIES = ("fail", "warn", "info")
-TIERS = ("static", "live")
+TIERS = ("static", "live", "asked")
+"""`static` needs no device, service, privilege or network; `asked` runs only where it is asked
+for by an option of its own."""
 SKIP_CODES = (
     "no-gpu-hw",
     "gpu-not-passed",
@@ -25,6 +27,8 @@ SKIP_CODES = (
     "not-installed",
     "blocked-by",
     "not-applicable",
+    "not-in-profile",
+    "not-from-outside",
 )
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -33,7 +37,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Check(NamedTuple):
     """The fixed part of a check. `cause` and `remedy` may be made more exact where it fails.
 
-    `needs` names checks without which this one could only repeat their failure.
+    `probe` is what exactly is looked at; `needs` names checks without which this one could only
+    repeat their failure.
     """
 
     id: str
@@ -43,6 +48,7 @@ class Check(NamedTuple):
     cause: str
     remedy: str
     needs: Tuple[str, ...] = ()
+    probe: str = ""
 
 
 class CheckFailed(AssertionError):
@@ -68,12 +74,14 @@ def check(
     remedy: str = "",
     needs: Tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
-    """Make a test function a check. Raises ValueError for an unknown severity or tier."""
+    """Make a test function a check; its docstring is the probe. Raises ValueError for an unknown
+    severity or tier."""
     if severity not in SEVERITIES or tier not in TIERS:
         raise ValueError("check {}: severity {}, tier {}".format(id, severity, tier))
 
     def mark(function: Function) -> Function:
-        entry = Check(id, proves, severity, tier, cause, remedy, needs)
+        probe = " ".join((function.__doc__ or "").split())
+        entry = Check(id, proves, severity, tier, cause, remedy, needs, probe)
         function.check = entry  # type: ignore[attr-defined]
         return function
 

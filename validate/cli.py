@@ -7,22 +7,16 @@ import importlib
 import os
 import sys
 import time
-from typing import Any, Dict, List, NoReturn, Tuple
+from typing import Any, Dict, List, NoReturn
 
-from validate import report
+from validate import catalogue, listing, report
 from validate.benchmark import options as benchmark_options
-from validate.check import Check
+from validate.catalogue import ALIASES, BENCHMARK, BENCHMARK_MODULE
 from validate.expected import DEFAULT_PATH, ExpectationError, Expected, load
 from validate.probes.entrypoint import await_start
+from validate.probes.kubernetes import in_pod
 
-SUITES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suites")
-ORDER = ("validate", "os", "python", "torch", "openmpi", "ssh", "horovod", "rdma", "limits")
-"""What others rest on runs first; a suite that is not named here runs after these, by name."""
-ALIASES = {"mpi": "openmpi", "hvd": "horovod", "lim": "limits", "env": "validate", "py": "python"}
 FAILED, USAGE, NOT_RUN, INTERRUPTED = 1, 2, 3, 130
-BENCHMARK, BENCHMARK_MODULE = "benchmark", "validate.benchmark.run"
-DEVICES = ("gpu",)
-"""What can be required beside suites; `rdma` is a suite, whose checks look for the device."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -37,38 +31,30 @@ def _complain(text: str, hint: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="validate", description="Is this container fit to train?")
-    add = parser.add_argument
+    what = parser.add_argument_group("what to check")
+    add = what.add_argument
     add("--static", action="store_true", help="only what needs no device and no running service")
     add("--only", metavar="SUITES", help="comma-separated, see --list")
     add("--require", metavar="THINGS", default="", help="what must not be skipped: gpu,rdma,…")
-    add(
-        "--list", action="store_true", help="every check: id, suite, tier, severity, what it proves"
-    )
-    add("--explain", metavar="ID", help="all about one check")
+    profiles = sorted(catalogue.PROFILES)
+    add("--profile", choices=profiles, default="", help="what it was launched for: requires that")
+    add("--suite", metavar="DIR", action="append", default=[], help="test_*.py of your own too")
+    add("--peers", metavar="HOSTS", default="", help="the other containers of the job too: a,b")
+    add("--loopback", action="store_true", help="move data through each RDMA port too")
     add("--expect", metavar="FILE", default=DEFAULT_PATH, help="expectation file (%(default)s)")
-    add("--json", metavar="FILE", help="also write JSON; - is stdout, then without the table")
-    add("--junit", metavar="FILE", help="also write JUnit XML")
     add("--root", metavar="DIR", default="/", help="look at a tree of files instead of /")
+    where = "check others from here: docker://NAME,kubectl://POD,ssh://HOST"
+    add("--hosts", metavar="SPECS", default="", help=where)
+    out = parser.add_argument_group("what to write")
+    out.add_argument("--json", metavar="FILE", help="JSON; - is stdout, then without the table")
+    out.add_argument("--junit", metavar="FILE", help="JUnit XML")
+    out.add_argument("--markdown", metavar="FILE", help="a page for a ticket")
+    tell = parser.add_argument_group("what there is")
+    tell.add_argument("--list", action="store_true", help="every check, one line each")
+    tell.add_argument("--explain", metavar="ID", help="all about one check")
+    tell.add_argument("--catalogue", action="store_true", help="all about all checks, as Markdown")
     benchmark_options.add(parser)
     return parser
-
-
-def suite_names() -> List[str]:
-    """Names of all suites that travel with validate, in the order they run."""
-    files = sorted(os.listdir(SUITES))
-    found = [f[5:-3] for f in files if f.startswith("test_") and f.endswith(".py")]
-    return sorted(found, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
-
-
-def all_checks() -> List[Tuple[str, Check]]:
-    """(suite, check) of everything there is, in the order of the files."""
-    found = []
-    for suite in suite_names():
-        module = importlib.import_module("validate.suites.test_" + suite)
-        members = [getattr(module, name) for name in dir(module) if name.startswith("test_")]
-        members.sort(key=lambda member: member.__code__.co_firstlineno)
-        found += [(suite, member.check) for member in members if hasattr(member, "check")]
-    return found + [(BENCHMARK, one) for one in importlib.import_module(BENCHMARK_MODULE).CHECKS]
 
 
 def main(argv: List[str]) -> int:
@@ -77,10 +63,19 @@ def main(argv: List[str]) -> int:
         arguments = _parser().parse_args(argv)
     except SystemExit as end:
         return int(end.code or 0) if not isinstance(end.code, str) else USAGE
-    if arguments.list:
-        return _list()
-    if arguments.explain:
-        return _explain(arguments.explain)
+    try:
+        if arguments.list or arguments.explain or arguments.catalogue:
+            return _tell(arguments)
+        if arguments.hosts:
+            outside = importlib.import_module("validate.outside.hosts")
+            return int(outside.main(arguments, argv))
+        return _main(arguments)
+    except KeyboardInterrupt:
+        sys.stderr.write("error: interrupted\n")
+        return INTERRUPTED
+
+
+def _main(arguments: Any) -> int:
     try:
         expected = load(arguments.expect)
     except ExpectationError as error:
@@ -89,45 +84,56 @@ def main(argv: List[str]) -> int:
             "run in an image that imagegen built, or name a file: `validate --expect FILE`",
         )
     try:
-        _known(_names(arguments.require), [*suite_names(), BENCHMARK, *DEVICES])
-        suites = _chosen(arguments, expected)
+        own = _own_suites(arguments.suite)
+        known = [*catalogue.suite_names(), *own]
+        _known(_names(arguments.require), [*known, BENCHMARK])
+        suites = _chosen(arguments, expected, known)
     except ValueError as error:
         return _complain(str(error), "`validate --list` shows all of them")
-    try:
-        return _run(arguments, expected, suites)
-    except KeyboardInterrupt:
-        sys.stderr.write("error: interrupted\n")
-        return INTERRUPTED
+    return _run(arguments, expected, suites, own)
 
 
-def _list() -> int:
-    rows = [(c.id, suite, c.tier, c.severity, c.proves) for suite, c in all_checks()]
-    widths = [max(len(row[i]) for row in rows) for i in range(4)] if rows else []
-    for row in rows:
-        cells = ["{:<{}}".format(row[i], widths[i]) for i in range(4)]
-        sys.stdout.write("  ".join(cells + [row[4]]) + "\n")
+def _tell(arguments: Any) -> int:
+    if arguments.catalogue:
+        sys.stdout.write(listing.page())
+        return 0
+    lines = listing.table() if arguments.list else listing.explanation(arguments.explain)
+    if not lines:
+        text = "there is no check `{}`".format(arguments.explain)
+        return _complain(text, "`validate --list` shows all of them")
+    sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
 
-def _explain(check_id: str) -> int:
-    for suite, one in all_checks():
-        if one.id == check_id:
-            fields = [("proves", one.proves), ("suite", suite), ("tier", one.tier)]
-            fields += [("severity", one.severity), ("cause", one.cause), ("remedy", one.remedy)]
-            sys.stdout.write(check_id + "\n")
-            for name, text in fields:
-                sys.stdout.write("  {:<9} {}\n".format(name, text or "depends on what is measured"))
-            return 0
-    return _complain(
-        "there is no check `{}`".format(check_id), "`validate --list` shows all of them"
-    )
+def _own_suites(folders: List[str]) -> Dict[str, str]:
+    """Suite -> file, of the user's folders. Raises ValueError for a folder without any, or for a
+    name that is taken."""
+    found: Dict[str, str] = {}
+    for folder in folders:
+        try:
+            files = sorted(os.listdir(folder))
+        except OSError as error:
+            text = "cannot read `{}`: {}".format(folder, (error.strerror or "").lower())
+            raise ValueError(text) from None
+        files = [f for f in files if f.startswith("test_") and f.endswith(".py")]
+        if not files:
+            raise ValueError("there is no test_*.py in `{}`".format(folder))
+        for file in files:
+            name = catalogue.suite_of(file[:-3])
+            if name in found or name in catalogue.suite_names():
+                raise ValueError("`{}`: there is a suite `{}` already".format(file, name))
+            found[name] = os.path.join(os.path.abspath(folder), file)
+    return found
 
 
-def _chosen(arguments: Any, expected: Expected) -> List[str]:
+def _chosen(arguments: Any, expected: Expected, known: List[str]) -> List[str]:
     """The suites to run. `--only benchmark` runs the benchmark and nothing else."""
-    known = suite_names()
+    own = known[len(catalogue.suite_names()) :]
     if arguments.only is None:
-        return [name for name in known if name in expected.suites]
+        pod, peers = in_pod(arguments.root, dict(os.environ)), bool(_names(arguments.peers))
+        wanted = _known(_names(arguments.require), [*known, BENCHMARK])
+        chosen = catalogue.chosen_by_default(expected, pod, peers)
+        return [name for name in known if name in chosen or name in own or name in wanted]
     asked = _known(_names(arguments.only), [*known, BENCHMARK])
     if not asked:
         raise ValueError("`--only` names no suite")
@@ -148,17 +154,29 @@ def _known(asked: List[str], known: List[str]) -> List[str]:
     return names
 
 
-def _run(arguments: Any, expected: Expected, suites: List[str]) -> int:
-    from validate.session import required_but_skipped, run_suites
+def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, str]) -> int:
+    from validate.session import Asked, required_but_skipped, run_suites
 
     await_start(arguments.root)
     started = time.time()
-    found, broken = run_suites(suites, expected, arguments.root, arguments.static)
+    if arguments.profile:
+        expected = expected._replace(data=dict(expected.data, profile=arguments.profile))
+    asked = Asked(
+        static=arguments.static,
+        loopback=arguments.loopback,
+        profile=arguments.profile,
+        peers=_names(arguments.peers),
+        own=own,
+    )
+    found, broken = run_suites(suites, expected, arguments.root, asked)
     if arguments.benchmark:
         found += importlib.import_module(BENCHMARK_MODULE).run_benchmark(arguments, expected)
     for text in broken:
         sys.stderr.write("error: a suite does not load: {}\n".format(text))
-    missing = required_but_skipped(_names(arguments.require), found)
+    required = _names(arguments.require)
+    if arguments.only is None and not arguments.static:
+        required += catalogue.demanded(arguments.profile, expected)
+    missing = required_but_skipped(list(dict.fromkeys(required)), found)
     outcome = report.Outcome(
         image=str(expected.data.get("image", "")),
         tool=str(expected.data.get("tool", "")),
@@ -184,15 +202,12 @@ def _exit_code(number: Dict[str, int], missing: List[str], broken: List[str]) ->
 
 def _write(arguments: Any, outcome: report.Outcome) -> int:
     try:
-        if arguments.junit:
-            _save(arguments.junit, report.as_junit(outcome))
-        if arguments.json:
-            _save(arguments.json, report.as_json(outcome))
+        report.save_all(arguments, outcome)
     except OSError as error:
         return _complain(
             "cannot write `{}`: {}".format(error.filename, error.strerror), "name another file"
         )
-    if arguments.json != "-":
+    if "-" not in (arguments.json, arguments.markdown, arguments.junit):
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         text = report.table(outcome, colour)
         sys.stdout.write(text + "\n\n" if text else "")
@@ -202,15 +217,3 @@ def _write(arguments: Any, outcome: report.Outcome) -> int:
             sys.stdout.write("no check ran: that is no pass\n")
         sys.stdout.write(report.summary(outcome) + "\n")
     return outcome.exit_code
-
-
-def _save(path: str, text: str) -> None:
-    """Whole or not at all, except where the path is no file, such as a pipe or /dev/stderr."""
-    if path == "-":
-        sys.stdout.write(text)
-        return
-    direct = os.path.exists(path) and not os.path.isfile(path)
-    with open(path if direct else path + ".part", "w", encoding="utf-8") as file:
-        file.write(text)
-    if not direct:
-        os.rename(path + ".part", path)

@@ -3,17 +3,15 @@ itself."""
 
 import signal
 import time
-from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Generator, List, NamedTuple, Optional, Tuple
 
 import pytest
 
-from validate.check import Check, CheckFailed, CheckWarned, skip
+from validate import catalogue
+from validate.check import SKIP_CODES, Check, CheckFailed, CheckWarned, skip
 from validate.expected import Expected
 
 PASSED, FAILED, WARNED, SKIPPED, ERROR = "passed", "failed", "warned", "skipped", "error"
-
-ALWAYS = ("os", "limits")
-"""Suites that hold for every image; every other one is about the component of its name."""
 
 CEILING_SECONDS = 240
 """No check lasts longer, whatever it waits for: above the sum of the limits of its commands."""
@@ -43,12 +41,14 @@ class Measure:
 
 
 class Situation(NamedTuple):
-    """What checks look at: expectations, environment, root of the file system, session memory."""
+    """What checks look at: expectations, environment, root of the file system, session memory,
+    and the other containers of the job, by name."""
 
     expected: Expected
     env: Dict[str, str]
     root: str
     memory: Dict[str, Any]
+    peers: Tuple[str, ...] = ()
 
     def once(self, key: str, look: Callable[[], Any]) -> Any:
         """What `look` returned when first asked: a slow look is shared by the checks that need
@@ -58,12 +58,22 @@ class Situation(NamedTuple):
         return self.memory[key]
 
 
+class Wanted(NamedTuple):
+    """Which checks of the files run. `own` are files of the user's: what they call a test is one
+    check, with `@check` or without."""
+
+    static: bool = False
+    loopback: bool = False
+    profile: str = ""
+    own: FrozenSet[str] = frozenset()
+
+
 class Collector:
     """Registered with pytest for one run; `found` holds the results in the order of the checks."""
 
-    def __init__(self, situation: Situation, static: bool) -> None:
+    def __init__(self, situation: Situation, wanted: Wanted) -> None:
         self.situation = situation
-        self.static = static
+        self.wanted = wanted
         self.found: List[Found] = []
         self.broken: List[str] = []
         self._started: Dict[str, float] = {}
@@ -89,8 +99,22 @@ class Collector:
         items[:] = [item for item in items if self._wanted(item)]
 
     def _wanted(self, item: Any) -> bool:
-        check = check_of(item)
-        return check is not None and not (self.static and check.tier == "live")
+        check = self._check(item)
+        if check is None or (self.wanted.static and check.tier != "static"):
+            return False
+        return check.tier != "asked" or self.wanted.loopback
+
+    def _check(self, item: Any) -> Optional[Check]:
+        """The check that a collected test is; a plain test of the user's is made one."""
+        found = check_of(item)
+        if found is None and self._is_own(item):
+            words = item.name.replace("test_", "", 1)
+            said = " ".join((item.function.__doc__ or words.replace("_", " ")).split())
+            return Check("{}.{}".format(suite_of(item), words), said, "fail", "static", "", "")
+        return found
+
+    def _is_own(self, item: Any) -> bool:
+        return str(item.path) in self.wanted.own
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
@@ -105,10 +129,13 @@ class Collector:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: Any) -> None:
         """A check rests where its component is not in the recipe, or what it needs did not pass."""
-        expected, suite, check = self.situation.expected, suite_of(item), check_of(item)
-        if suite not in ALWAYS and not expected.has(suite):
-            why = expected.omission(suite) or "`{}` is no component of this image".format(suite)
+        suite, check = suite_of(item), self._check(item)
+        why = "" if self._is_own(item) else catalogue.rests(suite, self.situation.expected)
+        if why:
             skip("not-in-recipe", why)
+        live = check is not None and check.tier != "static"
+        if live and catalogue.out_of_profile(suite, self.wanted.profile):
+            skip("not-in-profile", "the profile is {}".format(self.wanted.profile))
         blocked = self._blocked(check.needs if check else ())
         if blocked:
             skip(*blocked)
@@ -138,7 +165,7 @@ class Collector:
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
         outcome = yield
         report = outcome.get_result()
-        check = check_of(item)
+        check = self._check(item)
         if check is None or (report.when != "call" and report.passed):
             return
         self.found.append(self._judge(item, check, call, report))
@@ -149,14 +176,20 @@ class Collector:
         said = getattr(item, "measured", None)
         measured = said.text if said is not None else ""
         error = call.excinfo.value if call.excinfo else None
+        if hasattr(report, "wasxfail"):
+            return Found(check, suite, WARNED, report.wasxfail or str(error), seconds=seconds)
         if report.skipped:
             code, _, why = str(error).partition(": ")
+            if code not in SKIP_CODES:
+                code, why = "not-applicable", str(error)
             return Found(check, suite, SKIPPED, why or measured, "", "", code, seconds)
         if isinstance(error, CheckFailed):
             warns = isinstance(error, CheckWarned) or check.severity != "fail"
             cause, remedy = error.cause or check.cause, error.remedy or check.remedy
             outcome = WARNED if warns else FAILED
             return Found(check, suite, outcome, error.measured, cause, remedy, "", seconds)
+        if isinstance(error, AssertionError) and self._is_own(item):
+            return Found(check, suite, FAILED, str(error), check.cause, check.remedy, "", seconds)
         if error is not None:
             text = "the check itself broke: {}: {}".format(type(error).__name__, error)
             remedy = "report it with the output of `validate --explain {}`".format(check.id)
@@ -173,8 +206,8 @@ def _time_is_up(*_: object) -> None:
 
 
 def suite_of(item: Any) -> str:
-    """The suite of a collected test: its file's name without `test_`."""
-    return str(item.path.stem).replace("test_", "", 1)
+    """The suite of a collected test, by its file's name."""
+    return catalogue.suite_of(str(item.path.stem))
 
 
 def check_of(item: Any) -> Optional[Check]:

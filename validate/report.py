@@ -1,4 +1,5 @@
-"""What a user and a program read: the table, the summary line, JSON (schema 1), JUnit.
+"""What a user and a program read: the table, the summary line, JSON (schema 1, see
+report.schema.json), JUnit.
 
 The JSON document: schema (1), image, tool, tier (`static` or `full`), counts {passed, failed,
 warned, skipped, error: number}, skips {code: number}, seconds, exit_code, missing [required thing
@@ -7,6 +8,8 @@ reason, seconds}]. Outcomes: passed, failed, warned, skipped, error (the check i
 """
 
 import json
+import os
+import sys
 from collections import Counter
 from typing import Any, Dict, List, NamedTuple
 from xml.etree import ElementTree
@@ -74,6 +77,28 @@ def _row(one: Found) -> Dict[str, Any]:
     }
 
 
+def save_all(arguments: Any, outcome: Outcome) -> None:
+    """Write the reports that the command line names. Raises OSError."""
+    from validate.ticket import as_markdown
+
+    wanted = ((arguments.junit, as_junit), (arguments.json, as_json))
+    for path, words in (*wanted, (arguments.markdown, as_markdown)):
+        if path:
+            save(path, words(outcome))
+
+
+def save(path: str, text: str) -> None:
+    """Whole or not at all, except where the path is no file, such as a pipe or /dev/stderr."""
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    direct = os.path.exists(path) and not os.path.isfile(path)
+    with open(path if direct else path + ".part", "w", encoding="utf-8") as file:
+        file.write(text)
+    if not direct:
+        os.rename(path + ".part", path)
+
+
 def as_json(outcome: Outcome) -> str:
     return json.dumps(as_data(outcome), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
@@ -130,6 +155,9 @@ def as_junit(outcome: Outcome) -> str:
             "time": "{:.3f}".format(outcome.seconds),
         },
     )
+    properties = ElementTree.SubElement(suite, "properties")
+    warned = {"name": "warned", "value": str(number[WARNED])}
+    ElementTree.SubElement(properties, "property", warned)
     for one in outcome.found:
         suite.append(_case(one))
     root = ElementTree.Element("testsuites")
@@ -141,8 +169,9 @@ def _case(one: Found) -> ElementTree.Element:
     attributes = {"classname": one.suite, "name": one.check.id, "time": "%.3f" % one.seconds}
     case = ElementTree.Element("testcase", attributes)
     properties = ElementTree.SubElement(case, "properties")
-    for name in ("outcome", "measured", "cause", "remedy"):
-        value = getattr(one, name)
+    said = {name: getattr(one, name) for name in ("outcome", "measured", "cause", "remedy")}
+    said["severity"] = one.check.severity
+    for name, value in said.items():
         if value:
             ElementTree.SubElement(properties, "property", {"name": name, "value": _xml(value)})
     text = _xml("\n".join(part for part in (one.measured, one.cause, one.remedy) if part))

@@ -4,35 +4,60 @@ import contextlib
 import io
 import os
 import sys
-from typing import Iterator, List, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 import pytest
 
-from validate.cli import ALIASES, SUITES
+from validate import catalogue
 from validate.expected import Expected
-from validate.plugin import PASSED, WARNED, Collector, Found, Situation
+from validate.plugin import Collector, Found, Situation, Wanted
 
 HARDWARE = {"gpu": ("no-gpu-hw", "gpu-not-passed"), "rdma": ("no-rdma-hw", "rdma-not-passed")}
 """Skip codes that say that a required device is not there."""
 
 
+class Asked(NamedTuple):
+    """What the command line asks for beside the suites. `own` is suite -> file of the user's;
+    `profile` is empty where that of the image holds."""
+
+    static: bool = False
+    loopback: bool = False
+    profile: str = ""
+    peers: List[str] = []
+    own: Dict[str, str] = {}
+
+
+EVERYTHING = Asked()
+
+
 def run_suites(
-    suites: List[str], expected: Expected, root: str, static: bool
+    suites: List[str], expected: Expected, root: str, asked: Asked = EVERYTHING
 ) -> Tuple[List[Found], List[str]]:
     """Run the checks of some suites; what they found, and suites that could not be loaded."""
-    collector = Collector(Situation(expected, dict(os.environ), root, {}), static)
-    files = [os.path.join(SUITES, "test_{}.py".format(name)) for name in suites]
-    arguments = ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:junitxml"]
-    arguments += ["-p", "testinfra.plugin", "--assert=plain"]
-    arguments += ["--rootdir", SUITES, "--noconftest", "-c", os.devnull, "--import-mode=importlib"]
+    situation = Situation(expected, dict(os.environ), root, {}, tuple(asked.peers))
+    wanted = Wanted(asked.static, asked.loopback, asked.profile, frozenset(asked.own.values()))
+    collector = Collector(situation, wanted)
+    own = [path for name, path in asked.own.items() if name in suites]
+    files = catalogue.files_of(suites) + own
     with _own_pytest(), contextlib.redirect_stdout(io.StringIO()):
         if files:
-            code = pytest.main(arguments + files, plugins=[collector])
+            code = pytest.main(_arguments(own) + files, plugins=[collector])
             if code == pytest.ExitCode.INTERRUPTED and not collector.broken:
                 raise KeyboardInterrupt
             if code == pytest.ExitCode.USAGE_ERROR:
-                collector.broken.append("pytest refuses its arguments: " + " ".join(arguments))
+                collector.broken.append("pytest refuses its arguments")
     return collector.found, collector.broken
+
+
+def _arguments(own: List[str]) -> List[str]:
+    """Ours run without any conftest.py; a user's may have one, and assertions that explain."""
+    arguments = ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:junitxml"]
+    arguments += ["-p", "testinfra.plugin", "-c", os.devnull, "--import-mode=importlib"]
+    if not own:
+        top = ["--rootdir", catalogue.SUITES, "--noconftest", "--assert=plain"]
+        return arguments + top
+    folder = os.path.dirname(own[0])
+    return arguments + ["--rootdir", folder, "--confcutdir", folder, "--assert=rewrite"]
 
 
 @contextlib.contextmanager
@@ -55,15 +80,10 @@ def required_but_skipped(required: List[str], found: List[Found]) -> List[str]:
     """The required things that did not run: suites without a result, devices that are not there."""
     missing = []
     for name in required:
-        suite = ALIASES.get(name, name)
+        suite = catalogue.ALIASES.get(name, name)
         mine = [one for one in found if one.suite == suite]
         ran = [one for one in mine if one.outcome not in ("skipped",)]
         absent = [one for one in mine if one.reason in HARDWARE.get(name, ())]
         if not ran or absent:
             missing.append(name)
     return missing
-
-
-def healthy(found: List[Found]) -> bool:
-    """Whether nothing failed."""
-    return all(one.outcome in (PASSED, WARNED, "skipped") for one in found)

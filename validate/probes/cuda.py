@@ -193,3 +193,8 @@ def driver_on_host(root: str) -> str:
     text = read(under(root, "/proc/driver/nvidia/version"))
     found = re.search(r"(?:Kernel Module|Open Kernel Module for \S+) +(\d[\d.]+)", text)
     return found.group(1) if found else ""
+
+
+def switches(root: str) -> List[str]:
+    """PCI addresses of the host's NVSwitches: bridges of NVIDIA's that are no GPU."""
+    return sysfs.pci_functions(root, sysfs.NVIDIA, ["0x0680"])

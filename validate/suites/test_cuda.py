@@ -5,7 +5,7 @@ from typing import List, NoReturn, Optional
 
 from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
-from validate.probes import cuda
+from validate.probes import cuda, gpu
 from validate.probes.files import is_mounted, mount_points, under
 from validate.probes.libraries import environment, flavour, libraries, named_version, without_driver
 from validate.probes.native import OUT, ZERO, Called, call
@@ -179,7 +179,7 @@ def _no_driver(image: Situation) -> NoReturn:
     tier="live",
     cause="the driver of the host, its devices or its state do not let CUDA start",
     remedy=cuda.LAUNCH,
-    needs=("cuda.libcuda-origin",),
+    needs=("cuda.libcuda-origin", "gpu.nodes"),
 )
 def test_init(image: Situation, measure: Measure) -> None:
     said = _driver(image)
@@ -223,6 +223,28 @@ def test_driver_ver(image: Situation, measure: Measure) -> None:
 
 def _above(driver: str, floor: Optional[str]) -> bool:
     return bool(driver and floor) and cuda.numbers(driver) >= cuda.numbers(floor or "")
+
+
+@check(
+    "cuda.malloc",
+    "every GPU gives memory: a context can be made on it",
+    tier="live",
+    cause="the GPU is full, in exclusive use, in an error state, or its context cannot start",
+    remedy="nvidia-smi   # who uses it, and does it show ERR!",
+    needs=("cuda.cudart", "cuda.init"),
+)
+def test_malloc(image: Situation, measure: Measure) -> None:
+    """cudaGetDeviceCount, then cudaSetDevice, cudaMalloc of 1 KiB and cudaFree for each GPU, in a
+    process of its own"""
+    path = _cudart(image)
+    said = gpu.ask(gpu.ASK_MEMORY, path, environment(image, path))
+    if said.problem or said.code:
+        fail(said.problem or "cudaGetDeviceCount returned {}".format(said.code))
+    codes = said.facts["codes"]
+    measure("1 KiB on {} GPUs".format(len(codes)))
+    wrong = ["GPU {} returned {}".format(n, code) for n, code in enumerate(codes) if code]
+    if wrong or not codes:
+        fail(", ".join(wrong) or "CUDA counts no GPU")
 
 
 @check(

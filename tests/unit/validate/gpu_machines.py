@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from validate.expected import load
-from validate.session import run_suites
+from validate.session import Asked, run_suites
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,15 +19,22 @@ if TYPE_CHECKING:
     from validate.plugin import Found
 
 LIB_DIR = "/usr/lib/x86_64-linux-gnu"
+_COMPILED: dict[tuple[str, tuple[str, ...]], bytes] = {}
+"""What was compiled already in this run: the compiler is slow."""
 
 
 def compiled(root: Path, path: str, source: str, *options: str) -> Path:
     """A shared object of the machine. Without a compiler the test fails."""
     target = root / path.lstrip("/")
     target.parent.mkdir(parents=True, exist_ok=True)
+    if (source, options) in _COMPILED:
+        target.unlink(missing_ok=True)
+        target.write_bytes(_COMPILED[source, options])
+        return target
     command = ["gcc", "-shared", "-fPIC", "-w", "-o", str(target), "-x", "c", "-", "-x", "none"]
     shell = ["sh", "-c", 'exec "$@"', "sh", *command, *options]
     subprocess.run(shell, input=source, text=True, check=True)
+    _COMPILED[source, options] = target.read_bytes()
     return target
 
 
@@ -91,7 +98,54 @@ class Machine:
             "suites": [suite],
         }
         path = write(self.root, "image.json", json.dumps(recipe))
-        found, broken = run_suites([suite], load(str(path)), str(self.root), static)
+        found, broken = run_suites([suite], load(str(path)), str(self.root), Asked(static=static))
         assert broken == []
         assert [one for one in found if one.outcome == "error"] == []
         return {one.check.id: one for one in found}
+
+
+def driver_library(count: int = 8, init: int = 0, serves: int = 12040, apart: int = 0) -> str:
+    """C source of a libcuda.so.1 with `count` GPUs of compute capability 8.0; pairs whose numbers
+    differ by less than `apart` cannot copy directly."""
+    return f"""
+int cuInit(unsigned f) {{ return {init}; }}
+int cuDriverGetVersion(int *v) {{ *v = {serves}; return 0; }}
+int cuDeviceGetCount(int *n) {{ *n = {count}; return 0; }}
+int cuDeviceGetAttribute(int *v, int what, int dev) {{ *v = what == 75 ? 8 : 0; return 0; }}
+int cuDeviceCanAccessPeer(int *may, int one, int other) {{
+  int gap = one - other; *may = (gap < 0 ? -gap : gap) >= {apart}; return 0; }}
+"""
+
+
+def nvml_library(count: int = 8, init: int = 0, ecc: int = 0, links: int = 12) -> str:
+    """C source of a libnvidia-ml.so.1; GPU 1 has `ecc` uncorrected errors."""
+    return f"""
+#include <string.h>
+typedef unsigned long long big;
+int nvmlInit_v2(void) {{ return {init}; }}
+int nvmlDeviceGetCount_v2(unsigned *n) {{ *n = {count}; return 0; }}
+int nvmlSystemGetDriverVersion(char *s, unsigned n) {{ strcpy(s, "550.54.14"); return 0; }}
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) {{ *d = (void *)(long)(i + 1); return 0; }}
+int nvmlDeviceGetName(void *d, char *s, unsigned n) {{ strcpy(s, "NVIDIA A100"); return 0; }}
+int nvmlDeviceGetMemoryInfo(void *d, big *m) {{ m[0] = 40ull << 30; m[2] = 1 << 20; return 0; }}
+int nvmlDeviceGetComputeMode(void *d, unsigned *v) {{ *v = 0; return 0; }}
+int nvmlDeviceGetPersistenceMode(void *d, unsigned *v) {{ *v = 1; return 0; }}
+int nvmlDeviceGetMigMode(void *d, unsigned *v, unsigned *w) {{ *v = *w = 0; return 0; }}
+int nvmlDeviceGetTotalEccErrors(void *d, int t, int c, big *v) {{
+  *v = d == (void *)2 ? {ecc} : 0; return 0; }}
+int nvmlDeviceGetRemappedRows(void *d, unsigned *a, unsigned *b, unsigned *c, unsigned *e) {{
+  *a = *b = *c = *e = 0; return 0; }}
+int nvmlDeviceGetNvLinkState(void *d, unsigned link, unsigned *v) {{
+  *v = 1; return link < {links} ? 0 : 2; }}
+"""
+
+
+def runtime_library(version: int = 12040, count: int = 8, malloc: int = 0) -> str:
+    """C source of a libcudart whose cudaMalloc returns `malloc`."""
+    return f"""
+int cudaRuntimeGetVersion(int *v) {{ *v = {version}; return 0; }}
+int cudaGetDeviceCount(int *n) {{ *n = {count}; return 0; }}
+int cudaSetDevice(int n) {{ return 0; }}
+int cudaMalloc(void **p, unsigned long n) {{ *p = 0; return {malloc}; }}
+int cudaFree(void *p) {{ return 0; }}
+"""

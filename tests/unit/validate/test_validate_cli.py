@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from validate import cli
+from validate import catalogue, cli
 from validate.check import SKIP_CODES
 from validate.probes import limits
 
@@ -21,7 +21,7 @@ FIELDS = ["id", "suite", "tier", "severity", "proves", "outcome", "measured", "c
 FIELDS += ["reason", "seconds"]
 NO_SUITE = """\
 error: there is no suite `limit`; did you mean `limits`? \
-there are: validate, os, python, torch, openmpi, ssh, horovod, rdma, limits, """
+there are: validate, os, python, gcc, gpu, cuda, cudnn, nccl, torch, """
 RECIPE_ONLY = {"validate": {"version": "0.1.0"}}
 
 
@@ -211,7 +211,7 @@ def test_the_list_needs_no_expectations(capsys: pytest.CaptureFixture[str]) -> N
 def test_every_check_has_an_id_of_its_own_and_can_be_explained(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    checks = [check for _, check in cli.all_checks()]
+    checks = [check for _, check in catalogue.all_checks()]
     ids = [check.id for check in checks]
     assert len(ids) == len(set(ids))
     assert {need for check in checks for need in check.needs} <= set(ids)
@@ -221,7 +221,7 @@ def test_every_check_has_an_id_of_its_own_and_can_be_explained(
 
 
 def test_every_check_that_can_fail_says_why_and_what_to_do() -> None:
-    for _, check in cli.all_checks():
+    for _, check in catalogue.all_checks():
         if check.severity != "info":
             assert check.cause, check.id
         assert check.proves
@@ -229,10 +229,10 @@ def test_every_check_that_can_fail_says_why_and_what_to_do() -> None:
 
 
 def test_a_check_runs_after_what_it_needs() -> None:
-    order = [check.id for _, check in cli.all_checks()]
+    order = [check.id for _, check in catalogue.all_checks()]
     late = [
         (check.id, need)
-        for _, check in cli.all_checks()
+        for _, check in catalogue.all_checks()
         for need in check.needs
         if order.index(need) > order.index(check.id)
     ]

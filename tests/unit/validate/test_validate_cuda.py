@@ -10,7 +10,15 @@ from unit import conftest
 from validate.plugin import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import cuda
 
-from .gpu_machines import LIB_DIR, Machine, compiled, gpu_on_bus, version_function, write
+from .gpu_machines import (
+    LIB_DIR,
+    Machine,
+    compiled,
+    gpu_on_bus,
+    runtime_library,
+    version_function,
+    write,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +32,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     one = Machine(tmp_path, monkeypatch)
     one.promise("cuda", "12.4.131", flavour="runtime", cudart="12")
     write(tmp_path, "/usr/local/cuda/version.json", JSON)
-    one.lib("libcudart.so.12", version_function("cudaRuntimeGetVersion", 12040))
+    one.lib("libcudart.so.12", runtime_library(count=1))
     return one
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from validate import plugin, session
+from validate import catalogue, plugin, session
 from validate.check import Check
 
 from . import trees
@@ -26,7 +26,7 @@ def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of suites of our own; what a suite there is called for is `limits`: always on."""
     folder = tmp_path / "suites"
     folder.mkdir()
-    monkeypatch.setattr(session, "SUITES", str(folder))
+    monkeypatch.setattr(catalogue, "SUITES", str(folder))
     return folder
 
 
@@ -34,7 +34,7 @@ def _run(suites: Path, text: str, *, static: bool = False) -> tuple[list[Found],
     (suites / "test_limits.py").write_text(HEAD + dedent(text))
     sys.modules.pop("test_limits", None)  # that of the run before, under the same name
     recipe = trees.expected(suites.parent)
-    return session.run_suites(["limits"], recipe, "/", static)
+    return session.run_suites(["limits"], recipe, "/", session.Asked(static=static))
 
 
 def test_outcomes_follow_severity_and_words(suites: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from validate.expected import Expected, load
-from validate.session import run_suites
+from validate.session import Asked, run_suites
 
 if TYPE_CHECKING:
     from validate.plugin import Found
@@ -52,7 +52,7 @@ def expected(folder: Path, **changes: Any) -> Expected:
 
 def findings(root: Path, suite: str, recipe: Expected, *, static: bool = False) -> dict[str, Found]:
     """What the checks of one suite say about a made-up machine, by id."""
-    found, broken = run_suites([suite], recipe, str(root), static)
+    found, broken = run_suites([suite], recipe, str(root), Asked(static=static))
     assert broken == []
     return {one.check.id: one for one in found}
 

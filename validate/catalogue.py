@@ -1,0 +1,161 @@
+"""What there is to check: suites in the order they run, the checks in them, profiles, and what was
+left out.
+
+A suite is the file `suites/test_NAME.py` and, where one file would be too long, more files
+`suites/test_NAME_*.py` beside it.
+"""
+
+import importlib
+import os
+from typing import Dict, List, NamedTuple, Tuple
+
+from validate.check import Check
+from validate.expected import Expected
+
+SUITES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suites")
+ORDER = (
+    "validate",
+    "os",
+    "python",
+    "gcc",
+    "gpu",
+    "cuda",
+    "cudnn",
+    "nccl",
+    "torch",
+    "tensorflow",
+    "mxnet",
+    "openmpi",
+    "ssh",
+    "horovod",
+    "lightcc",
+    "rdma",
+    "harp",
+    "limits",
+    "k8s",
+    "peers",
+)
+"""What others rest on runs first; a suite that is not named here runs after these, by name."""
+
+ALIASES = {
+    "mpi": "openmpi",
+    "hvd": "horovod",
+    "lim": "limits",
+    "env": "validate",
+    "py": "python",
+    "tf": "tensorflow",
+    "plugin": "harp",
+    "kubernetes": "k8s",
+    "bench": "benchmark",
+}
+BENCHMARK, BENCHMARK_MODULE = "benchmark", "validate.benchmark.run"
+
+ALWAYS = ("os", "limits", "k8s")
+"""Suites that hold for every image."""
+
+ABOUT = {"horovod": ("horovod", "lightcc"), "peers": ("ssh",)}
+"""Suite -> components, one of which an image must have; any other is about that of its name.
+LightCC is a Horovod."""
+
+PROFILES: Dict[str, Tuple[str, ...]] = {
+    "plain": (),
+    "cpu": (),
+    "gpu": ("gpu",),
+    "rdma": ("gpu", "rdma"),
+    "harp": ("gpu", "harp"),
+}
+"""What a container is launched for -> the hardware that it takes part with."""
+
+HARDWARE = {"gpu": "gpu", "cuda": "gpu", "rdma": "rdma", "harp": "harp"}
+"""Suite -> the hardware that its live checks look at."""
+
+LEFT_OUT = {
+    "os.time": "a container has no clock of its own, and without a network there is none to "
+    "compare with",
+    "harp.lib (as plugin file check of other plugins)": "only HARP is a component; other plugins "
+    "show in plugin.one",
+    "nccl-tests": "all_reduce_perf is in no catalog row; `validate --benchmark` measures the same "
+    "path with the framework that trains",
+}
+"""Of the catalogue of checks what there is not, with the reason."""
+
+
+class Entry(NamedTuple):
+    """A check and the suite that it is in."""
+
+    suite: str
+    check: Check
+
+
+def suite_of(stem: str) -> str:
+    """The suite of a file: `test_rdma` and `test_rdma_ports` are of `rdma`."""
+    return stem.replace("test_", "", 1).partition("_")[0]
+
+
+def files() -> List[str]:
+    """The files of all suites that travel with validate, in the order they run."""
+    found = [f for f in os.listdir(SUITES) if f.startswith("test_") and f.endswith(".py")]
+    return sorted(found, key=lambda file: (_rank(suite_of(file[:-3])), file[:-3]))
+
+
+def _rank(suite: str) -> Tuple[int, str]:
+    return (ORDER.index(suite) if suite in ORDER else len(ORDER), suite)
+
+
+def suite_names() -> List[str]:
+    """Names of all suites, in the order they run."""
+    return list(dict.fromkeys(suite_of(file[:-3]) for file in files()))
+
+
+def files_of(suites: List[str]) -> List[str]:
+    """Paths of the files of some suites, in the order they run."""
+    return [os.path.join(SUITES, file) for file in files() if suite_of(file[:-3]) in suites]
+
+
+def all_checks() -> List[Entry]:
+    """Everything there is, in the order it runs."""
+    found = []
+    for file in files():
+        module = importlib.import_module("validate.suites." + file[:-3])
+        members = [getattr(module, name) for name in dir(module) if name.startswith("test_")]
+        members = [one for one in members if hasattr(one, "check")]
+        members.sort(key=lambda member: member.__code__.co_firstlineno)
+        found += [Entry(suite_of(file[:-3]), member.check) for member in members]
+    benchmark = importlib.import_module(BENCHMARK_MODULE).CHECKS
+    return found + [Entry(BENCHMARK, one) for one in benchmark]
+
+
+def rests(suite: str, expected: Expected) -> str:
+    """Why a suite does not apply to an image; empty where it does."""
+    if suite in ALWAYS:
+        return ""
+    if suite == "gpu":
+        gpu = expected.device == "gpu" or expected.has("cuda")
+        return "" if gpu else "the image is for {}".format(expected.device)
+    components = ABOUT.get(suite, (suite,))
+    if any(expected.has(name) for name in components):
+        return ""
+    omitted = [expected.omission(name) for name in components if expected.omission(name)]
+    return "".join(omitted[:1]) or "`{}` is no component of this image".format(suite)
+
+
+def out_of_profile(suite: str, profile: str) -> bool:
+    """Whether a profile that was asked for leaves the live checks of a suite out."""
+    hardware = HARDWARE.get(suite)
+    return bool(profile and hardware) and hardware not in PROFILES.get(profile, ())
+
+
+def demanded(profile: str, expected: Expected) -> List[str]:
+    """What a profile that was asked for requires of this container."""
+    wanted = PROFILES.get(profile, ())
+    return [name for name in wanted if name != "gpu" or not rests("gpu", expected)]
+
+
+def chosen_by_default(expected: Expected, pod: bool, peers: bool) -> List[str]:
+    """The suites of a run for which none was named: those of the image, and of the situation."""
+    suites = list(expected.suites)
+    suites += ["gpu"] if not rests("gpu", expected) else []
+    suites += ["horovod"] if expected.has("lightcc") else []
+    suites += ["k8s"] if pod else []
+    suites += ["peers"] if peers else []
+    return [name for name in suite_names() if name in suites]

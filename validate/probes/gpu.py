@@ -1,0 +1,172 @@
+"""The GPUs of a container, as NVML and the CUDA driver see them.
+
+Names, structures and numbers: NVIDIA's NVML API reference (nvml.h) and CUDA driver API (cuda.h).
+Each library is asked in a process of its own: a driver that hangs ends with that process.
+"""
+
+from typing import Any, Dict, List, NamedTuple, Sequence
+
+from validate.probes.native import ended, facts_of, run_script
+
+NVML, DRIVER = "libnvidia-ml.so.1", "libcuda.so.1"
+
+ASK_NVML = """
+import ctypes, json, sys
+from ctypes import byref, c_char, c_int, c_uint, c_ulonglong, c_void_p
+lib = ctypes.CDLL(sys.argv[1])
+class Memory(ctypes.Structure):
+    _fields_ = [("total", c_ulonglong), ("free", c_ulonglong), ("used", c_ulonglong)]
+def text(function, *before):
+    buffer = ctypes.create_string_buffer(96)
+    code = getattr(lib, function)(*(before + (buffer, c_uint(96))))
+    return buffer.value.decode("ascii", "replace") if code == 0 else ""
+def numbers(function, device, kinds, *before):
+    if not hasattr(lib, function):
+        return None
+    values = [kind() for kind in kinds]
+    arguments = before + tuple(byref(value) for value in values)
+    code = getattr(lib, function)(device, *arguments)
+    return [value.value for value in values] if code == 0 else None
+def one(index):
+    device = c_void_p()
+    code = lib.nvmlDeviceGetHandleByIndex_v2(c_uint(index), byref(device))
+    if code:
+        return {"index": index, "code": code}
+    memory = Memory()
+    known = lib.nvmlDeviceGetMemoryInfo(device, byref(memory)) == 0
+    links = [numbers("nvmlDeviceGetNvLinkState", device, [c_uint], c_uint(n)) for n in range(18)]
+    links = [link[0] for link in links if link]
+    return {
+        "index": index, "code": 0, "name": text("nvmlDeviceGetName", device),
+        "total": memory.total if known else 0, "used": memory.used if known else 0,
+        "compute_mode": numbers("nvmlDeviceGetComputeMode", device, [c_uint]),
+        "persistence": numbers("nvmlDeviceGetPersistenceMode", device, [c_uint]),
+        "mig": numbers("nvmlDeviceGetMigMode", device, [c_uint, c_uint]),
+        "ecc": numbers("nvmlDeviceGetTotalEccErrors", device, [c_ulonglong], c_uint(1), c_uint(0)),
+        "remapped": numbers("nvmlDeviceGetRemappedRows", device, [c_uint] * 4),
+        "slowdown": numbers("nvmlDeviceGetCurrentClocksThrottleReasons", device, [c_ulonglong]),
+        "links": links,
+    }
+code = lib.nvmlInit_v2()
+found = {"code": code, "driver": "", "devices": []}
+if code == 0:
+    count = c_uint(0)
+    found["code"] = lib.nvmlDeviceGetCount_v2(byref(count))
+    found["driver"] = text("nvmlSystemGetDriverVersion")
+    found["devices"] = [one(index) for index in range(count.value)]
+print("\\n" + json.dumps(found))
+"""
+
+ASK_DRIVER = """
+import ctypes, json, sys
+lib = ctypes.CDLL(sys.argv[1])
+number = lambda: ctypes.c_int(0)
+found = {"code": lib.cuInit(ctypes.c_uint(0)), "count": 0, "capabilities": [], "apart": []}
+if found["code"] == 0:
+    count = number()
+    found["code"] = lib.cuDeviceGetCount(ctypes.byref(count))
+    found["count"] = count.value
+    for device in range(count.value):
+        major, minor = number(), number()
+        lib.cuDeviceGetAttribute(ctypes.byref(major), 75, device)
+        lib.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)
+        found["capabilities"].append([major.value, minor.value])
+        for peer in range(count.value):
+            may = number()
+            code = lib.cuDeviceCanAccessPeer(ctypes.byref(may), device, peer)
+            if peer != device and (code or not may.value):
+                found["apart"].append([device, peer])
+print("\\n" + json.dumps(found))
+"""
+
+ASK_MEMORY = """
+import ctypes, json, sys
+lib = ctypes.CDLL(sys.argv[1])
+count = ctypes.c_int(0)
+first = lib.cudaGetDeviceCount(ctypes.byref(count))
+codes = []
+for device in range(count.value if first == 0 else 0):
+    pointer = ctypes.c_void_p()
+    code = lib.cudaSetDevice(device) or lib.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(1024))
+    codes.append(code or lib.cudaFree(pointer))
+print("\\n" + json.dumps({"code": first, "codes": codes}))
+"""
+
+NVML_CODES = {
+    9: (
+        "the kernel has no NVIDIA driver, or this container does not reach it",
+        "nvidia-smi   # on the host; then start the container again with --gpus all",
+    ),
+    12: (
+        "NVML does not find a library that it needs: only a part of the driver was mounted",
+        "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE",
+    ),
+    18: (
+        "the driver was updated on the host under the running container, or while it runs",
+        "docker restart CONTAINER   # reboot the host where its own nvidia-smi fails too",
+    ),
+    999: (
+        "the container lost its devices, often by `systemctl daemon-reload` on the host",
+        "docker restart CONTAINER   # or start it again",
+    ),
+}
+"""What nvmlInit and nvmlDeviceGetCount return -> cause, remedy."""
+
+SLOW = {0x4: "power cap", 0x8: "hardware slowdown", 0x20: "software thermal", 0x40: "thermal"}
+SLOW[0x80] = "power brake"
+"""nvmlClocksThrottleReason bits that mean less than full speed under load."""
+
+PROHIBITED = 2
+FULL_ABOVE = 0.1
+"""Share of a GPU's memory that may be in use before anything was started."""
+
+
+class Asked(NamedTuple):
+    """What a library answered, or why it answered nothing."""
+
+    problem: str
+    facts: Dict[str, Any]
+
+    @property
+    def code(self) -> int:
+        return int(self.facts.get("code", -1))
+
+    @property
+    def devices(self) -> List[Dict[str, Any]]:
+        return list(self.facts.get("devices", []))
+
+
+def ask(script: str, library: str, env: Dict[str, str]) -> Asked:
+    """Run one of the scripts on a library of the machine."""
+    result = run_script(script, [library], env)
+    if not result.ok:
+        return Asked(ended(library, result), {})
+    return Asked("", facts_of(result)) if facts_of(result) else Asked(result.says(), {})
+
+
+def first(values: Any, index: int = 0) -> int:
+    """One number of an answer; 0 where the device does not know."""
+    return int(values[index]) if values else 0
+
+
+def ailments(device: Dict[str, Any]) -> List[str]:
+    """What makes one GPU less fit to train than a good one, in words."""
+    found = []
+    if first(device.get("ecc")):
+        found.append("{} uncorrected ECC errors".format(first(device["ecc"])))
+    rows = device.get("remapped") or [0, 0, 0, 0]
+    found += ["a row remapping is pending"] if rows[2] else []
+    found += ["a row remapping failed"] if rows[3] else []
+    slow = first(device.get("slowdown"))
+    found += ["slowed down: " + name for bit, name in sorted(SLOW.items()) if slow & bit]
+    if first(device.get("compute_mode")) == PROHIBITED:
+        found.append("compute mode is prohibited")
+    total, used = int(device.get("total", 0)), int(device.get("used", 0))
+    if total and used > FULL_ABOVE * total:
+        found.append("{} of {} MiB are in use".format(used >> 20, total >> 20))
+    return found
+
+
+def mig_devices(devices: Sequence[Dict[str, Any]]) -> List[int]:
+    """Indices of GPUs that are cut into MIG instances."""
+    return [int(one["index"]) for one in devices if first(one.get("mig"))]

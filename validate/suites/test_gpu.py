@@ -1,0 +1,245 @@
+"""GPUs: what the host has on its bus is passed to the container, and NVML and CUDA can use it."""
+
+import os
+import re
+from typing import List, NoReturn
+
+from validate.check import check, fail, skip, warn
+from validate.plugin import Measure, Situation
+from validate.probes import cuda, gpu
+from validate.probes.files import names, read, under
+from validate.probes.libraries import environment, libraries
+from validate.probes.programs import first
+from validate.process import run
+
+SMI_SECONDS = 30.0
+PASS_ALL = (
+    "docker run --gpus all IMAGE   # a pod: resources.limits nvidia.com/gpu; without the container "
+    "toolkit: --device=/dev/nvidiactl --device=/dev/nvidia-uvm --device=/dev/nvidia0"
+)
+NEEDED = ("compute", "utility")
+
+
+def _cards(image: Situation) -> List[str]:
+    """The GPUs of the host; rests where there is none, and none was passed by other means."""
+    found = cuda.gpus(image.root)
+    if not found and not cuda.nodes(image.root):
+        skip("no-gpu-hw", "the host has no NVIDIA GPU")
+    return found
+
+
+def _not_passed(text: str, remedy: str = "") -> NoReturn:
+    fail(text, "the container was started without its GPUs", remedy or PASS_ALL)
+
+
+@check(
+    "gpu.nodes",
+    "every GPU on the host's bus has its device node in the container",
+    tier="live",
+    cause="the container was started without its GPUs, or with some of them",
+    remedy=PASS_ALL,
+)
+def test_nodes(image: Situation, measure: Measure) -> None:
+    """/sys/bus/pci/devices/*/{vendor,class} (0x10de, 0x0300/0x0302) against /dev/nvidiactl,
+    /dev/nvidia[0-9]+, /dev/nvidia-uvm; /proc/driver/nvidia/version"""
+    cards, nodes = _cards(image), cuda.nodes(image.root)
+    minors = [node for node in nodes if re.search(r"\d$", node)]
+    driver = cuda.driver_on_host(image.root)
+    measure("{} GPUs, {} nodes, driver {}".format(len(cards), len(minors), driver or "unknown"))
+    if not nodes and not driver:
+        text = "{} GPUs on the bus, no /dev/nvidia*, and no driver in /proc/driver/nvidia"
+        _not_passed(text.format(len(cards)))
+    if not nodes:
+        _not_passed("{} GPUs on the host's PCI bus, none in /dev".format(len(cards)))
+    if "/dev/nvidiactl" not in nodes:
+        fail("{} without /dev/nvidiactl".format(", ".join(nodes)))
+    if not minors:
+        _not_passed("/dev/nvidiactl alone: no GPU was passed")
+    if len(minors) < len(cards):
+        warn("{} of the host's {} GPUs were passed".format(len(minors), len(cards)))
+
+
+@check(
+    "gpu.env",
+    "the container toolkit is asked for GPUs, with what CUDA and NVML need",
+    severity="warn",
+    tier="live",
+    cause="the launch or the image sets NVIDIA_VISIBLE_DEVICES or NVIDIA_DRIVER_CAPABILITIES so",
+)
+def test_env(image: Situation, measure: Measure) -> None:
+    """$NVIDIA_VISIBLE_DEVICES (unset, empty, void: plain runc; none: no devices) and
+    $NVIDIA_DRIVER_CAPABILITIES (compute and utility, or all)"""
+    _cards(image)
+    visible = image.env.get("NVIDIA_VISIBLE_DEVICES")
+    able = image.env.get("NVIDIA_DRIVER_CAPABILITIES", "")
+    measure("NVIDIA_VISIBLE_DEVICES={}, capabilities {}".format(visible, able or "by default"))
+    if visible in ("none", "void", ""):
+        text = "NVIDIA_VISIBLE_DEVICES={}".format(visible)
+        fail(text, remedy="docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all IMAGE")
+    lost = [name for name in NEEDED if able and name not in able.split(",")]
+    if lost and able != "all":
+        text = "NVIDIA_DRIVER_CAPABILITIES={} is without {}".format(able, ", ".join(lost))
+        fail(text, remedy="docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE")
+
+
+def _nvml(image: Situation) -> gpu.Asked:
+    """NVML's answers, asked once in a run."""
+    path = libraries(image).loader.first(gpu.NVML)
+    if not path:
+        text = "{} is not in the container".format(gpu.NVML)
+        _not_passed(text, "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …")
+    found: gpu.Asked = image.once(
+        "nvml", lambda: gpu.ask(gpu.ASK_NVML, path, environment(image, path))
+    )
+    return found
+
+
+@check(
+    "gpu.nvml",
+    "NVML starts and counts at least one GPU: the driver in the kernel answers",
+    tier="live",
+    cause="the driver of the host and the libraries in the container do not fit",
+    remedy="nvidia-smi   # on the host: does it work there?",
+    needs=("gpu.nodes",),
+)
+def test_nvml(image: Situation, measure: Measure) -> None:
+    """libnvidia-ml.so.1 in a process of its own: nvmlInit_v2, nvmlDeviceGetCount_v2,
+    nvmlSystemGetDriverVersion, nvmlDeviceGetHandleByIndex_v2, nvmlDeviceGetName"""
+    said = _nvml(image)
+    if said.problem:
+        fail(said.problem)
+    if said.code:
+        fail("NVML returned {}".format(said.code), *gpu.NVML_CODES.get(said.code, ("", "")))
+    seen = sorted({str(one.get("name", "?")) for one in said.devices})
+    text = "{} x {}, driver {}".format(len(said.devices), ", ".join(seen), said.facts["driver"])
+    measure(text)
+    lost = [one for one in said.devices if one["code"]]
+    if lost:
+        code = int(lost[0]["code"])
+        text = "GPU {} answers {}".format(lost[0]["index"], code)
+        known = gpu.NVML_CODES.get(code, ("the GPU fell off the bus or its node is missing", ""))
+        fail(text, *known)
+    if not said.devices:
+        _not_passed("NVML counts no GPU")
+
+
+def _driver(image: Situation) -> gpu.Asked:
+    path = libraries(image).loader.first(gpu.DRIVER)
+    if not path:
+        _not_passed("{} is not in the container".format(gpu.DRIVER))
+    found: gpu.Asked = image.once(
+        "driver", lambda: gpu.ask(gpu.ASK_DRIVER, path, environment(image, path))
+    )
+    return found
+
+
+@check(
+    "gpu.fabricmgr",
+    "on a machine with NVSwitch the fabric is set up",
+    tier="live",
+    cause="the fabric manager does not run, or is of another release than the driver",
+    remedy="systemctl restart nvidia-fabricmanager   # on the host, of the driver's release",
+    needs=("gpu.nodes",),
+)
+def test_fabricmgr(image: Situation, measure: Measure) -> None:
+    """NVSwitch functions on the bus (0x10de, class 0x0680); cuInit returns 802 until the fabric is
+    there"""
+    switches = cuda.switches(image.root)
+    if not switches:
+        skip("not-applicable", "there is no NVSwitch")
+    code = _driver(image).code
+    measure("{} NVSwitches, cuInit {}".format(len(switches), code))
+    if code == 802:
+        fail("{} NVSwitches, cuInit 802: system not ready".format(len(switches)))
+
+
+@check(
+    "gpu.count",
+    "NVML, CUDA and the device nodes agree on how many GPUs there are",
+    tier="live",
+    cause="CUDA_VISIBLE_DEVICES hides some, some are cut into MIG instances, or a node is missing",
+    remedy="unset CUDA_VISIBLE_DEVICES; nvidia-smi -L",
+    needs=("gpu.nvml", "gpu.fabricmgr"),
+)
+def test_count(image: Situation, measure: Measure) -> None:
+    """nvmlDeviceGetCount_v2 against cuDeviceGetCount; nvmlDeviceGetMigMode;
+    $CUDA_VISIBLE_DEVICES"""
+    devices, driver = _nvml(image).devices, _driver(image)
+    mig, hidden = gpu.mig_devices(devices), image.env.get("CUDA_VISIBLE_DEVICES")
+    text = "NVML {}, CUDA {}".format(len(devices), driver.facts.get("count", 0))
+    measure(text + (", MIG on GPU {}".format(", ".join(map(str, mig))) if mig else ""))
+    if driver.problem or driver.code:
+        fail(driver.problem or "cuInit returned {}".format(driver.code))
+    if mig:
+        warn(text + ", MIG is on: CUDA takes one instance", "", "nvidia-smi -i 0 -mig 0")
+    if len(devices) != driver.facts["count"]:
+        more = ", CUDA_VISIBLE_DEVICES={}".format(hidden) if hidden is not None else ""
+        (warn if hidden else fail)(text + more)
+
+
+@check(
+    "gpu.p2p",
+    "every pair of GPUs can copy directly",
+    severity="warn",
+    tier="live",
+    cause="ACS or the IOMMU is on, or the GPUs hang at different root complexes: NCCL goes through "
+    "host memory",
+    remedy="nvidia-smi topo -p2p r   # and disable ACS on the host's PCIe bridges",
+    needs=("gpu.count",),
+)
+def test_p2p(image: Situation, measure: Measure) -> None:
+    """cuDeviceCanAccessPeer for every ordered pair; nvmlDeviceGetNvLinkState of every link"""
+    facts, devices = _driver(image).facts, _nvml(image).devices
+    if facts["count"] < 2:
+        skip("not-applicable", "there is one GPU")
+    up = [sum(one.get("links", [])) for one in devices]
+    pairs = facts["count"] * (facts["count"] - 1)
+    measure("{} pairs, NVLinks up {}".format(pairs, ", ".join(map(str, up))))
+    if facts["apart"]:
+        seen = ["{} to {}".format(*pair) for pair in facts["apart"][:4]]
+        fail("{} of {} pairs cannot: {}".format(len(facts["apart"]), pairs, ", ".join(seen)))
+    if len(set(up)) > 1:
+        text = "NVLinks up differ from GPU to GPU: {}".format(", ".join(map(str, up)))
+        fail(text, "a link is down", "nvidia-smi nvlink -s")
+
+
+@check(
+    "gpu.health",
+    "no GPU is damaged, slowed down, in exclusive use or already full",
+    severity="warn",
+    tier="live",
+    cause="errors of its memory, heat or power, or another process",
+    remedy="nvidia-smi -q -d ECC,ROW_REMAPPER,PERFORMANCE,MEMORY   # on the host",
+    needs=("gpu.nvml",),
+)
+def test_health(image: Situation, measure: Measure) -> None:
+    """nvmlDeviceGetTotalEccErrors (uncorrected, volatile), GetRemappedRows, GetComputeMode,
+    GetCurrentClocksThrottleReasons, GetMemoryInfo, GetPersistenceMode of each GPU"""
+    devices = _nvml(image).devices
+    ill = [(one["index"], gpu.ailments(one)) for one in devices]
+    ill = [pair for pair in ill if pair[1]]
+    lazy = [str(one["index"]) for one in devices if one.get("persistence") == [0]]
+    note = ", persistence mode is off" if lazy else ""
+    measure("{} GPUs without a finding{}".format(len(devices), note))
+    if ill:
+        fail("; ".join("GPU {}: {}".format(index, ", ".join(said)) for index, said in ill))
+
+
+@check(
+    "gpu.topo",
+    "how GPUs, NICs and processors hang together",
+    severity="info",
+    tier="live",
+    needs=("gpu.nvml",),
+)
+def test_topo(image: Situation, measure: Measure) -> None:
+    """`nvidia-smi topo -m`, else the numa_node of every GPU in /sys/bus/pci/devices"""
+    program = first("nvidia-smi", image.env.get("PATH", "")) if image.root == "/" else ""
+    if program:
+        result = run([program, "topo", "-m"], SMI_SECONDS, image.env)
+        measure(result.out.strip() if result.ok else result.says())
+        return
+    top = "/sys/bus/pci/devices"
+    places = [(one, read(under(image.root, os.path.join(top, one, "numa_node")))) for one in
+              cuda.gpus(image.root) if one in names(under(image.root, top))]  # fmt: skip
+    measure(", ".join("{} node {}".format(one, node or "?") for one, node in places))
