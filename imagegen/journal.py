@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
@@ -22,6 +22,9 @@ from imagegen.model import BuildRecord, Publication, StepRecord, ValidationRecor
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
+
+_PLAIN = tuple(f.name for f in fields(BuildRecord) if f.name not in ("steps", "detail"))
+"""What of a build stands in its row as it is."""
 
 
 @dataclass(frozen=True)
@@ -224,20 +227,15 @@ class Journal(JournalFile):
 
     def builds(self, run_id: int) -> tuple[BuildRecord, ...]:
         """The builds of a run with their steps, in the order in which they ended."""
-        sql = (
-            "SELECT id, cell_id, tag, recipe, outcome, image_id, seconds, size_bytes, cause,"
-            " log, detail FROM builds WHERE run_id = ? ORDER BY id"
-        )
+        sql = f"SELECT id, detail, {', '.join(_PLAIN)} FROM builds WHERE run_id = ? ORDER BY id"
         with self._use() as db:
             return tuple(
                 BuildRecord(
-                    *first,
+                    **dict(zip(_PLAIN, plain, strict=True)),
                     steps=_steps(db, build),
-                    cause=cause,
-                    log=log,
                     detail=tuple(json.loads(detail)),
                 )
-                for build, *first, cause, log, detail in db.execute(sql, (run_id,)).fetchall()
+                for build, detail, *plain in db.execute(sql, (run_id,)).fetchall()
             )
 
     def _runs(self, where: str, value: str | None, limit: int) -> tuple[Run, ...]:
