@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from imagegen.buildenv import BuildEnv
     from imagegen.console import Board
     from imagegen.engine.client import Engine
+    from imagegen.locking import LockedBuild
     from imagegen.model import BaseMode, Recipe
     from imagegen.parts import Part
     from imagegen.supply import Store
@@ -53,13 +54,14 @@ class Gate(Protocol):
 @dataclass(frozen=True)
 class BuildOptions:
     """How to build. `jobs` builds at a time; `logs` is the folder for a log file a cell; `store`
-    has the parts that recipes mount."""
+    has the parts that recipes mount; `lock` is what the builds are held to."""
 
     jobs: int
     logs: Path
     env: BuildEnv
     gate: Gate | None
     store: Store
+    lock: LockedBuild | None = None
     force: bool = False
     base_mode: BaseMode | None = None
 
@@ -71,6 +73,7 @@ class _Run:
     board: Board
     bases: Mapping[str, str]
     parts: Mapping[Part, buildkit.HostFile]
+    envs: Mapping[str, BuildEnv]
     running: dict[str, str] = field(default_factory=dict)
     stopping: bool = False
 
@@ -81,15 +84,15 @@ def build_family(
     """Build what is stale; one record a recipe, in their order.
 
     Raises Interrupted on Ctrl-C, EngineError when the engine cannot be used at all, and before
-    anything is built what `supply` raises for parts that cannot be had.
+    anything is built what `supply` raises for parts that cannot be had, and a lock for drift.
     """
-    found = find_stale(engine, recipes, force=options.force)
+    found = find_stale(engine, recipes, force=options.force, lock=options.lock)
     records = {s.recipe.spec.cell.id: _up_to_date(s, board) for s in found if not s.why}
     stale = [s for s in found if s.why]
     if stale:
         parts = _supply(stale, options, board)
         bases, without = _ensure_bases(engine, stale, options, board)
-        run = _Run(engine, options, board, bases, parts)
+        run = _Run(engine, options, board, bases, parts, _envs(engine, stale, options, bases))
         records |= {item.recipe.spec.cell.id: record for item, record in without}
         records |= _build_stale(run, spread([s for s in stale if s.recipe.spec.os.id in bases]))
     return [records[recipe.spec.cell.id] for recipe in recipes]
@@ -101,6 +104,21 @@ def _supply(
     users = {part: item.recipe.spec.cell.id for item in stale for part in item.recipe.parts}
     cell = next(iter(users.values()), "")
     return supply(users, options.store, lambda line: board.step(cell, line))
+
+
+def _envs(
+    engine: Engine, stale: Sequence[Staleness], options: BuildOptions, bases: Mapping[str, str]
+) -> dict[str, BuildEnv]:
+    """OS id -> the build environment of its cells."""
+    if options.lock is None:
+        return dict.fromkeys(bases, options.env)
+    recipes = [item.recipe for item in stale]
+    return {
+        os_id: options.lock.environment(
+            engine, [recipe for recipe in recipes if recipe.spec.os.id == os_id], options.env
+        )
+        for os_id in bases
+    }
 
 
 def _up_to_date(found: Staleness, board: Board) -> BuildRecord:
@@ -250,17 +268,26 @@ def _may_heal(run: _Run, error: BaseException) -> bool:
 
 
 def _build_once(run: _Run, recipe: Recipe, log: BuildLog) -> str:
-    spec = recipe.spec
+    spec, lock = recipe.spec, run.options.lock
     build_id = uuid.uuid4().hex
     run.running[spec.cell.id] = build_id
     parts = {part: run.parts[part] for part in recipe.parts}
-    gated = run.options.gate is not None
-    files = [*recipe.files, *run.options.env.files]
+    env = run.envs[spec.os.id]
     request = buildkit.BuildRequest(
-        context=buildkit.pack_context(recipe.dockerfile, files, parts.values()),
+        context=buildkit.pack_context(
+            (lock.recipe(recipe) if lock else recipe).dockerfile,
+            [*recipe.files, *env.files],
+            parts.values(),
+        ),
         build_id=build_id,
-        labels=labels_of(recipe, run.bases[spec.os.id], parts, gated=gated),
-        buildargs={"BASE": alias(spec.os), **dict(run.options.env.buildargs)},
+        labels=labels_of(
+            recipe,
+            run.bases[spec.os.id],
+            parts,
+            gated=run.options.gate is not None,
+            lock=lock.digest(spec.os.id) if lock else "",
+        ),
+        buildargs={"BASE": alias(spec.os), **dict(env.buildargs)},
         no_cache=run.options.force,
     )
     try:

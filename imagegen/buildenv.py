@@ -117,11 +117,17 @@ def _certificate_files(bundle: Path, named_by: str) -> list[ContextFile]:
 
 def _pip_conf(pip: Mapping[str, str]) -> str:
     """The index settings that mean something inside a container: not files of this host."""
-    lines = []
+    found = {}
     for key in PIP_INDEX_KEYS:
         values = [v for v in pip.get(key, "").split() if not v.startswith(("file:", "/"))]
         if values:
-            lines.append(f"{key} = {' '.join(values)}")
+            found[key] = " ".join(values)
+    return pip_conf_of(found)
+
+
+def pip_conf_of(settings: Mapping[str, str]) -> str:
+    """pip.conf with these settings; empty where there are none."""
+    lines = [f"{key} = {value}" for key, value in settings.items()]
     return "\n".join(["[global]", *lines, ""]) if lines else ""
 
 

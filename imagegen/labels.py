@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from imagegen.lock import LABEL_LOCK
 from imagegen.model import (
     LABEL_BASE,
     LABEL_CELL,
@@ -33,9 +34,10 @@ GATED = "the tag waits for validate --static"
 
 
 def labels_of(
-    recipe: Recipe, base_id: str, files: Mapping[Part, HostFile], *, gated: bool
+    recipe: Recipe, base_id: str, files: Mapping[Part, HostFile], *, gated: bool, lock: str = ""
 ) -> dict[str, str]:
-    """The labels of one build; `files` are those of its parts, as they came to this host."""
+    """The labels of one build; `files` are those of its parts, as they came to this host, `lock` is
+    the digest of the lock that it is held to."""
     spec = recipe.spec
     labels = {
         LABEL_RECIPE: recipe.digest,
@@ -48,6 +50,8 @@ def labels_of(
     if recipe.parts:
         sums = {str(part): files[part].sha256 for part in recipe.parts}
         labels[LABEL_PARTS] = json.dumps(sums, sort_keys=True)
+    if lock:
+        labels[LABEL_LOCK] = lock
     loose = [str(part) for part in recipe.parts if part.sha256 == UNVERIFIED]
     if loose:
         labels[LABEL_UNVERIFIED] = ", ".join(loose)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.engine import bases, images
+from imagegen.inputs import changes, recorded_inputs
+from imagegen.lock import LABEL_LOCK
 from imagegen.model import LABEL_BASE, LABEL_RECIPE
 
 if TYPE_CHECKING:
@@ -14,36 +16,62 @@ if TYPE_CHECKING:
 
     from imagegen.engine.client import Engine
     from imagegen.engine.images import LocalImage
+    from imagegen.locking import LockedBuild
     from imagegen.model import OsRelease, Recipe
 
 
 @dataclass(frozen=True)
 class Staleness:
-    """Why a cell has to be built; empty `why` means its image is up to date."""
+    """Why a cell has to be built; empty `why` means its image is up to date.
+
+    `changes` are all inputs that differ from what the image says that it was made from.
+    """
 
     recipe: Recipe
     why: str
     image: LocalImage | None
+    changes: tuple[str, ...] = ()
 
 
-def staleness(recipe: Recipe, known: Sequence[LocalImage], base_id: str) -> Staleness:
-    """Compare a recipe with the image that carries its tag on the engine now."""
+def staleness(
+    recipe: Recipe, known: Sequence[LocalImage], base_id: str, lock: str = ""
+) -> Staleness:
+    """Compare a recipe with the image that carries its tag on the engine now.
+
+    `lock` is the digest of the lock that the build is held to, if it is.
+    """
     tag = recipe.spec.tag
     image = next((image for image in known if tag in image.tags), None)
     if image is None:
         return Staleness(recipe, f"no image is tagged `{tag}`", None)
     if image.labels.get(LABEL_RECIPE) != recipe.digest:
-        return Staleness(recipe, "its recipe changed", image)
+        return _changed(recipe, image)
     if base_id and image.labels.get(LABEL_BASE) != base_id:
         return Staleness(recipe, f"its base image {recipe.spec.os.id} changed", image)
+    if lock and image.labels.get(LABEL_LOCK) != lock:
+        return Staleness(recipe, "it was not built from this lock", image)
     return Staleness(recipe, "", image)
 
 
-def find_stale(engine: Engine, recipes: Sequence[Recipe], *, force: bool) -> list[Staleness]:
+def _changed(recipe: Recipe, image: LocalImage) -> Staleness:
+    before = recorded_inputs(image.labels)
+    found = changes(before, recipe) if before else []
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    why = "its recipe changed" + (f": {found[0]}{more}" if found else "")
+    return Staleness(recipe, why, image, tuple(found))
+
+
+def find_stale(
+    engine: Engine, recipes: Sequence[Recipe], *, force: bool, lock: LockedBuild | None = None
+) -> list[Staleness]:
     """What has to be built, from one list call and one look at each base."""
     known = images.list_labelled(engine, LABEL_RECIPE)
     base_ids = {r.spec.os.id: _base_id(engine, r.spec.os) for r in recipes}
-    found = [staleness(recipe, known, base_ids[recipe.spec.os.id]) for recipe in recipes]
+    locks = {os_id: lock.digest(os_id) if lock else "" for os_id in base_ids}
+    found = [
+        staleness(recipe, known, base_ids[recipe.spec.os.id], locks[recipe.spec.os.id])
+        for recipe in recipes
+    ]
     if force:
         found = [Staleness(s.recipe, s.why or "--force", s.image) for s in found]
     return found

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from packaging.tags import Tag
 
-_FILE = re.compile(
-    r"(?:https?|file)://\S*/([^/\s#]+\.(?:whl|tar\.gz|zip))(?:#\S*)?"
-    r"(?: \(from [^)]*\))?(?: \(requires-python:(.*?)\))?(?:, version: \S+)?$"
+FILE = re.compile(
+    r"(?P<url>(?:https?|file)://\S*/(?P<file>[^/\s#]+\.(?:whl|tar\.gz|zip)))(?:#(?P<sums>\S*))?"
+    r"(?: \(from [^)]*\))?(?: \(requires-python:(?P<requires>.*?)\))?(?:, version: \S+)?$"
 )
 """The files in pip's own words, whether it takes them for this host's Python or not."""
 
@@ -52,11 +52,11 @@ class Target:
 
 def judge_wheel(wanted: str, target: Target, lines: Sequence[str]) -> Probe:
     """Whether one of the files that pip tells of is of the version `wanted`, and for the target."""
-    files = [(unquote(m[1]), m[2] or "") for m in map(_FILE.search, lines) if m]
-    versions = {file: _taken_apart(file)[0] for file, _ in files}
+    files = [(unquote(m["file"]), m["requires"] or "") for m in map(FILE.search, lines) if m]
+    versions = {file: taken_apart(file)[0] for file, _ in files}
     exactly = SpecifierSet(f"=={wanted}")
     of_version = [(f, r) for f, r in files if versions[f] and exactly.contains(versions[f], True)]
-    fitting = [file for file, requires in of_version if _fits(file, requires, target)]
+    fitting = [file for file, requires in of_version if fits(file, requires, target)]
     if fitting:
         return Probe("ok", max(fitting, key=lambda file: file.endswith(".whl")))
     trouble = cause_of("", lines)
@@ -71,7 +71,7 @@ def judge_wheel(wanted: str, target: Target, lines: Sequence[str]) -> Probe:
     return Probe("missing", f"the indexes have {newest}, …" if known else "no index has it")
 
 
-def _taken_apart(file: str) -> tuple[str, frozenset[Tag]]:
+def taken_apart(file: str) -> tuple[str, frozenset[Tag]]:
     """Version and tags of a file name; a source archive has no tags, another file no version."""
     try:
         if file.endswith(".whl"):
@@ -82,8 +82,8 @@ def _taken_apart(file: str) -> tuple[str, frozenset[Tag]]:
         return "", frozenset()
 
 
-def _fits(file: str, requires: str, target: Target) -> bool:
-    _, tags = _taken_apart(file)
+def fits(file: str, requires: str, target: Target) -> bool:
+    _, tags = taken_apart(file)
     runs = not tags.isdisjoint(_supported(target)) if tags else target.compiled
     try:
         return runs and SpecifierSet(requires).contains(target.python, True)

@@ -16,6 +16,7 @@ from imagegen.buildenv import pip_config_files, read_build_env
 from imagegen.engine import images
 from imagegen.errors import BuildError, ImagegenError, Interrupted, Problem, ValidationError
 from imagegen.journal import state_folder
+from imagegen.locking import LockedBuild
 from imagegen.mirrors import read_mirrors
 from imagegen.publish import Candidate
 from imagegen.supply import Store
@@ -24,9 +25,11 @@ from imagegen.validation import ValidationRequest, stop, validate_image
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from imagegen.buildenv import BuildEnv
     from imagegen.console import Console
     from imagegen.engine.client import Engine
     from imagegen.journal import Journal
+    from imagegen.lock import Lock
     from imagegen.model import BaseMode, BuildRecord, Recipe, ValidationRecord
     from imagegen.payload import Payload
 
@@ -53,6 +56,7 @@ class BuildWishes:
     ca_bundle: Path | None = None
     base: BaseMode | None = None
     allow_unverified: bool = False
+    lock: Lock | None = None
 
 
 @contextmanager
@@ -71,6 +75,11 @@ def recorded(book: Journal, verb: str) -> Iterator[int]:
         raise
     finally:
         book.end_run(run_id, code)
+
+
+def build_env(ca_bundle: Path | None) -> BuildEnv:
+    """What this host's network needs of a build. Raises ConfigError for a CA bundle."""
+    return read_build_env(os.environ, ca_bundle, pip_config_files(Path.home()))
 
 
 def store_of(payload: Payload, wishes: BuildWishes) -> Store:
@@ -94,7 +103,7 @@ def build_recipes(
     run_id: int,
 ) -> list[BuildRecord]:
     """Build what is stale and write every record down. Failures are in the records."""
-    env = read_build_env(os.environ, wishes.ca_bundle, pip_config_files(Path.home()))
+    env = build_env(wishes.ca_bundle)
     for note in env.notes:
         console.note(f"build steps use {note}")
     options = BuildOptions(
@@ -103,6 +112,7 @@ def build_recipes(
         env=env,
         gate=_Gate(engine, book, run_id) if wishes.gate else None,
         store=store_of(payload, wishes),
+        lock=LockedBuild(wishes.lock) if wishes.lock else None,
         force=wishes.force,
         base_mode=wishes.base,
     )

@@ -22,6 +22,7 @@ VERBS = {
     "render": "Dockerfiles and contexts into a folder, no engine needed",
     "plan": "the order of layers, and what is stale and why",
     "check-sources": "whether all that the cells are made of can be had, without building",
+    "lock": "write down exactly what built images were made of",
     "build": "build what is stale, validate it, tag it",
     "validate": "launch an image and run `validate` in it",
     "publish": "push validated images, then move their tags",

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console import Console
-    from imagegen.model import BaseMode, BuildRecord
+    from imagegen.family import Family
+    from imagegen.lock import Lock
+    from imagegen.model import BaseMode, BuildRecord, Recipe
 
 
 @click.command("build")
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="build also what is up to date, without the cache")
 @click.option(
     "--no-validate", is_flag=True, help="tag without `validate --static`; the label says so"
+)
+@click.option(
+    "--locked", is_flag=True, help="exactly what the matrix's .lock.yaml says; refuse what drifted"
 )
 @options.allow_unverified
 @options.ca_bundle
@@ -35,6 +40,7 @@ def command(
     jobs: int | None,
     force: bool,
     no_validate: bool,
+    locked: bool,
     allow_unverified: bool,
     ca_bundle: Path | None,
     base: BaseMode | None,
@@ -49,9 +55,11 @@ def command(
 
     book = open_journal()
     house = House(overlay)
-    recipes = house.recipes(house.family(matrix), cells)
+    family = house.family(matrix)
+    recipes = house.recipes(family, cells)
+    lock = _lock(family, recipes) if locked else None
     engine = connect()
-    wishes = BuildWishes(jobs, force, not no_validate, ca_bundle, base, allow_unverified)
+    wishes = BuildWishes(jobs, force, not no_validate, ca_bundle, base, allow_unverified, lock)
     started = time.monotonic()
     with recorded(book, "build") as run_id:
         records = build_recipes(engine, recipes, house.payload, wishes, console, book, run_id)
@@ -59,6 +67,17 @@ def command(
         failures = build_failures(records)
         if failures is not None:
             raise failures
+
+
+def _lock(family: Family, recipes: Sequence[Recipe]) -> Lock:
+    """The lock of a family, if all that the cells ask for is in it."""
+    from imagegen.lock import drift_of_cells, drifted, lock_path, read_lock
+
+    lock = read_lock(lock_path(family.matrix.file))
+    found = drift_of_cells(lock, recipes)
+    if found:
+        raise drifted(lock, found)
+    return lock
 
 
 def _report(records: Sequence[BuildRecord], seconds: float, console: Console) -> None:
