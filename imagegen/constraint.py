@@ -2,7 +2,8 @@
 
 Versions compare by PEP 440 after one normalisation: a vendor's `5.4-3.1.0.0` is `5.4.3.1.0.0`. A
 bare version is a prefix at component borders: `1.13` takes 1.13.1, and `1.11.0` takes
-`1.11.0+cu113`, because a local build tag is not part of what people ask for.
+`1.11.0+cu113`, because a local build tag is not part of what people ask for. `2.6.0 pypi` asks for
+a version of that variant.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ ANY = "any"
 NONE = "none"
 PATTERN = r"^[A-Za-z0-9<>=!~][A-Za-z0-9<>=!~.,+*_ -]*$"
 """What a constraint may be made of; nothing of it can end a shell word or a YAML scalar."""
+
+_BOTH = re.compile(r"^(\S.*?) +([a-z][a-z0-9.-]*)$")
 
 _VARIANT = re.compile(r"^[a-z][a-z0-9.-]*$")
 _OPERATORS = re.compile(r"[<>=!~]")
@@ -46,6 +49,9 @@ def problem_with(constraint: str) -> str:
     """Why a text is no constraint, in words; empty if it is one."""
     if not re.fullmatch(PATTERN, constraint):
         return "has characters that no version has"
+    both = _BOTH.match(constraint)
+    if both and is_variant(both[2]):
+        return problem_with(both[1])
     if constraint in (ANY, NONE) or is_variant(constraint):
         return ""
     if _OPERATORS.search(constraint):
@@ -65,6 +71,9 @@ def _specifiers(constraint: str) -> SpecifierSet:
 @lru_cache(maxsize=65536)
 def matches(constraint: str, version: str, variant: str = "") -> bool:
     """Whether a release of that version and variant satisfies a constraint."""
+    both = _BOTH.match(constraint)
+    if both and is_variant(both[2]):
+        return both[2] == variant and matches(both[1], version, variant)
     if constraint == ANY:
         return True
     if constraint == NONE:

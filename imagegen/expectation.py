@@ -96,6 +96,12 @@ def _askers(pin: Pin, spec: ImageSpec) -> list[str]:
     return sorted({text.partition(" (")[0] for text in named})
 
 
+def _facts(pin: Pin, spec: ImageSpec) -> dict[str, object]:
+    """Of the row, and what was chosen of the virtual names that it asks for: its flavour, say."""
+    chosen = {name: spec.given[name] for name in pin.release.requires if name in spec.given}
+    return {**chosen, **pin.release.facts}
+
+
 def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict[str, object]:
     """The document as data. Its schema is described in validate/expected.py."""
     return {
@@ -122,7 +128,7 @@ def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict
                 "origin": pin.release.origin,
                 "source": pin.release.source,
                 "via": _askers(pin, spec),
-                "facts": dict(pin.release.facts),
+                "facts": _facts(pin, spec),
             }
             for pin in spec.pins
         },

@@ -45,8 +45,12 @@ def _order_of(
 
 
 def _value(spec: ImageSpec, name: str) -> str:
+    """What makes a layer another one: the row, and what was chosen of the virtual names in it."""
     pin = spec.pin(name)
-    return ABSENT if pin is None else f"{pin.release.variant}={pin.version}"
+    if pin is None:
+        return ABSENT
+    chosen = [spec.given[one] for one in sorted(pin.release.requires) if one in spec.given]
+    return "=".join([pin.release.variant, pin.version, *chosen])
 
 
 def distinct_steps(values: Mapping[str, Sequence[str]], subset: Sequence[str], last: str) -> int:

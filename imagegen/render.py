@@ -9,6 +9,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from imagegen import __version__
+from imagegen.base import base_of
 from imagegen.errors import RenderError
 from imagegen.expectation import as_json, contract, environment, expectation, stage_env
 from imagegen.model import EXPECTATION_PATH, ContextFile, Recipe, StepOrigin
@@ -39,7 +40,8 @@ class Renderer:
         Raises RenderError when a template fails, or none goes the way of a row or of the OS.
         """
         _need_apt(spec)
-        stages, origins = self._stages(spec, [name for name in order if spec.pin(name)])
+        base_steps, origins = self._base_steps(spec)
+        stages, more = self._stages(spec, [name for name in order if spec.pin(name)])
         files = tuple(sorted(self._files(spec, order), key=lambda file: file.path))
         text, _ = split_marks(
             self._templates.render(
@@ -47,6 +49,8 @@ class Renderer:
                 {
                     "image": spec,
                     "os": spec.os,
+                    "base": base_of(spec).image,
+                    "base_steps": base_steps,
                     "stages": stages,
                     "last": _last_stage(spec, order),
                     "entrypoint": self._entrypoint(spec),
@@ -61,11 +65,22 @@ class Renderer:
             spec=spec,
             dockerfile=dockerfile,
             files=files,
-            origins=origins,
+            origins=(*origins, *more),
             contract=contract(spec, self._catalog),
             digest=_digest(dockerfile, files),
             templates=self._templates.hashes,
         )
+
+    def _base_steps(self, spec: ImageSpec) -> tuple[list[str], tuple[StepOrigin, ...]]:
+        """What components do to the base before anything is installed on it."""
+        texts: list[str] = []
+        origins: list[StepOrigin] = []
+        for name in sorted(pin.component for pin in spec.pins):
+            if self._templates.has(f"components/{name}/base.j2"):
+                body, marks = self._body(spec, name, "base")
+                texts += [body] if body.strip() else []
+                origins += _origins("base", name, marks, len(origins))
+        return texts, tuple(origins)
 
     def _stages(
         self, spec: ImageSpec, order: Sequence[str]
@@ -198,10 +213,12 @@ def _env_lines(env: Mapping[str, str]) -> list[str]:
     return ["ENV " + " \\\n    ".join(f"{name}={value}" for name, value in env.items())]
 
 
-def _origins(stage: str, component: str, marks: Sequence[Mark]) -> list[StepOrigin]:
+def _origins(
+    stage: str, component: str, marks: Sequence[Mark], first: int = 0
+) -> list[StepOrigin]:
     return [
         StepOrigin(stage, index, component, f"dockerfiles/{mark.template}", mark.line)
-        for index, mark in enumerate(marks)
+        for index, mark in enumerate(marks, first)
     ]
 
 

@@ -83,3 +83,12 @@ def test_every_prefix_of_a_version_takes_it(numbers: list[int], length: int) -> 
 def test_a_text_without_a_problem_can_be_matched(text: str) -> None:
     if not problem_with(text):
         assert matches(text, "1.2.3", "some") in (True, False)
+
+
+def test_a_version_of_a_variant_is_asked_for_by_both() -> None:
+    assert problem_with("2.6.0 pypi") == ""
+    assert matches("2.6.0 pypi", "2.6.0+cu124", "pypi")
+    assert not matches("2.6.0 pypi", "2.6.0+cu124", "")
+    assert not matches("2.6.0 pypi", "2.7.1+cu126", "pypi")
+    assert matches(">=2.5, <2.7 pypi", "2.6.0+cu124", "pypi")
+    assert problem_with("2.6.x pypi") == "is neither a version nor a range nor a variant"
