@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.engine.buildkit import (
@@ -15,9 +16,12 @@ from imagegen.engine.buildkit import (
     StepLog,
     StepStarted,
 )
+from imagegen.inputs import layer_name
+from imagegen.layer_sizes import layer_sizes
 from imagegen.model import BuildRecord, StepRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from imagegen.console import Board
@@ -102,14 +106,26 @@ class BuildLog:
             f"full log: {self._path}",
         )
 
-    def _record_steps(self) -> tuple[StepRecord, ...]:
+    def _record_steps(self, sizes: Mapping[tuple[str, int], int]) -> tuple[StepRecord, ...]:
         rows = []
         for digest, name in self._steps.items():
-            match = _NAME.match(name)
+            match, origin = _NAME.match(name), origin_of(self._recipe, name)
             if match is not None:
                 cached = digest in self._cached
-                rows.append(StepRecord(name, match["stage"], self._seconds[digest], cached))
+                row = StepRecord(name, match["stage"], self._seconds[digest], cached)
+                rows.append(row if origin is None else self._placed(row, origin, sizes))
         return tuple(rows)
+
+    def _placed(
+        self, row: StepRecord, origin: StepOrigin, sizes: Mapping[tuple[str, int], int]
+    ) -> StepRecord:
+        pin = self._recipe.spec.pin(origin.component)
+        return replace(
+            row,
+            component=origin.component,
+            release=layer_name(self._recipe.spec, pin) if pin else "",
+            size_bytes=sizes.get((origin.stage, origin.index), 0),
+        )
 
     def failed(
         self, cause: str, detail: tuple[str, ...], seconds: float, image_id: str = ""
@@ -124,13 +140,20 @@ class BuildLog:
             "cancelled" if cause == "cancelled" else "failed",
             image_id=image_id,
             seconds=seconds,
-            steps=self._record_steps(),
+            steps=self._record_steps({}),
             cause=cause,
             detail=detail,
             log=str(self._path),
         )
 
-    def built(self, image_id: str, size_bytes: int, seconds: float) -> BuildRecord:
+    def built(
+        self,
+        image_id: str,
+        size_bytes: int,
+        seconds: float,
+        history: Sequence[tuple[str, int]] = (),
+    ) -> BuildRecord:
+        """The record of a good end; `history` is what the engine says of the image's layers."""
         self.note(f"built {image_id}")
         self._board.done(self._cell, "built", f"built {image_id[7:19]} in {seconds:.0f} s")
         return BuildRecord(
@@ -141,6 +164,6 @@ class BuildLog:
             image_id=image_id,
             seconds=seconds,
             size_bytes=size_bytes,
-            steps=self._record_steps(),
+            steps=self._record_steps(layer_sizes(self._recipe, history)),
             log=str(self._path),
         )

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from imagegen.inputs import layer_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -68,11 +70,11 @@ class Prices:
     def __init__(self, catalog: Catalog, measured: Mapping[tuple[str, str], Cost]) -> None:
         self._catalog, self._measured = catalog, measured
 
-    def of(self, pin: Pin) -> Cost:
+    def of(self, spec: ImageSpec, pin: Pin) -> Cost:
         """Measured seconds or bytes win over predicted ones, each by itself."""
         component = self._catalog.components[pin.component]
         predicted = Cost(component.seconds, round(component.megabytes * MEGABYTE))
-        known = self._measured.get((pin.component, release_of(pin)))
+        known = self._measured.get((pin.component, layer_name(spec, pin)))
         if known is None:
             return predicted
         return Cost(
@@ -80,20 +82,15 @@ class Prices:
         )
 
 
-def release_of(pin: Pin) -> str:
-    """A release in a word or two: `2.6.0`, `1.13.1 cpu`."""
-    return f"{pin.version} {pin.release.variant}".strip()
-
-
 def chain_of(spec: ImageSpec, order: Sequence[str]) -> Chain:
     pins = {pin.component: pin for pin in spec.pins}
-    return tuple((name, release_of(pins[name])) for name in order if name in pins)
+    return tuple((name, layer_name(spec, pins[name])) for name in order if name in pins)
 
 
 def tree(specs: Sequence[ImageSpec], order: Sequence[str], prices: Prices) -> tuple[Step, ...]:
     """The distinct layers of these cells of one OS, those that stand on the base first."""
     chains = {spec.cell.id: chain_of(spec, order) for spec in specs}
-    costs = {(pin.component, release_of(pin)): prices.of(pin) for s in specs for pin in s.pins}
+    costs = {(p.component, layer_name(s, p)): prices.of(s, p) for s in specs for p in s.pins}
     return _above((), chains, costs)
 
 

@@ -17,7 +17,7 @@ from imagegen.dockerfile import instructions, steps
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from imagegen.model import Pin, Recipe, Release
+    from imagegen.model import ImageSpec, Pin, Recipe, Release
 
 LABEL_INPUTS = "io.imagegen.inputs"
 """The map, as JSON: `docker inspect` of an image says what it was made from."""
@@ -47,13 +47,13 @@ def inputs_of(recipe: Recipe) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def labelled(recipe: Recipe) -> str:
-    """The Dockerfile with the inputs as a last label.
+def labelled(dockerfile: str, recipe: Recipe) -> str:
+    """A Dockerfile with the inputs of a recipe as its last label.
 
     A label makes no layer. In the request it would make the URL longer than proxies carry.
     """
     text = json.dumps(inputs_of(recipe), separators=(",", ":")).replace("'", "\\u0027")
-    return f"{recipe.dockerfile}LABEL {LABEL_INPUTS}='{text}'\n"
+    return f"{dockerfile}LABEL {LABEL_INPUTS}='{text}'\n"
 
 
 def _hash(value: object) -> str:
@@ -66,6 +66,13 @@ def _digest(data: bytes) -> str:
 
 def _os_facts(recipe: Recipe) -> dict[str, object]:
     return {k: v for k, v in asdict(recipe.spec.os).items() if k not in ("file", "source", "notes")}
+
+
+def layer_name(spec: ImageSpec, pin: Pin) -> str:
+    """A component's layer in a few words, such as `2.6.0 cuda`: its row, and what the cell chose of
+    the virtual names that the row asks for."""
+    chosen = [spec.given[name] for name in sorted(pin.release.requires) if name in spec.given]
+    return " ".join(filter(None, [pin.version, pin.release.variant, *chosen]))
 
 
 def _row(pin: Pin) -> str:

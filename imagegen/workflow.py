@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from imagegen.artifacts import read_artifacts
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import pip_config_files, read_build_env
+from imagegen.cell_locks import locked, run_lock
 from imagegen.engine import images
 from imagegen.errors import BuildError, ImagegenError, Interrupted, Problem, ValidationError
 from imagegen.journal import state_folder
@@ -62,10 +63,11 @@ class BuildWishes:
 @contextmanager
 def recorded(book: Journal, verb: str) -> Iterator[int]:
     """A run in the journal: its id, and at the end the exit code that the verb came to."""
-    run_id = book.start_run(verb, sys.argv[1:])
+    run_id = book.start_run(verb, sys.argv[1:], str(Path.cwd()))
     code = 1
     try:
-        yield run_id
+        with locked(run_lock(state_folder(), run_id), lambda _: None):
+            yield run_id
         code = 0
     except ImagegenError as error:
         code = error.exit_code
@@ -112,15 +114,16 @@ def build_recipes(
         env=env,
         gate=_Gate(engine, book, run_id) if wishes.gate else None,
         store=store_of(payload, wishes),
+        state=state_folder(),
         lock=LockedBuild(wishes.lock) if wishes.lock else None,
         force=wishes.force,
         base_mode=wishes.base,
+        on_record=lambda record: book.add_build(run_id, record),
     )
-    with console.builds([recipe.spec.cell.id for recipe in recipes]) as board:
-        records = build_family(engine, recipes, options, board)
-    for record in records:
-        book.add_build(run_id, record)
-    return records
+    cells = [recipe.spec.cell.id for recipe in recipes]
+    book.plan_cells(run_id, cells)
+    with console.builds(cells) as board:
+        return build_family(engine, recipes, options, board)
 
 
 @dataclass(frozen=True)

@@ -183,6 +183,14 @@ def facts(engine: Engine) -> EngineFacts:
         )
 
 
+def answers(engine: Engine) -> bool:
+    """Whether the engine is alive."""
+    try:
+        return engine.api.get(engine.url("/_ping"), timeout=PROBE_SECONDS).ok
+    except TRANSPORT_ERRORS:
+        return False
+
+
 def _buildkit_answers(engine: Engine) -> bool:
     """Whether `/build?version=2` runs BuildKit: an empty context fails, but in BuildKit's words.
 

@@ -68,6 +68,13 @@ def tag(engine: Engine, image_id: str, ref: str) -> None:
         engine.api.tag(image_id, repository, name, force=True)
 
 
+def history(engine: Engine, ref: str) -> tuple[tuple[str, int], ...]:
+    """The instructions that made an image, the first one first, with the bytes that each added."""
+    with engine_errors(f"read the history of `{ref}`"):
+        rows: list[dict[str, Any]] = engine.api.history(ref)  # type: ignore[no-untyped-call]
+    return tuple((str(row["CreatedBy"]), int(row["Size"])) for row in reversed(rows))
+
+
 def remove(engine: Engine, ref: str, force: bool = False) -> None:
     """Remove a reference, and the image with its last one. Nothing there is no error."""
     with engine_errors(f"remove `{ref}`"):

@@ -6,23 +6,31 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import tarfile
+import threading
+from concurrent.futures import wait
+from contextlib import ExitStack
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from imagegen import build as building
+from imagegen import cell_build
 from imagegen.artifacts import Artifacts
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import BuildEnv
+from imagegen.cell_locks import cell_lock, locked
 from imagegen.console import make_console
-from imagegen.engine import buildkit, images
+from imagegen.engine import buildkit, client, images
 from imagegen.engine.bases import BaseImage, alias
 from imagegen.engine.buildkit import StepError
 from imagegen.engine.images import LocalImage
 from imagegen.errors import ConfigError, EngineError, Interrupted, Problem, ValidationError
 from imagegen.family import House
+from imagegen.inputs import LABEL_INPUTS, inputs_of
 from imagegen.labels import LABEL_PARTS, LABEL_UNVERIFIED
 from imagegen.model import (
     LABEL_BASE,
@@ -46,7 +54,7 @@ if TYPE_CHECKING:
     from imagegen.model import Recipe
     from unit.conftest import Overlay
 
-ENGINE = cast("Engine", object())
+ENGINE = cast("Engine", SimpleNamespace(endpoint=SimpleNamespace(url="unix:///test.sock")))
 BASE_ID = "sha256:base"
 
 
@@ -60,13 +68,16 @@ class Machine:
         self.cancelled: list[str] = []
         self.failures: dict[str, list[BaseException]] = {}
         self.bases_fail: EngineError | None = None
+        self.alive = True
         monkeypatch.setattr(images, "list_labelled", lambda *_: tuple(self.images))
         monkeypatch.setattr(images, "find", self.find)
         monkeypatch.setattr(images, "tag", self.tag)
         monkeypatch.setattr(buildkit, "build", self.build)
         monkeypatch.setattr(buildkit, "cancel", lambda _, build_id: self.cancelled.append(build_id))
         monkeypatch.setattr(building, "ensure_base", self.ensure_base)
-        monkeypatch.setattr(building, "wait_exponential", lambda **_: lambda _: 0.0)
+        monkeypatch.setattr(cell_build, "wait_exponential", lambda **_: lambda _: 0.0)
+        monkeypatch.setattr(images, "history", lambda *_: ())
+        monkeypatch.setattr(client, "answers", lambda _: self.alive)
 
     def find(self, _: object, ref: str) -> LocalImage | None:
         return LocalImage(BASE_ID if "base" in ref else ref, (), {}, 1000)
@@ -103,8 +114,8 @@ def recipes(small: Overlay) -> list[Recipe]:
 
 def build(recipes: list[Recipe], tmp_path: Path, **options: Any) -> dict[str, BuildRecord]:
     store = Store(Artifacts(), {}, tmp_path / "parts")
-    logs = tmp_path / "logs"
-    defaults: dict[str, Any] = {"jobs": 2, "logs": logs, "env": BuildEnv(), "store": store}
+    defaults: dict[str, Any] = {"jobs": 2, "env": BuildEnv(), "store": store}
+    defaults |= {"logs": tmp_path / "logs", "state": tmp_path / "state"}
     console = make_console("plain", io.StringIO(), io.StringIO())
     with console.builds([]) as board:
         chosen = BuildOptions(**{**defaults, "gate": None, **options})
@@ -128,6 +139,11 @@ def test_what_makes_a_cell_stale_is_said(recipes: list[Recipe]) -> None:
         "no image is tagged `imagegen/small:debian12-1.13.1-core`"
     )
     assert staleness(recipe, [other], BASE_ID).why == "its recipe changed"
+    made_from = {**inputs_of(recipe), "tool": "0.0.1", "file a": "1"}
+    said = image_of(recipe, **{LABEL_RECIPE: "sha256:other", LABEL_INPUTS: json.dumps(made_from)})
+    found = staleness(recipe, [said], BASE_ID)
+    assert found.why == "its recipe changed: imagegen 0.0.1 -> 0.1.0, and 1 more"
+    assert found.changes == ("imagegen 0.0.1 -> 0.1.0", "context file a is gone")
     assert staleness(recipe, [image_of(recipe)], "sha256:new").why == (
         "its base image debian12 changed"
     )
@@ -255,7 +271,7 @@ def test_a_network_that_stays_away_fails_in_the_end(
     network = StepError("[beta 1/1] RUN x", "exit code: 100", 100, ("Connection timed out",))
     machine.failures = {"debian12-core": [network] * 9}
     assert build(recipes[:1], tmp_path)["debian12-core"].cause == "network"
-    assert len(machine.requests) == building.ATTEMPTS
+    assert len(machine.requests) == cell_build.ATTEMPTS
 
 
 def test_an_image_that_the_gate_refuses_gets_no_tag(
@@ -291,9 +307,50 @@ def test_a_base_that_cannot_be_had_fails_its_cells(
 def test_an_engine_that_dies_ends_the_whole_build(
     recipes: list[Recipe], machine: Machine, tmp_path: Path
 ) -> None:
-    machine.failures["debian12-core"] = [EngineError.of("the engine went away")]
+    machine.alive = False
+    machine.failures["debian12-none"] = [EngineError.of("the engine went away")]
+    records: list[BuildRecord] = []
     with pytest.raises(EngineError, match="the engine went away"):
-        build(recipes, tmp_path)
+        build(recipes, tmp_path, jobs=1, on_record=records.append)
+    told = [(record.cell_id, record.outcome, record.cause) for record in records]
+    assert told[:3] == [
+        ("small/debian12-core", "built", ""),
+        ("small/debian13-core", "built", ""),
+        ("small/debian12-none", "failed", "engine died"),
+    ]
+    assert [one[1:] for one in told[3:]] in ([], [("cancelled", "cancelled")])
+
+
+def test_an_engine_that_refuses_one_build_and_lives_stops_no_other(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    machine.failures["debian12-core"] = [EngineError.of("the engine refused the build")]
+    records = build(recipes, tmp_path)
+    broken = records.pop("debian12-core")
+    assert (broken.outcome, broken.cause) == ("failed", "engine refused")
+    assert {record.outcome for record in records.values()} == {"built"}
+
+
+def test_another_process_that_builds_the_cell_is_waited_for_and_its_image_taken(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = cell_lock(tmp_path / "state", ENGINE.endpoint.url, recipes[0].spec.tag)
+    told: list[str] = []
+
+    def step(_: str, text: str) -> None:
+        told.append(text)
+        machine.images = [image_of(recipes[0])]
+        threading.Timer(0.05, theirs.close).start()
+
+    console = make_console("plain", io.StringIO(), io.StringIO())
+    with ExitStack() as theirs, console.builds([]) as board:
+        theirs.enter_context(locked(path, told.append))
+        monkeypatch.setattr(board, "step", step)
+        store = Store(Artifacts(), {}, tmp_path / "parts")
+        chosen = BuildOptions(2, tmp_path, BuildEnv(), None, store, tmp_path / "state")
+        (record,) = build_family(ENGINE, recipes[:1], chosen, board)
+    assert told[0] == f"waits: process {os.getpid()} builds this cell"
+    assert (record.outcome, machine.requests) == ("up-to-date", [])
 
 
 def test_ctrl_c_cancels_on_the_engine_and_tags_nothing(
@@ -302,6 +359,7 @@ def test_ctrl_c_cancels_on_the_engine_and_tags_nothing(
     def interrupted(*_: object, **__: object) -> Any:
         while not machine.requests:
             pass
+        monkeypatch.setattr(building, "wait", wait)
         raise KeyboardInterrupt
 
     def endless(_: object, request: BuildRequest, __: object) -> str:
@@ -312,9 +370,11 @@ def test_ctrl_c_cancels_on_the_engine_and_tags_nothing(
 
     monkeypatch.setattr(buildkit, "build", endless)
     monkeypatch.setattr(building, "wait", interrupted)
+    records: list[BuildRecord] = []
     with pytest.raises(Interrupted, match="none of their tags moved"):
-        build(recipes, tmp_path, jobs=1)
+        build(recipes, tmp_path, jobs=1, on_record=records.append)
     assert machine.cancelled == [machine.requests[0].build_id]
+    assert [(one.cell_id, one.outcome) for one in records] == [("small/debian12-core", "cancelled")]
     assert machine.tags == {}
 
 

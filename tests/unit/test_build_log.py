@@ -113,10 +113,12 @@ def test_the_record_has_every_step_with_its_seconds(log: BuildLog) -> None:
         StepFinished("d2", beta, 2.0),
     ):
         log.event(event)
-    record = log.built("sha256:abc", 77, 9.0)
+    rows = [("RUN /bin/sh -c base", 900), ("RUN a", 10), ("ENV A=1", 0), ("RUN b", 20)]
+    rows += [("RUN one", 30), ("COPY a", 40), ("RUN d", 50), ("CMD", 0)]
+    record = log.built("sha256:abc", 77, 9.0, rows)
     assert record.steps == (
-        StepRecord(alpha, "alpha", 0.0, True),
-        StepRecord(beta, "beta", 3.5, False),
+        StepRecord(alpha, "alpha", 0.0, True, "alpha", "3.11", 10),
+        StepRecord(beta, "beta", 3.5, False, "beta", "1.13.1", 20),
     )
     assert (record.outcome, record.image_id, record.size_bytes) == ("built", "sha256:abc", 77)
     assert record.cell_id == "small/debian12-core"

@@ -52,8 +52,8 @@ def test_nothing_changed(files: Overlay) -> None:
 def test_the_label_is_one_line_that_reads_back(files: Overlay) -> None:
     files.write(f"{COMPONENTS}/gamma/files/it's", "quoted\n")
     made = recipe()
-    label = labelled(made).splitlines()[-1]
-    assert labelled(made).startswith(made.dockerfile)
+    label = labelled(made.dockerfile, made).splitlines()[-1]
+    assert labelled(made.dockerfile, made).startswith(made.dockerfile)
     value = label.removeprefix(f"LABEL {LABEL_INPUTS}='").removesuffix("'")
     assert "'" not in value
     assert recorded_inputs({LABEL_INPUTS: value}) == inputs_of(made)

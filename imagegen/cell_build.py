@@ -1,0 +1,225 @@
+"""One cell from its recipe to its tag: locked, built, tried again, judged by the gate, tagged."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+from imagegen.build_log import BuildLog
+from imagegen.cell_locks import cell_lock, locked
+from imagegen.engine import buildkit, client, images
+from imagegen.engine.bases import alias
+from imagegen.errors import EngineError, ImagegenError
+from imagegen.inputs import labelled
+from imagegen.labels import labels_of
+from imagegen.model import BuildRecord
+from imagegen.staleness import Staleness, find_stale
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from imagegen.buildenv import BuildEnv
+    from imagegen.console import Board
+    from imagegen.engine.client import Engine
+    from imagegen.locking import LockedBuild
+    from imagegen.model import BaseMode, Recipe
+    from imagegen.parts import Part
+    from imagegen.supply import Store
+
+ATTEMPTS = 4
+HEALING = ("network",)
+"""Causes that can heal by themselves; nothing else is tried again."""
+
+
+class Gate(Protocol):
+    """Decides whether a new image may have its tag; raises ImagegenError if not.
+
+    `stop` ends whatever it runs now; those calls then raise.
+    """
+
+    def __call__(self, image_id: str, recipe: Recipe, log: Callable[[str], None]) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """How to build. `jobs` builds at a time; `logs` is the folder for a log file a cell; `store`
+    has the parts that recipes mount; `lock` is what the builds are held to; `state` is the folder
+    whose locks keep other processes from the same cell; `on_record` gets each record at once."""
+
+    jobs: int
+    logs: Path
+    env: BuildEnv
+    gate: Gate | None
+    store: Store
+    state: Path
+    lock: LockedBuild | None = None
+    force: bool = False
+    base_mode: BaseMode | None = None
+    on_record: Callable[[BuildRecord], None] = lambda _: None
+
+
+@dataclass
+class Run:
+    """What the cells of one run share. `lost` is how the engine died, if it did."""
+
+    engine: Engine
+    options: BuildOptions
+    board: Board
+    bases: Mapping[str, str]
+    parts: Mapping[Part, buildkit.HostFile]
+    envs: Mapping[str, BuildEnv]
+    running: dict[str, str] = field(default_factory=dict)
+    stopping: bool = False
+    lost: EngineError | None = None
+
+
+def up_to_date(found: Staleness, board: Board) -> BuildRecord:
+    """The record of a cell that nothing has to be done for."""
+    spec, image = found.recipe.spec, found.image
+    assert image is not None
+    board.done(spec.cell.id, "up-to-date", f"up to date, {image.id[7:19]}")
+    return BuildRecord(
+        spec.cell.id,
+        spec.tag,
+        found.recipe.digest,
+        "up-to-date",
+        image_id=image.id,
+        size_bytes=image.size_bytes,
+    )
+
+
+def build_cell(run: Run, recipe: Recipe, why: str) -> BuildRecord:
+    """Build, gate and tag one cell. Failures become its record; `run.lost` says of a dead engine.
+
+    Where another process builds the cell, this one waits, and takes what came out if it is right.
+    """
+    spec = recipe.spec
+    path = cell_lock(run.options.state, run.engine.endpoint.url, spec.tag)
+
+    def tell(holder: str) -> None:
+        run.board.step(spec.cell.id, f"waits: {holder} builds this cell")
+
+    with locked(path, tell, lambda: run.stopping) as waited:
+        if waited and not run.options.force and not run.stopping:
+            (now,) = find_stale(run.engine, [recipe], force=False, lock=run.options.lock)
+            if not now.why:
+                return up_to_date(now, run.board)
+        return _logged(run, recipe, why)
+
+
+def _logged(run: Run, recipe: Recipe, why: str) -> BuildRecord:
+    cell_id = recipe.spec.cell.id
+    log = BuildLog(run.options.logs / f"{cell_id.replace('/', '-')}.log", recipe, run.board)
+    started = time.monotonic()
+    with log:
+        log.note(f"{cell_id}: {why}")
+        try:
+            return _build(run, recipe, log, started)
+        except buildkit.StepError as error:
+            cause = "cancelled" if error.cancelled or run.stopping else error.cause
+            return log.failed(cause, log.evidence(error), time.monotonic() - started)
+        except EngineError as error:
+            return log.failed(_engine_cause(run, error), lines(error), time.monotonic() - started)
+
+
+def _build(run: Run, recipe: Recipe, log: BuildLog, started: float) -> BuildRecord:
+    image_id = _attempts(run, recipe, log)
+    refused = _refused(run, image_id, recipe, log)
+    if run.stopping:
+        return log.failed("cancelled", ("interrupted",), time.monotonic() - started)
+    if refused:
+        return log.failed("validation", refused, time.monotonic() - started, image_id)
+    images.tag(run.engine, image_id, recipe.spec.tag)
+    image = images.find(run.engine, image_id)
+    layers = images.history(run.engine, image_id)
+    size = image.size_bytes if image else 0
+    return log.built(image_id, size, time.monotonic() - started, layers)
+
+
+def _engine_cause(run: Run, error: EngineError) -> str:
+    """A dead engine ends the whole run; one that refused this build and lives ends this cell."""
+    if run.stopping:
+        return "cancelled"
+    if client.answers(run.engine):
+        return "engine refused"
+    run.lost = error
+    return "engine died"
+
+
+def _refused(run: Run, image_id: str, recipe: Recipe, log: BuildLog) -> tuple[str, ...]:
+    """Why the image may not have its tag; an image that does not even start stops no other cell."""
+    if run.options.gate is None or run.stopping:
+        return ()
+    run.board.step(recipe.spec.cell.id, "validate --static")
+    try:
+        run.options.gate(image_id, recipe, log.note)
+    except EngineError as error:
+        if not client.answers(run.engine):
+            raise
+        return lines(error)
+    except ImagegenError as error:
+        return lines(error)
+    return ()
+
+
+def lines(error: ImagegenError) -> tuple[str, ...]:
+    """All that an error says, a line each."""
+    return tuple(line for p in error.problems for line in (p.text, *p.evidence, p.hint) if line)
+
+
+def _attempts(run: Run, recipe: Recipe, log: BuildLog) -> str:
+    retrying = Retrying(
+        stop=stop_after_attempt(ATTEMPTS),
+        wait=wait_exponential(multiplier=2, max=30),
+        retry=retry_if_exception(lambda error: _may_heal(run, error)),
+        before_sleep=lambda state: log.note(f"network failure, attempt {state.attempt_number + 1}"),
+        reraise=True,
+    )
+    return retrying(_build_once, run, recipe, log)
+
+
+def _may_heal(run: Run, error: BaseException) -> bool:
+    return (
+        isinstance(error, buildkit.StepError)
+        and not run.stopping
+        and not error.cancelled
+        and error.cause in HEALING
+    )
+
+
+def _build_once(run: Run, recipe: Recipe, log: BuildLog) -> str:
+    if run.stopping:
+        raise buildkit.StepError("", "context canceled")
+    spec, lock = recipe.spec, run.options.lock
+    build_id = uuid.uuid4().hex
+    run.running[spec.cell.id] = build_id
+    parts = {part: run.parts[part] for part in recipe.parts}
+    env = run.envs[spec.os.id]
+    request = buildkit.BuildRequest(
+        context=buildkit.pack_context(
+            labelled((lock.recipe(recipe) if lock else recipe).dockerfile, recipe),
+            [*recipe.files, *env.files],
+            parts.values(),
+        ),
+        build_id=build_id,
+        labels=labels_of(
+            recipe,
+            run.bases[spec.os.id],
+            parts,
+            gated=run.options.gate is not None,
+            lock=lock.digest(spec.os.id) if lock else "",
+        ),
+        buildargs={"BASE": alias(spec.os), **dict(env.buildargs)},
+        no_cache=run.options.force,
+    )
+    try:
+        return buildkit.build(run.engine, request, log.event)
+    finally:
+        run.running.pop(spec.cell.id, None)
