@@ -61,7 +61,8 @@ ASK_DRIVER = """
 import ctypes, json, sys
 lib = ctypes.CDLL(sys.argv[1])
 number = lambda: ctypes.c_int(0)
-found = {"code": lib.cuInit(ctypes.c_uint(0)), "count": 0, "capabilities": [], "apart": []}
+found = {"code": lib.cuInit(ctypes.c_uint(0)), "count": 0}
+found.update({"capabilities": [], "apart": [], "dma_buf": 0})
 if found["code"] == 0:
     count = number()
     found["code"] = lib.cuDeviceGetCount(ctypes.byref(count))
@@ -71,6 +72,9 @@ if found["code"] == 0:
         lib.cuDeviceGetAttribute(ctypes.byref(major), 75, device)
         lib.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)
         found["capabilities"].append([major.value, minor.value])
+        dma = number()
+        lib.cuDeviceGetAttribute(ctypes.byref(dma), 124, device)
+        found["dma_buf"] = dma.value
         for peer in range(count.value):
             may = number()
             code = lib.cuDeviceCanAccessPeer(ctypes.byref(may), device, peer)

@@ -6,6 +6,7 @@ kubeflow/mpi-operator, v2 controller: the launcher finds its hosts in /etc/mpi/h
 
 import os
 import re
+import socket
 from typing import Dict, List
 
 from validate.probes.files import read, under
@@ -35,3 +36,11 @@ def hostfile(root: str, env: Dict[str, str]) -> List[str]:
 def main_process(root: str) -> List[str]:
     """The command line of process 1."""
     return [word for word in read(under(root, "/proc/1/cmdline")).split("\0") if word]
+
+
+def resolves(name: str) -> bool:
+    """Whether a name leads to an address."""
+    try:
+        return bool(socket.getaddrinfo(name, None))
+    except OSError:
+        return False

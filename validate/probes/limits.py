@@ -13,6 +13,7 @@ UNLIMITED = -1
 KINDS = {
     "memlock": resource.RLIMIT_MEMLOCK,
     "nofile": resource.RLIMIT_NOFILE,
+    "nproc": resource.RLIMIT_NPROC,
     "stack": resource.RLIMIT_STACK,
 }
 

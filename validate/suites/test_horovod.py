@@ -45,6 +45,8 @@ def test_dist(image: Situation, measure: Measure) -> None:
     measure("{} {}".format(" and ".join(dists), version))
     if len(dists) != 1:
         fail("installed: {}".format(" and ".join(dists) or "neither horovod nor light-horovod"))
+    if not image.expected.has("horovod"):
+        return  # LightCC: lightcc.dist knows its version
     if not same(image.expected.version("horovod"), version):
         fail("horovod {}, the recipe says {}".format(version, image.expected.version("horovod")))
 

@@ -1,13 +1,17 @@
 """What the launch allows the container: too little shows as crashes far away from the cause."""
 
+import os
+
 from validate.check import check, fail, warn
 from validate.plugin import Measure, Situation
 from validate.probes import limits
+from validate.probes.files import under
 from validate.probes.sysfs import rdma_devices
 
 MIB = 1 << 20
 SHM_LEAST, SHM_GOOD = 256 * MIB, 8192 * MIB
 FILES_GOOD = 65536
+PROCESSES_GOOD = 4096
 
 
 @check(
@@ -85,6 +89,40 @@ def test_stack(measure: Measure) -> None:
     measure(limits.words(limit))
     if limit == limits.UNLIMITED:
         fail("unlimited")
+
+
+@check(
+    "lim.nproc",
+    "ranks may start as many processes and threads as they need",
+    severity="warn",
+    tier="live",
+    cause="the container was started with --pids-limit, or the pod has a limit of processes",
+    remedy="docker run --pids-limit -1 --ulimit nproc=-1 IMAGE",
+)
+def test_nproc(image: Situation, measure: Measure) -> None:
+    """RLIMIT_NPROC, and pids.max of the control group; at least 4096"""
+    pids = limits.control_group(image.root).get("pids", "")
+    here = [limits.soft_limit("nproc")] + ([int(pids)] if pids.isdigit() else [])
+    numbers = [number for number in here if number != limits.UNLIMITED]
+    measure(str(min(numbers)) if numbers else "unlimited")
+    if numbers and min(numbers) < PROCESSES_GOOD:
+        fail("{} processes and threads, {} are good".format(min(numbers), PROCESSES_GOOD))
+
+
+@check(
+    "lim.sysfs",
+    "/sys shows the machine: NCCL reads its topology there, HARP its configuration",
+    tier="live",
+    cause="/sys is not mounted in the container",
+    remedy="docker run -v /sys:/sys IMAGE   # with the rest of the launch",
+)
+def test_sysfs(image: Situation, measure: Measure) -> None:
+    """/sys/class/net and /sys/bus/pci/devices can be listed"""
+    places = ("/sys/class/net", "/sys/bus/pci/devices")
+    lost = [place for place in places if not os.path.isdir(under(image.root, place))]
+    measure(", ".join(places))
+    if lost:
+        (fail if image.expected.has("harp") else warn)("{} not there".format(", ".join(lost)))
 
 
 @check("lim.cgroup", "what the container may use of the host", severity="info", tier="live")

@@ -161,6 +161,13 @@ def test_threads(image: Situation, measure: Measure) -> None:
         fail("ompi_info does not say MPI_THREAD_MULTIPLE: yes")
 
 
+@check("mpi.cuda", "whether MPI itself can send from the memory of a GPU", severity="info")
+def test_cuda(image: Situation, measure: Measure) -> None:
+    """`ompi_info --parsable --all`: mpi_built_with_cuda_support:value:true"""
+    aware = "mpi_built_with_cuda_support:value:true" in _info(image).out
+    measure("yes" if aware else "no: Horovod with NCCL does not need it")
+
+
 @check(
     "mpi.cma",
     "whether ranks on one machine may copy from one another's memory",

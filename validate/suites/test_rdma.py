@@ -2,13 +2,15 @@
 
 import ctypes
 import os
+import re
 from typing import Any, List
 
 from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
 from validate.probes import sysfs, verbs_stack
-from validate.probes.files import under
+from validate.probes.files import names, under
 from validate.probes.programs import first
+from validate.process import run
 
 LAUNCH = (
     "docker run --device=/dev/infiniband --cap-add IPC_LOCK --ulimit memlock=-1 "
@@ -23,6 +25,10 @@ def _lib_dir(image: Situation) -> str:
 
 def _library(image: Situation, name: str) -> str:
     return under(image.root, os.path.join(_lib_dir(image), name))
+
+
+def _variant(image: Situation) -> str:
+    return str(image.expected.components["rdma"].get("variant", ""))
 
 
 def _loads(image: Situation, name: str) -> str:
@@ -41,18 +47,14 @@ def _loads(image: Situation, name: str) -> str:
     remedy="apt-get install --reinstall libibverbs1 librdmacm1",
 )
 def test_libs(image: Situation, measure: Measure) -> None:
-    names = ("libibverbs.so.1", "librdmacm.so.1")
-    broken = [problem for problem in (_loads(image, name) for name in names) if problem]
+    wanted = ("libibverbs.so.1", "librdmacm.so.1")
+    broken = [problem for problem in (_loads(image, name) for name in wanted) if problem]
     if broken:
         fail("; ".join(broken))
-    release = verbs_stack.release_of(_library(image, names[0]))
-    measure("{}, release {}".format(", ".join(names), release or "not in their names"))
+    release = verbs_stack.release_of(_library(image, wanted[0]))
+    measure("{}, release {}".format(", ".join(wanted), release or "not in their names"))
     promised = image.expected.version("rdma")
-    if (
-        release
-        and image.expected.components["rdma"].get("variant") == "rdma-core"
-        and release != promised
-    ):
+    if release and _variant(image) == "rdma-core" and release != promised:
         fail("rdma-core {}, the recipe says {}".format(release, promised))
 
 
@@ -108,6 +110,35 @@ def test_pabi(image: Situation, measure: Measure) -> None:
 
 
 @check(
+    "rdma.ofed",
+    "the OFED of the image is the release that the recipe names, by its own word",
+    cause="another OFED was installed over it, or packages of the distribution took its place",
+    remedy="dpkg -l 'libibverbs*' 'rdma-core*'   # mlnx in the version is OFED's own",
+    needs=("rdma.libs",),
+)
+def test_ofed(image: Situation, host: Any, measure: Measure) -> None:
+    """`ofed_info -s`, such as `MLNX_OFED_LINUX-5.4-3.1.0.0:`; of DOCA the version of its package"""
+    promised, variant = image.expected.version("rdma"), _variant(image)
+    if variant not in ("mlnx-ofed", "doca"):
+        skip("not-in-recipe", "the verbs stack is the distribution's")
+    if variant == "doca":
+        package = str(image.expected.fact("rdma", "package", "doca-ofed-userspace"))
+        found = host.package(package).version if host.package(package).is_installed else ""
+        measure("{} {}".format(package, found))
+        if not found.startswith(promised):
+            fail("{} {}, the recipe says {}".format(package, found or "is not there", promised))
+        return
+    program = first("ofed_info", image.env.get("PATH", ""))
+    if not program:
+        fail("there is no ofed_info", "the packages of OFED are not in the image", "imagegen build")
+    result = run([program, "-s"], env=image.env)
+    said = result.out.strip().rstrip(":")
+    measure(said)
+    if not re.search(r"-{}(\D|$)".format(re.escape(promised)), said):
+        fail("{}, the recipe says {}".format(said or result.says(), promised))
+
+
+@check(
     "rdma.tools",
     "the diagnostic programs that the recipe names are there",
     severity="warn",
@@ -130,9 +161,10 @@ def test_tools(image: Situation, measure: Measure) -> None:
     cause="OFED was installed without --user-space-only",
     remedy="./mlnxofedinstall --user-space-only --without-fw-update --force",
 )
-def test_no_kmod(image: Situation, host: Any, measure: Measure) -> None:
+def test_no_kmod(image: Situation, measure: Measure) -> None:
     files = verbs_stack.kernel_modules(image.root, ["/lib/modules", "/usr/src"])
-    packages = [name for name in MODULE_PACKAGES if host.package(name).is_installed]
+    there = names(under(image.root, "/var/lib/dpkg/info"))
+    packages = [name for name in MODULE_PACKAGES if name + ".list" in there]
     measure("none")
     if files or packages:
         fail("; ".join((packages + files)[:4]))

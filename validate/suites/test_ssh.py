@@ -215,3 +215,11 @@ def test_limits_parity(image: Situation, measure: Measure) -> None:
     if here != there:
         text = "memlock and nofile are {} over ssh, {} here".format(" ".join(there), " ".join(here))
         (fail if rdma_devices(image.root) else warn)(text)
+
+
+@check("ssh.maxstartups", "how many sessions may begin at one moment", severity="info")
+def test_maxstartups(measure: Measure) -> None:
+    """`sshd -T`: maxstartups start:rate:full; a launch to more nodes than `start` may be refused"""
+    _root_only()
+    server, _ = settings()
+    measure("{} (start:rate:full)".format(server.get("maxstartups", "unknown")))

@@ -1,0 +1,175 @@
+"""RDMA ports in use: GID tables, the interfaces below them, peer memory, counters, and a loopback.
+
+Paths: the kernel's Documentation/ABI/stable/sysfs-class-infiniband. What NCCL looks for:
+NVIDIA/nccl, src/transport/net_ib.cc of its release tags. ABI numbers: rdma-core's kernel headers.
+"""
+
+import os
+import re
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from validate.probes.cuda import numbers
+from validate.probes.files import names, read, under
+from validate.probes.sysfs import Port, ports
+
+ROCE_V2 = "RoCE v2"
+KERNEL_ABI = (3, 6)
+"""IB_USER_VERBS_MIN_ABI_VERSION and ..._MAX_... of libibverbs."""
+DEVICE_ABI = {"mlx5": (1, 1), "mlx4": (3, 4)}
+"""Driver -> the ABI of its kernel part that its provider understands."""
+
+PICKS_GID_ITSELF = (2, 21)
+"""From here on NCCL finds the RoCE v2 index itself; before that it takes 0."""
+
+ERRORS = (
+    "link_downed",
+    "symbol_error",
+    "out_of_sequence",
+    "packet_seq_err",
+    "local_ack_timeout_err",
+    "rnr_nak_retry_err",
+)
+
+COUNT_DEVICES = """
+import ctypes, json, sys
+lib = ctypes.CDLL(sys.argv[1])
+count = ctypes.c_int(0)
+lib.ibv_get_device_list.restype = ctypes.c_void_p
+lib.ibv_get_device_list(ctypes.byref(count))
+sys.stdout.flush()
+print("\\n" + json.dumps({"count": count.value}))
+"""
+
+
+class Gid(NamedTuple):
+    """A row of the GID table of a port."""
+
+    number: int
+    gid: str
+    kind: str
+    device: str
+
+    @property
+    def routable(self) -> bool:
+        """RoCE v2 with an IPv4 address (RFC 4291: ::ffff:a.b.c.d)."""
+        return self.kind == ROCE_V2 and self.gid.startswith("0000:0000:0000:0000:0000:ffff:")
+
+
+def _port(root: str, port: Port) -> str:
+    return under(root, "/sys/class/infiniband/{}/ports/{}".format(port.device, port.number))
+
+
+def roce_ports(root: str) -> List[Port]:
+    """The Ethernet ports with a link."""
+    return [one for one in ports(root) if one.active and one.link_layer == "Ethernet"]
+
+
+def gids(root: str, port: Port) -> List[Gid]:
+    """The filled rows of a port. Reading the type of an empty row, or of one whose interface is in
+    another network namespace, is refused (EINVAL)."""
+    top = _port(root, port)
+    found = []
+    for name in sorted(names(os.path.join(top, "gids")), key=int):
+        kind = read(os.path.join(top, "gid_attrs/types", name))
+        if kind:
+            device = read(os.path.join(top, "gid_attrs/ndevs", name))
+            found.append(Gid(int(name), read(os.path.join(top, "gids", name)), kind, device))
+    return found
+
+
+def best_index(table: List[Gid]) -> Optional[int]:
+    """The row that NCCL_IB_GID_INDEX should name."""
+    return next((row.number for row in table if row.routable), None)
+
+
+def kernel_abi(root: str) -> str:
+    return read(under(root, "/sys/class/infiniband_verbs/abi_version"))
+
+
+def device_abis(root: str) -> List[Tuple[str, str]]:
+    """(device, ABI of its kernel driver)."""
+    top = under(root, "/sys/class/infiniband_verbs")
+    found = []
+    for name in names(top):
+        device = read(os.path.join(top, name, "ibdev"))
+        if device:
+            found.append((device, read(os.path.join(top, name, "abi_version"))))
+    return found
+
+
+def within(said: str, limits: Tuple[int, int]) -> bool:
+    return said.isdigit() and limits[0] <= int(said) <= limits[1]
+
+
+def peer_memory(root: str, nccl: str) -> List[str]:
+    """Of the files by which an NCCL knows that the kernel registers GPU memory those that are
+    there."""
+    top = "/sys/kernel/mm/memory_peers/"
+    places = [top + "nv_mem/version"]
+    release = numbers(nccl) or (99,)
+    if (2, 9, 8) <= release < (2, 22):
+        places.append(top + "nvidia-peermem/version")
+    if release >= (2, 22):
+        places.append(top + "nv_mem_nc/version")
+    if release >= (2, 23, 4):
+        places.append("/sys/module/nvidia_peermem/version")
+    return [path for path in places if os.path.exists(under(root, path))]
+
+
+def modules(root: str) -> List[str]:
+    """Of the kernel modules for peer memory those that are loaded."""
+    loaded = {line.split()[0] for line in read(under(root, "/proc/modules"), 1 << 22).splitlines()}
+    return [name for name in ("nvidia_peermem", "nv_peer_mem") if name in loaded]
+
+
+def interface_mtu(root: str, device: str) -> int:
+    said = read(under(root, "/sys/class/net/{}/mtu".format(device)))
+    return int(said) if said.isdigit() else 0
+
+
+def numa_nodes(root: str, functions: List[str]) -> Dict[str, str]:
+    """PCI address -> NUMA node."""
+    top = "/sys/bus/pci/devices"
+    return {one: read(under(root, os.path.join(top, one, "numa_node"))) for one in functions}
+
+
+def hca_nodes(root: str) -> Dict[str, str]:
+    """RDMA device -> NUMA node."""
+    top = "/sys/class/infiniband"
+    return {
+        one: read(under(root, os.path.join(top, one, "device/numa_node")))
+        for one in names(under(root, top))
+    }
+
+
+def errors(root: str) -> Dict[str, int]:
+    """`mlx5_0/1 link_downed` -> count since the driver was loaded."""
+    found = {}
+    for port in ports(root):
+        for folder in ("counters", "hw_counters"):
+            for name in ERRORS:
+                said = read(os.path.join(_port(root, port), folder, name))
+                if said.isdigit():
+                    found["{}/{} {}".format(port.device, port.number, name)] = int(said)
+    return found
+
+
+def gigabits(rate: str) -> float:
+    """`100 Gb/sec (4X EDR)` -> 100."""
+    match = re.match(r"([\d.]+) Gb/sec", rate)
+    return float(match.group(1)) if match else 0.0
+
+
+def loopback_script(port: Port, index: Optional[int]) -> str:
+    """A shell script: ib_write_bw against itself over one port."""
+    base = "ib_write_bw -d {} -i {} -F --report_gbits -s 1048576 -n 1000"
+    command = base.format(port.device, port.number)
+    command += " -x {}".format(index) if index is not None else ""
+    return "{0} > /dev/null & sleep 1; {0} localhost; code=$?; wait; exit $code".format(command)
+
+
+def parse_bandwidth(text: str) -> float:
+    """The average of the only row that ib_write_bw prints, in Gb/s; 0 where there is none."""
+    row = r"^[ \t]*\d+[ \t]+\d+[ \t]+[\d.]+[ \t]+([\d.]+)[ \t]+[\d.]+[ \t]*$"
+    rows = re.findall(row, text, re.MULTILINE)
+    return float(rows[-1]) if rows else 0.0

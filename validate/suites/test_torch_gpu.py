@@ -1,0 +1,172 @@
+"""PyTorch with CUDA: its NCCL, its cuDNN, kernels for the GPU, and one allreduce for real."""
+
+from typing import Any
+
+from validate.check import check, fail, skip
+from validate.plugin import Measure, Situation
+from validate.probes import cuda
+from validate.probes.interpreter import Answer, ask, find
+from validate.versions import same
+
+SECONDS = 120.0
+
+LIBRARIES = """
+import json, torch
+import torch.distributed
+def told(function):
+    try:
+        return function(), ""
+    except Exception as error:
+        return None, str(error).strip().splitlines()[-1]
+def nccl():
+    found = torch.cuda.nccl.version()
+    if isinstance(found, int):
+        major, tail = divmod(found, 10000 if found >= 10000 else 1000)
+        found = (major, tail // 100, tail % 100)
+    return ".".join(str(part) for part in found)
+there = torch.distributed.is_available() and torch.distributed.is_nccl_available()
+print(json.dumps({
+    "nccl_there": bool(there), "nccl": told(nccl) if there else ["", ""],
+    "cudnn": told(torch.backends.cudnn.version),
+    "arches": told(torch.cuda.get_arch_list)[0] or [],
+}))
+"""
+
+DEVICES = """
+import json, torch
+found = [torch.cuda.get_device_capability(n) for n in range(torch.cuda.device_count())]
+print(json.dumps({"arches": list(torch.cuda.get_arch_list()), "capabilities": found}))
+"""
+
+ALLREDUCE = """
+import json, os, tempfile, torch
+import torch.distributed as dist
+store = tempfile.mktemp()
+dist.init_process_group("nccl", init_method="file://" + store, rank=0, world_size=1)
+ones = torch.ones(1024, device="cuda")
+dist.all_reduce(ones)
+torch.cuda.synchronize()
+print("\\n" + json.dumps({"sum": float(ones.sum())}))
+dist.destroy_process_group()
+"""
+
+
+def _ask(image: Situation, script: str) -> Answer:
+    python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    found: Answer = image.once(script, lambda: ask(python, script, image.env, SECONDS))
+    return found
+
+
+def _libraries(image: Situation) -> Any:
+    if image.expected.device != "gpu" or image.expected.fact("torch", "device") == "cpu":
+        skip("not-in-recipe", "PyTorch is built for CPUs")
+    answer = _ask(image, LIBRARIES)
+    if not answer.ok:
+        fail(answer.problem)
+    return answer.facts
+
+
+@check(
+    "torch.nccl",
+    "PyTorch was built with NCCL, of the version that the recipe names",
+    cause="a build for CPUs, or another build than the recipe's, was installed",
+    remedy="python3 -c 'import torch; print(torch.cuda.nccl.version())'",
+    needs=("torch.import", "torch.cuda-build"),
+)
+def test_nccl(image: Situation, measure: Measure) -> None:
+    """torch.distributed.is_nccl_available(), torch.cuda.nccl.version()"""
+    facts = _libraries(image)
+    version, problem = facts["nccl"]
+    measure("NCCL {}".format(version or problem or "not built in"))
+    if not facts["nccl_there"]:
+        fail("torch.distributed has no NCCL")
+    promised = [str(image.expected.fact("torch", "nccl") or "")]
+    promised += [image.expected.version("nccl")] if image.expected.has("nccl") else []
+    promised = [one for one in promised if one]
+    if version and promised and not any(same(one, str(version)) for one in promised):
+        text = "PyTorch uses NCCL {}, the recipe says {}"
+        fail(text.format(version, " or ".join(promised)))
+
+
+@check(
+    "torch.cudnn",
+    "PyTorch finds a cuDNN that it was compiled for",
+    cause="LD_LIBRARY_PATH or the loader's cache leads to an older cuDNN than the wheel's own",
+    remedy="unset LD_LIBRARY_PATH   # or install the cuDNN that PyTorch was compiled against",
+    needs=("torch.import", "torch.cuda-build"),
+)
+def test_cudnn(image: Situation, measure: Measure) -> None:
+    """torch.backends.cudnn.version(), which raises where the one at run time is older"""
+    version, problem = _libraries(image)["cudnn"]
+    measure("cuDNN {}".format(version or "none"))
+    if "ncompatib" in problem:
+        fail(problem)
+    if not version:
+        if problem and not cuda.gpus(image.root):
+            skip("no-gpu-hw", problem)
+        fail(problem or "PyTorch was built without cuDNN")
+
+
+@check(
+    "torch.arch",
+    "PyTorch has kernels for the GPUs of this machine",
+    tier="live",
+    cause="the build is older than the GPU: `no kernel image is available` at the first operation",
+    remedy="imagegen request torch=… cuda=… gpu=…   # a PyTorch that knows the GPU",
+    needs=("torch.import", "torch.cuda-build", "gpu.nodes", "gpu.count", "cuda.init"),
+)
+def test_arch(image: Situation, measure: Measure) -> None:
+    """torch.cuda.get_device_capability() of each GPU against torch.cuda.get_arch_list(): its own
+    sm_, one of the same major release, or a compute_ (PTX) that is not newer"""
+    _require_gpu(image)
+    answer = _ask(image, DEVICES)
+    if not answer.ok:
+        fail(answer.problem)
+    arches = [str(name) for name in answer.facts["arches"]]
+    capabilities = sorted({tuple(one) for one in answer.facts["capabilities"]})
+    measure("{} for {}".format(" ".join(arches), ", ".join("sm_%d%d" % c for c in capabilities)))
+    if not capabilities:
+        fail("PyTorch sees no GPU", "", cuda.LAUNCH)
+    lost = ["sm_%d%d" % one for one in capabilities if not runs_on(arches, one[0], one[1])]
+    if lost:
+        fail("PyTorch has {}, the GPU is {}".format(" ".join(arches), ", ".join(lost)))
+
+
+def runs_on(arches: Any, major: int, minor: int) -> bool:
+    """CUDA C++ programming guide: a cubin runs within its major release on the same or a newer
+    minor one, PTX on the same or any newer."""
+    for name in arches:
+        kind, _, digits = name.partition("_")
+        digits = "".join(char for char in digits if char.isdigit())
+        here = (int(digits[:-1]), int(digits[-1]))
+        if kind == "sm" and here[0] == major and here[1] <= minor:
+            return True
+        if kind == "compute" and here <= (major, minor):
+            return True
+    return False
+
+
+def _require_gpu(image: Situation) -> None:
+    if image.expected.device != "gpu":
+        skip("not-in-recipe", "the image is for {}".format(image.expected.device))
+    if not cuda.gpus(image.root) and not cuda.nodes(image.root):
+        skip("no-gpu-hw", "the host has no NVIDIA GPU")
+
+
+@check(
+    "torch.1rank-allreduce",
+    "NCCL starts under PyTorch and reduces on a GPU",
+    tier="live",
+    cause="NCCL does not start: its own words say why",
+    remedy="NCCL_DEBUG=INFO validate --only torch   # shows NCCL's log",
+    needs=("torch.nccl", "torch.arch", "cuda.malloc"),
+)
+def test_allreduce(image: Situation, measure: Measure) -> None:
+    """init_process_group("nccl", file store, rank 0 of 1), all_reduce of 1024 ones on cuda:0"""
+    _require_gpu(image)
+    answer = _ask(image, ALLREDUCE)
+    if not answer.ok:
+        fail(answer.problem)
+    measure("sum {:.0f} of 1024 ones".format(answer.facts["sum"]))
+    if answer.facts["sum"] != 1024:
+        fail("the sum of 1024 ones over one rank is {}".format(answer.facts["sum"]))
