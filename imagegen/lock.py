@@ -235,7 +235,8 @@ def drifted(lock: Lock, found: Sequence[Drift]) -> BuildError:
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     table = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     count = f"{len(found)} things" if len(found) > 1 else "one thing"
-    hint = f"to take what is there now: `imagegen build --force -m {lock.matrix}`, then lock again"
+    build, again = (f"`imagegen {verb} -m {lock.matrix}`" for verb in ("build --force", "lock"))
+    hint = f"to take what is there now: {build}, then {again}"
     return BuildError(Problem(f"{count} drifted", lock.file, evidence=tuple(table), hint=hint))
 
 
