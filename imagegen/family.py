@@ -79,8 +79,11 @@ class House:
 
     def recipes(self, family: Family, patterns: Sequence[str] = ()) -> list[Recipe]:
         """Recipes of the cells that the patterns select, all without patterns."""
-        chosen = select(family.specs, patterns)
-        return [self._recipe(spec, family.orders[spec.os.id]) for spec in chosen]
+        return [self.recipe(family, spec) for spec in select(family.specs, patterns)]
+
+    def recipe(self, family: Family, spec: ImageSpec) -> Recipe:
+        """The recipe of one cell. Raises RenderError where no template can make it."""
+        return self._recipe(spec, family.orders[spec.os.id])
 
     def recipe_of(self, spec: ImageSpec) -> Recipe:
         """The recipe of a cell of any matrix, in the family's order, or of a lone request."""

@@ -88,7 +88,10 @@ def chain_of(spec: ImageSpec, order: Sequence[str]) -> Chain:
 
 
 def tree(specs: Sequence[ImageSpec], order: Sequence[str], prices: Prices) -> tuple[Step, ...]:
-    """The distinct layers of these cells of one OS, those that stand on the base first."""
+    """The distinct layers of these cells of one OS, those that stand on the base first.
+
+    A component that a cell lacks is passed over: its next layer stands on the one before.
+    """
     chains = {spec.cell.id: chain_of(spec, order) for spec in specs}
     costs = {(p.component, layer_name(s, p)): prices.of(s, p) for s in specs for p in s.pins}
     return _above((), chains, costs)

@@ -42,7 +42,7 @@ def supply(
     another file than it should be; BuildError where one cannot be downloaded now.
     """
     wanted = list(dict.fromkeys(parts))
-    problems = [problem for part in wanted if (problem := _unready(part, store))]
+    problems = lacking(wanted, store)
     if problems:
         raise ConfigError(*problems)
     with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
@@ -51,6 +51,11 @@ def supply(
     if errors:
         raise type(errors[0])(*(problem for error in errors for problem in error.problems))
     return {part: task.result() for part, task in tasks.items()}
+
+
+def lacking(parts: Iterable[Part], store: Store) -> list[Problem]:
+    """What is wrong with parts as far as it can be seen without downloading anything."""
+    return [problem for part in parts if (problem := _unready(part, store))]
 
 
 def _unready(part: Part, store: Store) -> Problem | None:

@@ -14,7 +14,7 @@ from imagegen.artifacts import read_artifacts
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import pip_config_files, read_build_env
 from imagegen.cell_locks import locked, run_lock
-from imagegen.engine import images
+from imagegen.engine import client, images
 from imagegen.errors import BuildError, ImagegenError, Interrupted, Problem, ValidationError
 from imagegen.journal import state_folder
 from imagegen.locking import LockedBuild
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from imagegen.model import BaseMode, BuildRecord, Recipe, ValidationRecord
     from imagegen.payload import Payload
 
-MOST_JOBS = 4
+MOST_JOBS = 8
+BYTES_A_BUILD = 4 << 30
+"""Memory that one build may want: compilers and the unpacking of large wheels."""
+
 HINTS = {
     "network": "check the connection and proxies (`imagegen doctor`), then run it again",
     "certificate": "give the CA bundle of your network: `--ca-bundle FILE`",
@@ -84,6 +87,12 @@ def build_env(ca_bundle: Path | None) -> BuildEnv:
     return read_build_env(os.environ, ca_bundle, pip_config_files(Path.home()))
 
 
+def jobs_for(engine: Engine) -> int:
+    """Builds at a time where nobody says: as many as the engine's cores and memory carry."""
+    cores, memory = client.size(engine)
+    return max(1, min(MOST_JOBS, cores, memory // BYTES_A_BUILD))
+
+
 def store_of(payload: Payload, wishes: BuildWishes) -> Store:
     """Where the parts of builds come from. Raises ConfigError for artifacts.yaml, mirrors.yaml."""
     return Store(
@@ -109,7 +118,7 @@ def build_recipes(
     for note in env.notes:
         console.note(f"build steps use {note}")
     options = BuildOptions(
-        jobs=wishes.jobs or min(MOST_JOBS, os.cpu_count() or 1),
+        jobs=wishes.jobs or jobs_for(engine),
         logs=state_folder() / "logs" / f"run-{run_id}",
         env=env,
         gate=_Gate(engine, book, run_id) if wishes.gate else None,

@@ -43,6 +43,11 @@ def console_of(fmt: str) -> Console:
 matrix = click.option("--matrix", "-m", "matrix", required=True, help="name or path of a matrix")
 cells = click.argument("cells", nargs=-1)
 jobs = click.option("--jobs", "-j", type=click.IntRange(1), help="builds at a time")
+measured = click.option(
+    "--measured",
+    is_flag=True,
+    help="order layers by seconds measured here; recipes then differ from machine to machine",
+)
 ca_bundle = click.option(
     "--ca-bundle",
     type=click.Path(path_type=Path),

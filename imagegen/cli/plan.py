@@ -1,4 +1,4 @@
-"""`imagegen plan`: the order of layers, and what is stale and why."""
+"""`imagegen plan`: what a build would do."""
 
 from __future__ import annotations
 
@@ -9,39 +9,107 @@ import click
 from imagegen.cli import options
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from imagegen.console import Console
+    from imagegen.forecast import Step, Total
+    from imagegen.planning import Planned
 
 
 @click.command("plan")
 @options.matrix
 @options.cells
+@options.jobs
+@click.option("--why", is_flag=True, help="every input that changed, not the first one alone")
+@click.option("--dot", "as_dot", is_flag=True, help="the tree of steps as a graph for Graphviz")
+@options.measured
 @options.common
-def command(matrix: str, cells: tuple[str, ...], console: Console, overlay: Path | None) -> None:
-    """What `build` would do, without doing it."""
+def command(
+    matrix: str,
+    cells: tuple[str, ...],
+    jobs: int | None,
+    why: bool,
+    as_dot: bool,
+    measured: bool,
+    console: Console,
+    overlay: Path | None,
+) -> None:
+    """What `build` would do, without doing it: steps, seconds, bytes, what is stale and why."""
     from imagegen.engine.client import connect
-    from imagegen.family import House
-    from imagegen.staleness import find_stale
+    from imagegen.family import House, select
+    from imagegen.journal import open_journal
+    from imagegen.planning import as_data, dot, measured_seconds, plan_cells, prices_of
+    from imagegen.workflow import BuildWishes, jobs_for, store_of
 
-    house = House(overlay)
+    book = open_journal()
+    house = House(overlay, measured_seconds(book) if measured else None)
     family = house.family(matrix)
-    found = find_stale(connect(), house.recipes(family, cells), force=False)
-    console.data(
-        {
-            "orders": {os_id: list(order) for os_id, order in family.orders.items()},
-            "cells": [
-                {"cell": item.recipe.spec.cell.name, "stale": bool(item.why), "why": item.why}
-                for item in found
-            ],
-        }
-    )
-    for os_id, order in family.orders.items():
-        console.line(f"layers on {os_id}: {' > '.join(order)}")
+    specs = select(family.specs, cells)
+    engine = connect()
+    store = store_of(house.payload, BuildWishes())
+    planned = plan_cells(engine, house, family, specs, prices_of(house, book), store)
+    if as_dot:
+        console.data({"dot": dot(planned)})
+        console.line(dot(planned))
+        return
+    console.data(as_data(planned))
+    _show_steps(planned, console)
+    _show_totals(planned, jobs or jobs_for(engine), console)
+    _show_cells(planned, why, console)
+
+
+def _show_steps(planned: Planned, console: Console) -> None:
+    from imagegen.console import human_bytes, human_seconds
+
+    for os_id, steps in planned.steps.items():
+        waiting = {step.chain for step in _walk(planned.to_make[os_id])}
+        rows = [
+            (
+                "  " * (len(step.chain) - 1) + f"{step.component} {step.release}",
+                human_seconds(step.cost.seconds),
+                human_bytes(step.cost.size_bytes) if step.cost.size_bytes else "?",
+                str(len(step.cells)),
+                "measured" if step.cost.measured else "predicted",
+                "to make" if step.chain in waiting else "there",
+            )
+            for step in _walk(steps)
+        ]
+        title = f"layers on {os_id}: {' > '.join(planned.orders[os_id])}"
+        console.table(("step", "time", "size", "cells", "cost is", "state"), rows, title)
+        console.line()
+
+
+def _walk(steps: Sequence[Step]) -> Iterator[Step]:
+    from imagegen.forecast import walk
+
+    return walk(steps)
+
+
+def _show_totals(planned: Planned, jobs: int, console: Console) -> None:
+    from imagegen.console import human_bytes, human_seconds
+
+    def told(one: Total) -> tuple[str, str, str, str]:
+        size = human_bytes(one.size_bytes)
+        return str(one.steps), human_seconds(one.seconds), human_seconds(one.lasting(jobs)), size
+
     console.table(
-        ("cell", "state", "why"),
+        ("", "steps", "work", f"with {jobs} at a time", "disk"),
         [
-            (item.recipe.spec.cell.name, "stale" if item.why else "up to date", item.why)
-            for item in found
+            ("each cell by itself", *told(planned.each_by_itself)),
+            ("shared, as declared", *told(planned.as_declared)),
+            ("shared, as planned", *told(planned.whole)),
+            ("still to make", *told(planned.left)),
         ],
     )
+    console.line()
+
+
+def _show_cells(planned: Planned, why: bool, console: Console) -> None:
+    rows = [(cell.spec.cell.name, cell.state, cell.why) for cell in planned.cells]
+    console.table(("cell", "state", "why"), rows)
+    for cell in planned.cells if why else ():
+        if cell.changes:
+            console.line(f"{cell.spec.cell.name}:")
+        for change in cell.changes:
+            console.line(f"  {change}")

@@ -183,6 +183,13 @@ def facts(engine: Engine) -> EngineFacts:
         )
 
 
+def size(engine: Engine) -> tuple[int, int]:
+    """Cores and bytes of memory of the engine's machine."""
+    with engine_errors("ask the engine for its size"):
+        info = engine.api.info()
+    return int(info.get("NCPU") or 1), int(info.get("MemTotal") or 0)
+
+
 def answers(engine: Engine) -> bool:
     """Whether the engine is alive."""
     try:

@@ -40,8 +40,9 @@ def stale(family: TinyFamily) -> dict[str, str]:
     rows = family.build("--no-validate", "--format", "json").result
     assert [row["cell"].rpartition("/")[2] for row in rows if row["outcome"] == "built"] == [*told]
     assert all(row["outcome"] in ("built", "up-to-date") for row in rows)
-    assert family.command("plan", "--format", "json").result["cells"] == [
-        {"cell": cell, "stale": False, "why": ""} for cell in CELLS
+    after = family.command("plan", "--format", "json").result["cells"]
+    assert [(row["cell"], row["state"], row["why"]) for row in after] == [
+        (cell, "up to date", "") for cell in CELLS
     ]
     return told
 
@@ -53,7 +54,8 @@ def test_nothing_changed(four: TinyFamily) -> None:
 def test_a_template_concerns_the_cells_with_its_component(four: TinyFamily) -> None:
     template = four.root / "dockerfiles/components/common/install.j2"
     template.write_text(template.read_text() + "RUN echo more >> /common\n")
-    assert stale(four) == dict.fromkeys(CELLS, "its recipe changed")
+    why = "its recipe changed: dockerfiles/components/common/install.j2:2 changed"
+    assert stale(four) == dict.fromkeys(CELLS, why)
 
 
 def test_a_branch_of_a_template_concerns_the_cells_that_take_it(four: TinyFamily) -> None:
@@ -67,7 +69,11 @@ def test_a_release_row_concerns_the_cells_that_pin_it(four: TinyFamily) -> None:
     description = four.root / "dockerfiles/components/part/component.yaml"
     text = description.read_text()
     description.write_text(text.replace("version: '2'", "version: '2.1'"))
-    assert [*stale(four)] == ["left-2", "right-2"]
+    told = stale(four)
+    assert [*told] == ["left-2", "right-2"]
+    assert {why.partition(" (")[0] for why in told.values()} == {
+        "its recipe changed: part 2 -> 2.1"
+    }
 
 
 def test_a_comment_in_a_matrix_concerns_nobody(four: TinyFamily) -> None:

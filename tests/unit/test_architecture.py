@@ -28,10 +28,10 @@ STAGES = {
     "plan": {"plan", "forecast"},
     "render": {"render", "templates", "expectation"},
     "build": {"build", "build_log", "cell_build", "staleness"},
-    "validation": {"validation"},
+    "validation": {"validation", "soft_roce"},
     "publish": {"publish"},
 }
-COMPOSERS = {"family", "workflow", "nightly", "request", "doctor"}
+COMPOSERS = {"family", "workflow", "planning", "nightly", "request", "doctor"}
 """The modules that may know more than one stage, beside the verbs under `cli`."""
 
 ENGINE_ROOM_ONLY = {"docker", "requests", "socket", "subprocess", "multiprocessing", "pty"}

@@ -1,0 +1,167 @@
+"""What a build would do, with the engine's images made up."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from imagegen.artifacts import Artifacts
+from imagegen.engine import images
+from imagegen.engine.images import LocalImage
+from imagegen.family import House
+from imagegen.forecast import Cost
+from imagegen.inputs import LABEL_INPUTS, inputs_of
+from imagegen.journal import open_journal
+from imagegen.model import LABEL_BASE, LABEL_RECIPE, BuildRecord, StepRecord
+from imagegen.planning import as_data, dot, judge, measured_seconds, plan_cells, prices_of
+from imagegen.supply import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from imagegen.engine.client import Engine
+    from imagegen.planning import Planned, PlannedCell
+    from unit.conftest import Overlay
+
+ENGINE = cast("Engine", object())
+BASE = LocalImage("sha256:base", (), {}, 1)
+
+
+@pytest.fixture
+def there(monkeypatch: pytest.MonkeyPatch) -> list[LocalImage]:
+    """The images that the engine has."""
+    found: list[LocalImage] = []
+    monkeypatch.setattr(images, "list_labelled", lambda *_: tuple(found))
+    monkeypatch.setattr(images, "find", lambda *_: BASE)
+    return found
+
+
+def store(tmp_path: Path) -> Store:
+    return Store(Artifacts(), {}, tmp_path)
+
+
+def plan(tmp_path: Path) -> Planned:
+    house = House()
+    family = house.family("small")
+    prices = prices_of(house, open_journal(tmp_path / "journal.db"))
+    return plan_cells(ENGINE, house, family, family.specs, prices, store(tmp_path))
+
+
+def states(tmp_path: Path) -> dict[str, PlannedCell]:
+    house = House()
+    family = house.family("small")
+    found = judge(ENGINE, house, family, family.specs, store(tmp_path))
+    return {cell.spec.cell.name: cell for cell in found}
+
+
+def images_of(cells: list[str]) -> list[LocalImage]:
+    house = House()
+    recipes = house.recipes(house.family("small"), cells)
+    return [
+        LocalImage(
+            f"sha256:{recipe.spec.cell.name}",
+            (recipe.spec.tag,),
+            {
+                LABEL_RECIPE: recipe.digest,
+                LABEL_BASE: BASE.id,
+                LABEL_INPUTS: json.dumps(inputs_of(recipe)),
+            },
+            5,
+        )
+        for recipe in recipes
+    ]
+
+
+@pytest.mark.usefixtures("there", "small")
+def test_what_is_shared_and_what_it_costs(tmp_path: Path) -> None:
+    planned = plan(tmp_path)
+    assert planned.orders["debian12"] == ("alpha", "beta", "gamma", "delta")
+    assert (planned.whole.steps, planned.each_by_itself.steps) == (7, 12)
+    assert planned.whole.seconds == 10 + 75 + 120 + 8 + 10 + 75 + 8
+    assert planned.left == planned.whole
+
+
+def test_the_declared_order_costs_more_where_it_shares_less(
+    small: Overlay, there: list[LocalImage], tmp_path: Path
+) -> None:
+    del there
+    small.write(
+        "matrices/small.yaml",
+        'name: small\ntag: "imagegen/small:{delta}"\naxes: {delta: [core, none]}\n'
+        "defaults: {os: debian12}\ncomponents: {os: debian12, delta: any, beta: any}\n",
+    )
+    planned = plan(tmp_path)
+    assert planned.as_declared.seconds > planned.whole.seconds == 10 + 75 + 8
+
+
+@pytest.mark.usefixtures("small")
+def test_what_the_images_have_is_not_made_again(there: list[LocalImage], tmp_path: Path) -> None:
+    there += images_of(["debian12-none", "debian13-core"])
+    planned = plan(tmp_path)
+    assert planned.left.steps == 1
+    assert planned.left.seconds == 8
+    (step,) = planned.to_make["debian12"]
+    assert (step.component, planned.to_make["debian13"]) == ("delta", ())
+
+
+def test_each_cell_has_a_state_and_what_changed(
+    small: Overlay, there: list[LocalImage], tmp_path: Path
+) -> None:
+    there += images_of(["debian12-*"])
+    small.template("delta", "RUN install delta in another way\n")
+    small.write(
+        "dockerfiles/components/beta/component.yaml",
+        (small.root / "dockerfiles/components/beta/component.yaml")
+        .read_text()
+        .replace("suites: [beta]", "suites: [beta]\ninstalls: [tarball]"),
+    )
+    found = states(tmp_path)
+    assert {cell.state for cell in found.values()} == {"blocked"}
+    assert "cannot be installed yet" in found["debian12-core"].why
+    small.component("beta", _without(small, "\ninstalls: [tarball]"))
+    found = states(tmp_path)
+    assert [(name, cell.state) for name, cell in found.items()] == [
+        ("debian12-core", "stale"),
+        ("debian12-none", "up to date"),
+        ("debian13-core", "stale"),
+        ("debian13-none", "stale"),
+    ]
+    assert found["debian12-core"].changes == ("dockerfiles/components/delta/install.j2:1 changed",)
+    assert found["debian13-core"].why.startswith("no image is tagged")
+
+
+def _without(small: Overlay, text: str) -> str:
+    path = small.root / "dockerfiles/components/beta/component.yaml"
+    return path.read_text().replace(text, "")
+
+
+@pytest.mark.usefixtures("there", "small")
+def test_for_programs_and_as_a_picture(tmp_path: Path) -> None:
+    planned = plan(tmp_path)
+    data = json.loads(json.dumps(as_data(planned)))
+    assert data["totals"]["distinct"]["steps"] == 7
+    (bottom,) = data["steps"]["debian12"]
+    assert (bottom["component"], bottom["measured"], len(bottom["cells"])) == ("alpha", False, 2)
+    assert data["cells"][0]["state"] == "stale"
+    picture = dot(planned)
+    assert picture.count("->") == 7
+    assert '"debian12/alpha 3.11" -> "debian12/alpha 3.11/beta 1.13.1";' in picture
+
+
+def test_costs_come_from_the_journal_where_it_has_them(small: Overlay, tmp_path: Path) -> None:
+    del small
+    book = open_journal(tmp_path / "journal.db")
+    steps = (StepRecord("[beta 1/1] RUN x", "beta", 31.0, False, "beta", "1.13.1", 700),)
+    record = BuildRecord("small/a", "t", "r", "built", steps=steps)
+    book.add_build(book.start_run("build", []), record)
+    house = House()
+    spec = house.family("small").specs[0]
+    beta, alpha = spec.pin("beta"), spec.pin("alpha")
+    assert beta
+    assert alpha
+    prices = prices_of(house, book)
+    assert prices.of(spec, beta) == Cost(31.0, 700, True)
+    assert prices.of(spec, alpha) == Cost(10.0, 0, False)
+    assert measured_seconds(book) == {"beta": 31.0}
