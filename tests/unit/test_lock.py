@@ -90,7 +90,7 @@ def test_a_lock_that_is_not_there_or_not_whole_is_told(tmp_path: Path) -> None:
         read_lock(path)
     assert [(problem.key, problem.text) for problem in caught.value.problems] == [
         ("", "key `cells` is missing"),
-        ("systems.debian12.wheels.a", "`short` is not 64 hexadecimal digits in small letters"),
+        ("systems.debian12.wheels.a", "the value is not 64 hexadecimal digits in small letters"),
     ]
 
 
