@@ -1,0 +1,76 @@
+"""validate's suites, collected once for all tests of this process and run as often as one likes.
+
+A pytest of its own for each made-up machine costs a third of a second, nearly all of it to get
+ready. Hooks, fixtures and the order of the checks are pytest's own here too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.config import _prepareconfig
+
+from validate import session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+QUIET = ("capture", "debugging", "faulthandler", "threadexception", "unraisableexception")
+"""Plug-ins that take something of the whole process for as long as their pytest lives."""
+
+
+class Resident:
+    """One pytest that stays: what it collected before it was asked which checks are wanted."""
+
+    def __init__(self, arguments: Sequence[str], collector: Any) -> None:
+        self.items: list[pytest.Item] = []
+        self._collector = collector
+        config = _prepareconfig([*_lighter(), *arguments], [self, collector])
+        config.option.tbstyle = "native"  # the frame reads no trace; to write one takes its time
+        config._do_configure()
+        self._session = pytest.Session.from_config(config)
+        config.hook.pytest_sessionstart(session=self._session)
+        self._session.perform_collect()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        self.items = list(items)
+
+    def run(self, collector: Any) -> None:
+        """The checks that this collector wants, with its fixtures, as the first one's."""
+        self._collector.__dict__ = collector.__dict__
+        chosen = list(self.items)
+        collector.pytest_collection_modifyitems(chosen)
+        for item, following in zip(chosen, [*chosen[1:], None], strict=False):
+            item.__dict__.pop("measured", None)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+
+
+def _lighter() -> list[str]:
+    return [word for name in QUIET for word in ("-p", f"no:{name}")]
+
+
+class ResidentPytest:
+    """Stands for the module `pytest` in validate.session, where all suites are the shipped ones."""
+
+    ExitCode = pytest.ExitCode
+
+    def __init__(self) -> None:
+        self._ready: dict[tuple[str, ...], Resident] = {}
+
+    def main(self, arguments: list[str], plugins: Sequence[Any]) -> int:
+        (collector,) = plugins
+        ready = self._ready.get(tuple(arguments))
+        if ready is None:
+            ready = self._ready[tuple(arguments)] = Resident(arguments, collector)
+        ready.run(collector)
+        return pytest.ExitCode.OK
+
+
+RESIDENT = ResidentPytest()
+
+
+def use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on the session of validate runs its suites in the pytest that is there."""
+    monkeypatch.setattr(session, "pytest", RESIDENT)
