@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from imagegen.conflict import fits
-from imagegen.constraint import ANY, is_version, version_key
+from imagegen.constraint import ANY, NONE, is_version, version_key
 from imagegen.domains import domains_of
 from imagegen.model import Want
 from imagegen.search import any_answer, search
@@ -26,6 +27,9 @@ HARDWARE = ("gpu", "instance", DRIVER)
 
 MOST, MOST_CHANGES, MOST_TRIES = 3, 3, 12
 FAR = 10_000
+A_GENERATION = 100
+"""Releases of an OS are never this far from one another: what is, was misspelled."""
+
 Distance = tuple[int, ...]
 
 
@@ -131,9 +135,10 @@ def _without(
     space: Space, wants: Sequence[Want], want: Want, allow_unknown: bool
 ) -> list[Alternative]:
     """Going without a component, where no release of anything helps."""
-    if want.component in (OS, "python", *HARDWARE):
+    if want.component in (OS, *HARDWARE) or want.constraint == NONE:
         return []
-    changed = [one for one in wants if one.component != want.component]
+    kept = [one for one in wants if one.component != want.component]
+    changed = [*kept, replace(want, constraint=NONE)]
     chosen = search(domains_of(space, changed, allow_unknown=allow_unknown))
     if chosen is None or want.component in chosen:
         return []
@@ -183,7 +188,7 @@ def distance(component: str, asked: str, value: str) -> Distance:
         return _os_distance(asked, value)
     found = re.search(r"\d+(\.\d+)*", asked)
     if found is None or not is_version(value):
-        return (0, 0, 1, 0) if asked == value else (500, 0, 0, 0)
+        return (0, 0, 1, 0) if asked == value else _unlike(asked, value)
     old, new = version_key(found.group()).release, version_key(value).release
     length = min(3, len(old))
     return _apart(_three(old)[:length], _three(new)[:length])
@@ -208,5 +213,12 @@ def _three(release: tuple[int, ...]) -> tuple[int, ...]:
 def _os_distance(asked: str, value: str) -> Distance:
     old, new = (re.fullmatch(r"([a-z]+)([0-9.]+)", text) for text in (asked, value))
     if old is None or new is None or old.group(1) != new.group(1):
-        return (500, 0, 0, 0)
-    return distance("", old.group(2), new.group(2))
+        return _unlike(asked, value)
+    found = distance("", old.group(2), new.group(2))
+    return found if found[0] < A_GENERATION else _unlike(asked, value)
+
+
+def _unlike(asked: str, value: str) -> Distance:
+    """Of names: farther than any version, the more so the less they look alike."""
+    alike = SequenceMatcher(None, asked.casefold(), value.casefold()).ratio()
+    return (500 + int(400 * (1 - alike)), 0, 0, 0)

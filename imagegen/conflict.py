@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from imagegen.constraint import ANY
@@ -42,6 +43,9 @@ def fits(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) ->
 
 def conflict_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> Conflict:
     """The collision among wishes that nothing fits."""
+    twice = _twice(space, wants)
+    if twice:
+        return twice
     core, needed = fewest(space, wants, allow_unknown=allow_unknown)
     own = _with_own_words(core, needed)
     unknown = not allow_unknown and fits(space, own, allow_unknown=True)
@@ -59,6 +63,27 @@ def conflict_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = Fa
     because = "; ".join(map(str, edges[:2])) + _in_brackets(reasons)
     text = f"{text}: {because}" if edges else text
     return Conflict(text, tuple(rows), tuple(facts), unknown, tuple(needed))
+
+
+def _twice(space: Space, wants: Sequence[Want]) -> Conflict | None:
+    """Two wishes for one name that no candidate satisfies both."""
+    strict = [want for want in wants if want.constraint != ANY]
+    for one, other in combinations(strict, 2):
+        if one.component != other.component:
+            continue
+        masks = [space.mask(want.component, (want.constraint,)) for want in (one, other)]
+        if any(masks) and not masks[0] & masks[1]:
+            return _excluded(space, one, other, masks)
+    return None
+
+
+def _excluded(space: Space, one: Want, other: Want, masks: Sequence[int]) -> Conflict:
+    name = one.component
+    firsts = [space.candidates[name][next(bits(mask))] for mask in masks if mask]
+    why = _in_brackets([reason(space.catalog, name, name)])
+    text = f"{name} cannot be {one.constraint} and {other.constraint}{why}"
+    rows = tuple(f"{row.file}:{row.line}" for row in firsts)
+    return Conflict(text, rows, (_ask(one), _ask(other)), False, (one, other))
 
 
 def _ask(want: Want) -> str:
@@ -177,7 +202,8 @@ def _facts(
     """
     domains = domains_of(space, core, allow_unknown=allow_unknown)
     start = {name: domains.asked.get(name, space.every(name)) for name in sorted(domains.present)}
-    edges = _narrow(domains, start, [want.component for want in needed])
+    there = [want.component for want in needed if want.component in start]
+    edges = _narrow(domains, start, there)
     direct = [edge for edge in edges if not start[edge.target] & edge.mask]
     named = {want.component for want in needed}
     plain = [edge for edge in direct if {edge.source.component, edge.target} <= named]

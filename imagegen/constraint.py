@@ -19,6 +19,9 @@ NONE = "none"
 PATTERN = r"^[A-Za-z0-9<>=!~][A-Za-z0-9<>=!~.,+*_ -]*$"
 """What a constraint may be made of; nothing of it can end a shell word or a YAML scalar."""
 
+LONGEST = 200
+"""Characters; digits without end would break Python's own conversion."""
+
 _BOTH = re.compile(r"^(\S.*?) +([a-z][a-z0-9.-]*)$")
 
 _VARIANT = re.compile(r"^[a-z][a-z0-9.-]*$")
@@ -49,6 +52,8 @@ def problem_with(constraint: str) -> str:
     """Why a text is no constraint, in words; empty if it is one."""
     if not re.fullmatch(PATTERN, constraint):
         return "has characters that no version has"
+    if len(constraint) > LONGEST:
+        return f"is longer than {LONGEST} characters"
     both = _BOTH.match(constraint)
     if both and is_variant(both[2]):
         return problem_with(both[1])

@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from imagegen.constraint import NONE
 from imagegen.space import OS, Choice, Edge
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = Fal
         frozenset(want.component for want in wants if "+" in want.constraint), allow_unknown
     )
     asked = _asked(space, wants)
-    present = _present(space, asked)
+    present = _present(space, asked, {w.component for w in wants if w.constraint != NONE})
     domains = Domains(space, choice, present, asked)
     for name in present:
         everything = space.every(name) & ~space.hidden(name)
@@ -87,10 +88,13 @@ def _asked(space: Space, wants: Sequence[Want]) -> dict[str, int]:
     return asked
 
 
-def _present(space: Space, asked: Mapping[str, int]) -> frozenset[str]:
-    """Closed over what is required, and over what one of several must be there for."""
-    providers = {space.provider(name) for name in asked if space.provided(name)}
-    present = {OS, *asked, *(providers - {""})}
+def _present(space: Space, asked: Mapping[str, int], wished: set[str]) -> frozenset[str]:
+    """Closed over what is required, and over what one of several must be there for.
+
+    What a wish keeps out is present only if another needs it, and then has nothing left.
+    """
+    providers = {space.provider(name) for name in wished if space.provided(name)}
+    present = {OS, *wished, *(providers - {""})}
     queue = deque(sorted(present))
     while queue:
         name = queue.popleft()

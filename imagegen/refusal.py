@@ -6,7 +6,6 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from imagegen import constraint
 from imagegen.errors import Problem
 
 if TYPE_CHECKING:
@@ -16,7 +15,9 @@ if TYPE_CHECKING:
     from imagegen.conflict import Conflict
     from imagegen.model import Release, Want
 
-EVERY_IMAGE = "every image"
+EVERY_IMAGE, THE_REQUEST = "every image", "the request"
+"""Who asks for wishes that no file holds."""
+
 RDMA, OFED = "rdma", "mlnx-ofed"
 
 
@@ -27,6 +28,7 @@ class Refusal:
     problems: tuple[Problem, ...]
     conflicts: tuple[Conflict, ...]
     alternatives: tuple[Alternative, ...]
+    allow_unknown: bool = False
 
     def as_data(self) -> dict[str, object]:
         """The answer to `--format json`."""
@@ -42,7 +44,7 @@ class Refusal:
                 {
                     "changes": {name: [old, new] for name, old, new in one.changes},
                     "pins": pins_of(one.chosen),
-                    "command": command(one.wants, one.changes),
+                    "command": command(one.wants, allow_unknown=self.allow_unknown),
                 }
                 for one in self.alternatives
             ],
@@ -50,12 +52,15 @@ class Refusal:
 
 
 def told(
-    unknown: Sequence[Problem], conflict: Conflict, instead: Sequence[Alternative]
+    unknown: Sequence[Problem],
+    conflict: Conflict,
+    instead: Sequence[Alternative],
+    allow_unknown: bool = False,
 ) -> tuple[Problem, ...]:
     """The problems that a user reads: what no row has, or the conflict, and ready commands."""
     ready = [
         ", ".join(f"{name} {new} for {old}" for name, old, new in one.changes)
-        + f": {command(one.wants, one.changes)}"
+        + f": {command(one.wants, allow_unknown=allow_unknown)}"
         for one in instead
     ]
     hint = "change one of them, or leave it open: `KEY=any`"
@@ -69,14 +74,14 @@ def told(
     return (Problem("nothing satisfies this request", evidence=evidence, hint=hint),)
 
 
-def command(wants: Sequence[Want], changes: Sequence[tuple[str, str, str]]) -> str:
-    """A request as one types it: what was asked for, less what was changed to nothing."""
-    gone = [f"{name}=none" for name, _, new in changes if new == constraint.NONE]
+def command(wants: Sequence[Want], *, allow_unknown: bool = False) -> str:
+    """Wishes as one types them: ready to run."""
     asked = [(want.component, want.constraint) for want in wants if not _implied(want)]
     if (RDMA, OFED) in asked and [name for name, _ in asked].count(RDMA) > 1:
         asked = [("ofed" if name == RDMA else name, wish) for name, wish in asked if wish != OFED]
-    words = [shlex.quote(f"{name}={wish}") for name, wish in asked]
-    return " ".join(["imagegen request", *words, *gone])
+    words = dict.fromkeys(shlex.quote(f"{name}={wish}") for name, wish in asked)
+    flag = ["--allow-unknown"] if allow_unknown else []
+    return " ".join(["imagegen request", *words, *flag])
 
 
 def _implied(want: Want) -> bool:

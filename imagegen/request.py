@@ -2,135 +2,94 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
-
-import yaml
 
 from imagegen import constraint
 from imagegen.alternatives import nearest
 from imagegen.conflict import conflict_of, fits
-from imagegen.errors import ConfigError, Problem
-from imagegen.matrix_checks import value_problem
-from imagegen.model import Catalog, Cell, ImageSpec, Omission, Want
-from imagegen.refusal import EVERY_IMAGE, Refusal, told
-from imagegen.resolve import resolve_cell, space_of
+from imagegen.model import Catalog, Cell, ImageSpec, Want
+from imagegen.refusal import Refusal, told
+from imagegen.resolve import resolve_cell, space_of, wishes_of
 from imagegen.space import DRIVER, Space
-from imagegen.yamlfile import load
+from imagegen.wishes import MATRIX, OFED, RDMA, VALUES, as_cell, meant, unknown_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Set as AbstractSet
 
-
-ALWAYS = ("python", "openmpi", "ssh", "validate")
-"""What every training image of this house has, unless a wish says `none`."""
-
-MATRIX = "request"
-ABOUT = ("owner", "expires")
 HOSTS = (DRIVER, "gpu", "instance", "device", "flavour")
 BUILDS_DIFFER = ("flavour", "torchvision")
-RDMA, OFED = "rdma", "ofed"
-VALUES = ("torchvision",)
-"""Names that another component's rows have values of, and that can be asked for."""
-
-THE_REQUEST = "the request"
 MOST_TAG = 127
 
-
-def parse(wishes: Sequence[str], catalog: Catalog) -> dict[str, str]:
-    """`KEY=VALUE` arguments -> component (or `os`) -> constraint.
-
-    Raises ConfigError with every argument that is not a wish.
-    """
-    found: dict[str, str] = {}
-    problems = []
-    for wish in wishes:
-        name, equals, value = wish.partition("=")
-        problem = _problem(name, value, catalog) if equals and value else _not_a_wish(wish)
-        if problem is None and name in found:
-            problem = Problem(f"`{name}` is wished for twice", hint="give it once")
-        if problem is not None:
-            problems.append(problem)
-        found[name] = value
-    if problems:
-        raise ConfigError(*problems)
-    return found
-
-
-def _not_a_wish(wish: str) -> Problem:
-    return Problem(f"`{wish}` is not of the form KEY=VALUE", hint="such as `torch=1.13.1`")
-
-
-def _problem(name: str, value: str, catalog: Catalog) -> Problem | None:
-    known = names(catalog)
-    if name not in known:
-        near = get_close_matches(name, known, 1)
-        return Problem(
-            f"`{name}` is nothing that can be asked for",
-            evidence=(f"known: {', '.join(known)}",),
-            hint=f"did you mean `{near[0]}`?" if near else "imagegen request --help",
-        )
-    if name == "os" or name in catalog.virtual:
-        return None
-    why = constraint.problem_with(value)
-    return Problem(f"{name}: `{value}` {why}") if why else None
-
-
-def names(catalog: Catalog) -> list[str]:
-    """Every key of a request."""
-    return ["os", *sorted({*catalog.components, *catalog.virtual, DRIVER, *VALUES, OFED})]
-
-
-def as_cell(wishes: Mapping[str, str]) -> Cell:
-    """The wishes as a cell of a matrix that no file holds."""
-    everything = dict.fromkeys(ALWAYS, constraint.ANY) | dict(wishes)
-    wants = [
-        Want(RDMA if name == OFED else name, value, THE_REQUEST if name in wishes else EVERY_IMAGE)
-        for name, value in everything.items()
-        if value != constraint.NONE
-    ]
-    if everything.get(OFED, constraint.NONE) != constraint.NONE:
-        wants.append(Want(RDMA, "mlnx-ofed", THE_REQUEST))
-    omitted = [Omission(n, THE_REQUEST) for n, v in everything.items() if v == constraint.NONE]
-    key = "\n".join(f"{name}={value}" for name, value in sorted(wishes.items()))
-    name = hashlib.sha256(key.encode()).hexdigest()[:12]
-    return Cell(MATRIX, name, {}, tuple(wants), tuple(omitted), "", "plain", "auto", "", 0)
+GPU_LIBRARIES = {"tensorflow": ("cuda", "cudnn")}
+"""What a framework without a CUDA of its own needs beside it to compute on a GPU."""
 
 
 def answer_to(
     wishes: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
 ) -> ImageSpec | Refusal:
     """The image that the wishes lead to, or why there is none and what is nearest to them."""
+    wishes = meant(wishes, catalog)
     cell = as_cell(wishes)
     space = space_of(catalog, cell.wants)
-    cell = replace(cell, wants=_with_framework(space, cell.wants, allow_unknown))
-    if fits(space, cell.wants, allow_unknown=allow_unknown):
+    cell = replace(cell, wants=_by_default(space, cell, allow_unknown))
+    wants = wishes_of(cell)
+    if fits(space, wants, allow_unknown=allow_unknown):
         spec = resolve_cell(cell, catalog, space, allow_unknown=allow_unknown)
         return replace(spec, tag=_tag(spec, wishes))
-    unknown = _unknown_values(wishes, catalog)
-    conflict = conflict_of(space, cell.wants, allow_unknown=allow_unknown)
-    wants = cell.wants
+    unknown = unknown_values(wishes, catalog)
+    conflict = conflict_of(space, wants, allow_unknown=allow_unknown)
     if any(want.component == DRIVER for want in conflict.wants):
-        space = Space(catalog, {*_drivers(wants), *driver_floors(catalog, conflict.wants)})
+        drivers = {*_drivers(wants), *driver_floors(catalog, conflict.wants)}
+        space = Space(catalog, sorted(drivers, key=constraint.version_key, reverse=True))
     instead = nearest(space, wants, conflict.wants, allow_unknown=allow_unknown)
-    return Refusal(told(unknown, conflict, instead), (conflict,), tuple(instead))
+    return Refusal(
+        told(unknown, conflict, instead, allow_unknown), (conflict,), tuple(instead), allow_unknown
+    )
 
 
-def _with_framework(space: Space, wants: tuple[Want, ...], allow_unknown: bool) -> tuple[Want, ...]:
-    """Where something needs one of several frameworks and none is asked for, one that fits."""
+def _by_default(space: Space, cell: Cell, allow_unknown: bool) -> tuple[Want, ...]:
+    """The wishes, with what they need and do not name, where it fits.
+
+    One of several frameworks, and the libraries that a framework computes on a GPU with.
+    """
+    wants = cell.wants
+    gone = wishes_of(cell)[len(wants) :]
+
+    def first_that_fits(extras: Sequence[tuple[Want, ...]]) -> tuple[Want, ...]:
+        tried = ((*wants, *more) for more in extras)
+        return next(
+            (one for one in tried if fits(space, (*one, *gone), allow_unknown=allow_unknown)), wants
+        )
+
+    wants = first_that_fits(_frameworks(space, wants))
+    return first_that_fits(_gpu_libraries({*gone, *wants}))
+
+
+def _frameworks(space: Space, wants: Sequence[Want]) -> list[tuple[Want, ...]]:
     asked = {want.component for want in wants}
     for want in wants:
         component = space.catalog.components.get(want.component)
-        if component is None or not component.one_of or asked & set(component.one_of):
-            continue
-        for name in component.one_of:
-            more = (*wants, Want(name, constraint.ANY, f"{want.component}, by default"))
-            if fits(space, more, allow_unknown=allow_unknown):
-                return more
-    return wants
+        if component is not None and component.one_of and not asked & set(component.one_of):
+            said = f"{want.component}, by default"
+            return [(Want(name, constraint.ANY, said),) for name in component.one_of]
+    return []
+
+
+def _gpu_libraries(wants: AbstractSet[Want]) -> list[tuple[Want, ...]]:
+    asked = {want.component: want.constraint for want in wants}
+    if asked.get("device") == "cpu":
+        return []
+    return [
+        tuple(
+            Want(name, constraint.ANY, f"{framework}, by default")
+            for name in libraries
+            if name not in asked
+        )
+        for framework, libraries in GPU_LIBRARIES.items()
+        if asked.get(framework, constraint.NONE) != constraint.NONE
+    ]
 
 
 def _drivers(wants: Sequence[Want]) -> set[str]:
@@ -150,32 +109,6 @@ def driver_floors(catalog: Catalog, wants: Sequence[Want]) -> set[str]:
     }
 
 
-def _unknown_values(wishes: Mapping[str, str], catalog: Catalog) -> list[Problem]:
-    """Values that no row of the catalog has: a request for them has no answer yet."""
-    problems = []
-    for name, value in wishes.items():
-        known = list(catalog.os) if name == "os" else _known_names(name, catalog)
-        if known and value.casefold() not in [one.casefold() for one in [*known, "any", "none"]]:
-            near = get_close_matches(value, known, 1)
-            what = "an OS" if name == "os" else f"a {name}"
-            hint = f"did you mean `{near[0]}`?" if near else "add dockerfiles/os/ID.yaml"
-            text = f"`{value}` is not {what} of the catalog"
-            problems.append(Problem(text, evidence=(f"known: {', '.join(known)}",), hint=hint))
-        found = (
-            value_problem(catalog.components[name], value) if name in catalog.components else None
-        )
-        if found is not None:
-            text, evidence, hint = found
-            problems.append(Problem(text, evidence=tuple(evidence), hint=hint))
-    return problems
-
-
-def _known_names(name: str, catalog: Catalog) -> list[str]:
-    return (
-        [one.version for one in catalog.virtual[name].releases] if name in catalog.virtual else []
-    )
-
-
 def _tag(spec: ImageSpec, wishes: Mapping[str, str]) -> str:
     asked = [p for p in spec.pins if p.component in wishes and p.component not in ("validate",)]
     if OFED in wishes and spec.pin(RDMA) and RDMA not in wishes:
@@ -187,23 +120,6 @@ def _tag(spec: ImageSpec, wishes: Mapping[str, str]) -> str:
     if len(text) > MOST_TAG:
         text = f"{text[: MOST_TAG - 13]}-{spec.cell.name}"
     return f"imagegen/{MATRIX}:{text}"
-
-
-def read_wishes(path: Path, catalog: Catalog) -> dict[str, str]:
-    """The wishes of a request file: a mapping of the keys of a request, with owner and expires.
-
-    Raises ConfigError with everything that is wrong in it.
-    """
-    document = load(path, str(path))
-    told_apart = {name: value for name, value in document.data.items() if name not in ABOUT}
-    wrong = [
-        Problem(f"`{name}` should be one value", str(path), document.line([name]), name)
-        for name, value in told_apart.items()
-        if not isinstance(value, str)
-    ]
-    if wrong:
-        raise ConfigError(*wrong)
-    return parse([f"{name}={value}" for name, value in told_apart.items()], catalog)
 
 
 def pinned(spec: ImageSpec) -> dict[str, str]:
@@ -237,17 +153,3 @@ def _pins(spec: ImageSpec) -> tuple[str, frozenset[tuple[str, str, str]]]:
     rows = {(pin.component, pin.version, pin.release.variant) for pin in spec.pins}
     rows |= {(name, value, "") for name, value in spec.given.items() if name in BUILDS_DIFFER}
     return spec.os.id, frozenset(rows)
-
-
-def as_matrix(name: str, spec: ImageSpec, owner: str, expires: str) -> str:
-    """The text of a matrix file that pins exactly this image."""
-    repository, _, tag = spec.tag.rpartition(":")
-    document: dict[str, object] = {"name": name, "title": "saved from a request"}
-    document |= {key: value for key, value in (("owner", owner), ("expires", expires)) if value}
-    document |= {
-        "tag": f"{repository.rpartition('/')[0]}/{name}:{tag}",
-        "axes": {"os": [spec.os.id]},
-        "components": {pin.component: pin.version for pin in spec.pins}
-        | {name: value for name, value in spec.given.items() if name in BUILDS_DIFFER},
-    }
-    return yaml.safe_dump(document, sort_keys=False)

@@ -14,6 +14,7 @@ from imagegen.conflict import conflict_of
 from imagegen.domains import domains_of
 from imagegen.errors import ConfigError, Problem, ResolutionError
 from imagegen.model import Catalog, Cell, ImageSpec, Pin, Release, Want
+from imagegen.refusal import THE_REQUEST
 from imagegen.rules import warnings
 from imagegen.search import search
 from imagegen.space import DRIVER, OS, Space
@@ -42,6 +43,13 @@ def choose(
     return None if chosen is None else (chosen, domains)
 
 
+def wishes_of(cell: Cell) -> tuple[Want, ...]:
+    """What a cell wants, and what it keeps out: `none`, so that nothing else brings it in."""
+    said = cell.file or THE_REQUEST
+    gone = (Want(one.component, constraint.NONE, said) for one in cell.omitted)
+    return (*cell.wants, *gone)
+
+
 def resolve_cell(
     cell: Cell, catalog: Catalog, space: Space | None = None, *, allow_unknown: bool = False
 ) -> ImageSpec:
@@ -49,10 +57,10 @@ def resolve_cell(
 
     Raises ResolutionError naming the facts that collide.
     """
-    searched = space or space_of(catalog, cell.wants)
-    found = choose(searched, cell.wants, allow_unknown=allow_unknown)
+    searched, wants = space or space_of(catalog, cell.wants), wishes_of(cell)
+    found = choose(searched, wants, allow_unknown=allow_unknown)
     if found is None:
-        conflict = conflict_of(searched, cell.wants, allow_unknown=allow_unknown)
+        conflict = conflict_of(searched, wants, allow_unknown=allow_unknown)
         raise ResolutionError(
             Problem(
                 f"cell `{cell.name}` cannot be resolved",
@@ -84,7 +92,8 @@ def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains
     """Components and the OS, each with who asked for it."""
     via: dict[str, set[str]] = {name: set() for name in chosen}
     for want in wants:
-        via[want.component].add(want.asked_by)
+        if want.constraint != constraint.NONE:
+            via[want.component].add(want.asked_by)
     for name, row in chosen.items():
         index = domains.space.candidates[name].index(row)
         for edge in domains.edges[name][index]:

@@ -85,6 +85,11 @@ class Space:
             return True
         if candidate.variant == UNKNOWN:
             return wish == UNKNOWN
+        if name == DRIVER and constraint.is_version(wish):
+            return wish == candidate.version
+        if name == DRIVER and allow_unknown and "." not in candidate.version:
+            # a branch alone, such as 525: which of its drivers it is, nobody said
+            candidate = replace(candidate, version=f"{candidate.version}.9999")
         if wish == constraint.ANY:
             return True
         if name == OS or name in self.catalog.virtual:

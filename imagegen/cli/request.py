@@ -53,7 +53,8 @@ def command(
     """Pin every component for the wishes, or exit 4 and say what does not fit."""
     from imagegen.family import House
     from imagegen.refusal import Refusal
-    from imagegen.request import answer_to, parse, same_image
+    from imagegen.request import answer_to, same_image
+    from imagegen.wishes import parse
 
     if not wishes:
         raise ConfigError.of("nothing is asked for", hint="such as `imagegen request torch=any`")
@@ -100,11 +101,12 @@ def _refuse(refusal: Refusal, console: Console) -> int:
 def _check(files: Sequence[Path], house: House, console: Console, *, allow_unknown: bool) -> int:
     """Answers to a queue of request files, one line each; 4 if any has none."""
     from imagegen.refusal import Refusal
-    from imagegen.request import answer_to, read_wishes
+    from imagegen.request import answer_to
+    from imagegen.request_file import read_wishes
 
     rows, answers, code = [], [], 0
     for file in files:
-        answer = answer_to(read_wishes(file, house.catalog), house.catalog,
+        answer = answer_to(read_wishes(file, house.catalog)[0], house.catalog,
                            allow_unknown=allow_unknown)  # fmt: skip
         if isinstance(answer, Refusal):
             code = ResolutionError.exit_code
@@ -168,7 +170,7 @@ def _version(pin: Pin) -> str:
 def _save(name: str, spec: ImageSpec, owner: str, expires: str) -> Path:
     import re
 
-    from imagegen.request import as_matrix
+    from imagegen.request_file import as_matrix
     from imagegen.schemas import NAME
 
     if not re.fullmatch(NAME, name):

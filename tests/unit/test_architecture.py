@@ -31,8 +31,9 @@ STAGES = {
     "validation": {"validation", "soft_roce"},
     "publish": {"publish"},
 }
-COMPOSERS = {"family", "workflow", "planning", "nightly", "request", "doctor"}
-"""The modules that may know more than one stage, beside the verbs under `cli`."""
+COMPOSERS = {"family", "workflow", "planning", "nightly", "request", "wishes", "doctor"}
+"""The modules that may know other stages, beside the verbs under `cli`: `wishes` holds a value of a
+request against the catalog as a matrix does."""
 
 ENGINE_ROOM_ONLY = {"docker", "requests", "socket", "subprocess", "multiprocessing", "pty"}
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 300, 60

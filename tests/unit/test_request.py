@@ -11,7 +11,9 @@ import pytest
 from imagegen.errors import ConfigError, ResolutionError
 from imagegen.family import House
 from imagegen.refusal import Refusal
-from imagegen.request import answer_to, as_matrix, parse, same_image
+from imagegen.request import answer_to, same_image
+from imagegen.request_file import as_matrix
+from imagegen.wishes import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from imagegen.refusal import Refusal, command
-from imagegen.request import answer_to, parse, pinned
+from imagegen.request import answer_to, pinned
+from imagegen.wishes import parse
 from unit.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _refused(answer: Refusal, case: dict[str, Any], house: House) -> None:
     told = "\n".join(str(problem) for problem in answer.problems)
     for text in case.get("says", []):
         assert text in told
-    ready = [command(one.wants, one.changes) for one in answer.alternatives]
+    ready = [command(one.wants) for one in answer.alternatives]
     for text in case.get("instead", []):
         assert any(text in one.split() for one in ready), ready
     for one in ready:
