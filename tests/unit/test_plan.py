@@ -76,6 +76,42 @@ def test_the_order_does_not_depend_on_the_order_of_its_input(
     assert cheapest_order(values, seconds, needs) == cheapest_order(turned, seconds, needs)
 
 
+@settings(deadline=None, max_examples=40)
+@given(families(), st.data())
+def test_a_cell_like_another_moves_no_layer(
+    family: tuple[Values, dict[str, float], Needs], data: st.DataObject
+) -> None:
+    values, seconds, needs = family
+    cell = data.draw(st.integers(0, len(next(iter(values.values()))) - 1))
+    grown = {name: (*column, column[cell]) for name, column in values.items()}
+    assert cheapest_order(grown, seconds, needs) == cheapest_order(values, seconds, needs)
+
+
+@settings(deadline=None, max_examples=40)
+@given(families(), st.sampled_from(["0new", "new"]), st.integers(0, 100))
+def test_a_new_component_that_all_cells_have_alike_turns_no_two_others_around(
+    family: tuple[Values, dict[str, float], Needs], name: str, cost: int
+) -> None:
+    values, seconds, needs = family
+    cells = len(next(iter(values.values())))
+    grown = cheapest_order(
+        {**values, name: ("1",) * cells}, {**seconds, name: float(cost)}, {**needs, name: set()}
+    )
+    assert tuple(one for one in grown if one != name) == cheapest_order(values, seconds, needs)
+
+
+@settings(deadline=None, max_examples=40)
+@given(families())
+def test_of_orders_that_cost_the_same_the_alphabet_takes_the_first(
+    family: tuple[Values, dict[str, float], Needs],
+) -> None:
+    values, seconds, needs = family
+    allowed = [order for order in permutations(values) if respects(order, needs)]
+    least = min(cost(order, values, seconds) for order in allowed)
+    cheapest = [order for order in allowed if cost(order, values, seconds) == least]
+    assert cheapest_order(values, seconds, needs) == min(cheapest)
+
+
 def test_what_is_common_comes_before_what_differs() -> None:
     values: Values = {"big": ("1", "1"), "small": ("1", "2")}
     assert cheapest_order(values, {"big": 50, "small": 2}, {"big": set(), "small": set()}) == (
