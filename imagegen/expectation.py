@@ -40,7 +40,7 @@ def environment(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict
         pin = spec.pin(name)
         if pin is not None:
             env |= stage_env(catalog.components[name], pin.release, env["PATH"])
-    return dict(sorted(env.items()))
+    return dict(sorted({**env, **spec.cell.env}.items()))
 
 
 def contract(spec: ImageSpec, catalog: Catalog) -> dict[str, object]:

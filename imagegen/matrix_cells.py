@@ -66,6 +66,7 @@ def _cell(
         base=data.get("base", "auto"),
         file=document.file,
         line=document.line(path),
+        env=dict(sorted(data.get("env", {}).items())),
     )
 
 

@@ -159,7 +159,8 @@ class Omission:
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a matrix, before it is resolved. `name` is unique in its matrix."""
+    """One point of a matrix, before it is resolved. `name` is unique in its matrix; `env` is what
+    the matrix sets in its images, beside what their components do."""
 
     matrix: str
     name: str
@@ -171,6 +172,7 @@ class Cell:
     base: BaseMode
     file: str
     line: int
+    env: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> str:

@@ -18,6 +18,8 @@ PACKAGE_VERSION = r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_-]*$"
 PATH = r"^/[A-Za-z0-9._/+-]*$"
 RELATIVE = r"^[A-Za-z0-9_][A-Za-z0-9._/-]*$"
 ENV_NAME = r"^[A-Z][A-Z0-9_]*$"
+OWN_ENV_NAME = r"^(?!PATH$)[A-Z][A-Z0-9_]*$"
+"""Variables that a matrix may set: `PATH` is what the components make it."""
 ENV_VALUE = r"^[A-Za-z0-9._/:,=+^-]*$"
 TEXT = r"^[^\x00-\x1f\x7f]+$"
 TAG = r"^[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_{][A-Za-z0-9._{}-]*$"
@@ -174,6 +176,7 @@ MATRIX = _object(
     defaults=_map(NAME, _WISH),
     include=_list(_row(tag=_text(TAG))),
     exclude=_list({**_row(reason=_text(TEXT)), "required": ["reason"]}),
+    env=_map(OWN_ENV_NAME, _text(ENV_VALUE)),
     owner=_text(TEXT),
     expires=_text(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
 )

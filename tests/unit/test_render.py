@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from imagegen import render as rendering
-from imagegen.errors import RenderError
+from imagegen.errors import ConfigError, RenderError
 from imagegen.family import House
 from imagegen.model import ContextFile, StepOrigin
-from unit.conftest import REPOSITORY
+from unit.conftest import REPOSITORY, SMALL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,6 +180,21 @@ def test_a_row_with_nothing_to_compile_has_no_build_stage(small: Overlay) -> Non
 def test_an_os_that_has_no_apt_is_an_error_in_words(small: Overlay) -> None:
     edit(small.root / "dockerfiles/os/debian12.yaml", "family: debian", "family: rhel")
     with pytest.raises(RenderError, match="on debian12 yet: all of them speak to apt"):
+        recipes(small)
+
+
+def test_what_a_matrix_sets_is_in_the_image_and_in_its_promise(small: Overlay) -> None:
+    small.matrix(SMALL + "env: {NCCL_VERSION: 2.3.7-1+cuda9.0, A_FLAG: x}\n")
+    recipe = recipes(small)["debian12-core"]
+    files = {file.path: file.data.decode() for file in recipe.files}
+    assert recipe.spec.cell.env == {"A_FLAG": "x", "NCCL_VERSION": "2.3.7-1+cuda9.0"}
+    assert 'NCCL_VERSION="2.3.7-1+cuda9.0"\n' in files["image/environment"]
+    assert '"NCCL_VERSION": "2.3.7-1+cuda9.0"' in files["image/image.json"]
+
+
+def test_a_matrix_may_not_set_the_path(small: Overlay) -> None:
+    small.matrix(SMALL + "env: {PATH: /mine}\n")
+    with pytest.raises(ConfigError, match="`env.PATH`: this key"):
         recipes(small)
 
 
