@@ -51,7 +51,7 @@ class Finding:
     level: Level
     detail: str
     hint: str = ""
-    fix: Literal["", "engine", "mmdebstrap"] = ""
+    fix: Literal["", "engine", "mmdebstrap", "soft-roce"] = ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ def findings(facts: Facts) -> list[Finding]:
         found.append(_nvidia(facts.machine.engine, facts.machine.host))
     found.append(_registry(facts.machine))
     found.append(_mmdebstrap(facts.machine))
+    found.append(_soft_roce(facts.machine.host))
     return found
 
 
@@ -102,6 +103,8 @@ def fix_plan(found: Sequence[Finding], host: Host) -> list[Command]:
     if "mmdebstrap" in wanted:
         # The keyring: mmdebstrap on Ubuntu bootstraps Debian, whose keys Ubuntu lacks.
         packages += ["mmdebstrap", "debian-archive-keyring"]
+    if "soft-roce" in wanted:
+        packages += host.soft_roce_lacks
     plan = []
     if packages:
         install = ("apt-get", "install", "-y", "--no-install-recommends", *packages)
@@ -220,3 +223,10 @@ def _mmdebstrap(facts: HostFacts) -> Finding:
     level: Level = "fail" if facts.out_of_reach else "warn"
     detail = "missing: bases cannot be bootstrapped"
     return Finding("mmdebstrap", level, detail, FIX_HINT, "mmdebstrap")
+
+
+def _soft_roce(host: Host) -> Finding:
+    if not host.soft_roce_lacks:
+        return Finding("soft-roce", "ok", "QEMU is installed")
+    detail = f"`validate --soft-roce` lacks {', '.join(host.soft_roce_lacks)}"
+    return Finding("soft-roce", "warn", detail, FIX_HINT, "soft-roce")

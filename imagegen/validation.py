@@ -84,7 +84,7 @@ def validate_image(
             hint="build it first: `imagegen build`, or pull it",
         )
     started = time.monotonic()
-    contract = _contract(ref, image.labels)
+    contract = contract_of(ref, image.labels)
     with containers.running(engine, launch_spec(image.id, contract)) as container:
         on_start(container.id)
         for note in container.notes:
@@ -106,7 +106,8 @@ def validate_image(
     )
 
 
-def _contract(ref: str, labels: Mapping[str, str]) -> Mapping[str, Any]:
+def contract_of(ref: str, labels: Mapping[str, str]) -> Mapping[str, Any]:
+    """What an image asks of its launch. Raises ValidationError where its label is not JSON."""
     try:
         found = json.loads(labels.get(LABEL_CONTRACT, "{}"))
     except ValueError:

@@ -10,10 +10,13 @@ from imagegen.cli import options
 from imagegen.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from imagegen.console import Console
+    from imagegen.engine.client import Engine
     from imagegen.model import ValidationRecord
+    from imagegen.validation import ValidationRequest
 
 
 @click.command("validate", context_settings={"ignore_unknown_options": False})
@@ -24,6 +27,11 @@ if TYPE_CHECKING:
 @click.option("--require", help="what must not be skipped, such as `rdma,gpu`")
 @click.option("--benchmark", is_flag=True, help="the synthetic benchmark too")
 @click.option("--ranks", type=click.IntRange(1), help="ranks of the benchmark")
+@click.option(
+    "--soft-roce",
+    is_flag=True,
+    help="boot it in QEMU with an RDMA device, run the rdma suite there",
+)
 @click.option(
     "--timeout", type=float, default=1800.0, show_default=True, help="seconds for an image"
 )
@@ -36,6 +44,7 @@ def command(
     require: str | None,
     benchmark: bool,
     ranks: int | None,
+    soft_roce: bool,
     timeout: float,
     console: Console,
     overlay: Path | None,
@@ -43,7 +52,7 @@ def command(
     """Launch images with what their contract asks for and run `validate` in each."""
     from imagegen.engine.client import connect
     from imagegen.journal import open_journal
-    from imagegen.validation import ValidationRequest, validate_image
+    from imagegen.validation import ValidationRequest
     from imagegen.workflow import recorded, validation_failures
 
     if not images and matrix is None:
@@ -53,18 +62,40 @@ def command(
     arguments = [part for name, value in valued.items() if value for part in (name, value)]
     arguments += ["--benchmark"] if benchmark else []
     request = ValidationRequest(static, tuple(arguments), timeout=timeout)
+    if soft_roce and request.argv != ValidationRequest().argv:
+        raise ConfigError.of(
+            "`--soft-roce` runs suites of its own choice", hint="leave the other options out"
+        )
     engine, book = connect(), open_journal()
     records: dict[str, ValidationRecord] = {}
     with recorded(book, "validate") as run_id:
         for reference in references:
             console.line(f"validate {reference}")
-            record = validate_image(engine, reference, request, console.line)
+            record = _validated(engine, reference, request, soft_roce, console.line)
             book.add_validation(run_id, record)
             records[reference] = record
         console.data([_row(record) for record in records.values()])
         failures = validation_failures(records)
         if failures is not None:
             raise failures
+
+
+def _validated(
+    engine: Engine,
+    reference: str,
+    request: ValidationRequest,
+    soft_roce: bool,
+    on_line: Callable[[str], None],
+) -> ValidationRecord:
+    from imagegen.journal import state_folder
+    from imagegen.soft_roce import BOOT_SECONDS, SoftRoce, validate_on_soft_roce
+    from imagegen.validation import validate_image
+
+    if not soft_roce:
+        return validate_image(engine, reference, request, on_line)
+    seconds = min(int(request.timeout), BOOT_SECONDS)
+    wish = SoftRoce(state_folder() / "guest", seconds=seconds)
+    return validate_on_soft_roce(engine, reference, wish, on_line)
 
 
 def _references(images: tuple[str, ...], matrix: str | None, overlay: Path | None) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from imagegen.engine import bases, process
+from imagegen.engine import bases, process, qemu
 from imagegen.engine.client import Engine, EngineFacts, connect, endpoints, facts
 from imagegen.errors import EngineError, ImagegenError
 
@@ -27,7 +27,10 @@ _APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
 
 @dataclass(frozen=True)
 class Host:
-    """What decides how things are installed and started here."""
+    """What decides how things are installed and started here.
+
+    `soft_roce_lacks` names the packages that `validate --soft-roce` wants and this host has not.
+    """
 
     name: str
     root: bool
@@ -37,6 +40,7 @@ class Host:
     dockerd: bool
     mmdebstrap: bool
     nvidia_gpu: bool
+    soft_roce_lacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ def here() -> Host:
         dockerd=shutil.which("dockerd") is not None,
         mmdebstrap=shutil.which("mmdebstrap") is not None,
         nvidia_gpu=Path("/proc/driver/nvidia").is_dir(),
+        soft_roce_lacks=tuple(qemu.missing_programs()),
     )
 
 

@@ -27,7 +27,7 @@ STAGES = {
     "resolve": {"resolve"},
     "plan": {"plan", "forecast"},
     "render": {"render", "templates", "expectation"},
-    "build": {"build", "build_log", "cell_build", "staleness"},
+    "build": {"build", "build_log", "cell_build", "staleness", "until"},
     "validation": {"validation", "soft_roce"},
     "publish": {"publish"},
 }

@@ -35,7 +35,7 @@ def test_a_ready_machine_is_ok_throughout_and_has_nothing_to_fix() -> None:
     assert {f.level for f in found} == {"ok"}
     assert [f.name for f in found] == [
         "python", "engine", "buildkit", "storage", "disk", "network", "nvidia", "registry",
-        "mmdebstrap",
+        "mmdebstrap", "soft-roce",
     ]  # fmt: skip
     assert fix_plan(found, HOST) == []
 
@@ -50,6 +50,13 @@ def test_a_bare_machine_gets_engine_and_mmdebstrap_in_one_install() -> None:
         ),
         "sh -c 'setsid dockerd >>/var/log/imagegen-dockerd.log 2>&1 &'",
     ]
+
+
+def test_what_boots_an_image_is_installed_and_its_lack_is_no_failure() -> None:
+    host = replace(HOST, soft_roce_lacks=("qemu-system-x86", "squashfs-tools"))
+    found = findings(Facts(replace(READY, host=host), 0))
+    assert [f.name for f in found if f.level == "warn"] == ["soft-roce"]
+    assert fix_plan(found, host)[-1].argv[-2:] == ("qemu-system-x86", "squashfs-tools")
 
 
 def test_systemd_starts_the_engine_where_it_rules() -> None:
