@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 TIER = "soft-roce"
 BOOT_SECONDS = 600
-ARGUMENTS = ("--only", "rdma,limits", "--require", "rdma")
 DEVICE = "rxe0"
 
 # Row 1 of the GID table: RoCE v2 with IPv4. Few turns: the processor is emulated.
@@ -60,6 +59,17 @@ _ANSWER_SHELL = """answer() {
   { echo "@begin $1 $2"; cat "$3"; echo; echo "@end $1"; } > /dev/ttyS1
 }
 """
+REPORT = "/tmp/report.json"
+_VALIDATE_AND_TRAFFIC = (
+    _TRAFFIC_SHELL,
+    f": > {REPORT}",
+    f"timeout 300 validate --only rdma,limits --require rdma --json {REPORT}",
+    "code=$?",
+    f"answer validate $code {REPORT}",
+    "[ $code = 0 ] || exit",
+    *(f"traffic {name} '{argv}'" for name, argv in TRAFFIC.items()),
+)
+
 _ULIMITS = {"memlock": ("l", 1024), "nofile": ("n", 1), "stack": ("s", 1024), "nproc": ("u", 1)}
 """Options of the shell's `ulimit`, with the bytes of their unit."""
 
@@ -67,45 +77,29 @@ _DEFAULT_SHM = 64 << 20
 
 
 @dataclass(frozen=True)
-class SoftRoce:
-    """`before`: shell commands that run in the guest, once the device is there."""
+class Guest:
+    """What a machine told: exit code and text of each answer, and how the machine ended."""
 
-    cache: Path
-    before: tuple[str, ...] = ()
-    seconds: int = BOOT_SECONDS
+    told: Mapping[str, tuple[int, str]]
+    powered: qemu.Powered
 
 
 def validate_on_soft_roce(
-    engine: Engine, ref: str, wish: SoftRoce, on_line: Callable[[str], None]
+    engine: Engine, ref: str, cache: Path, seconds: int, on_line: Callable[[str], None]
 ) -> ValidationRecord:
-    """Boot the bytes that `ref` names now, and validate them there.
+    """Boot the bytes that `ref` names now, and validate them there, in `seconds` at most.
 
-    Raises ValidationError where there is no such image or `validate` could not run in it, and
-    EngineError where no machine can be made.
+    The kernel is kept in the folder `cache`. Raises ValidationError where there is no such image or
+    `validate` could not run in it, and EngineError where no machine can be made.
     """
     image = images.find(engine, ref)
     if image is None:
         hint = "build it first: `imagegen build`, or pull it"
         raise ValidationError.of(f"the engine has no image `{ref}`", hint=hint)
-    if lost := qemu.missing_programs():
-        text = "programs of the Soft-RoCE machine are missing: " + ", ".join(lost)
-        raise EngineError.of(text, hint=f"apt-get install {' '.join(lost)}")
     started = time.monotonic()
-    kernel = ensure_kernel(wish.cache, on_line)
-    config = images.config(engine, image.id)["Config"]
-    script = job(config.get("Env") or (), contract_of(ref, image.labels), wish.before)
-    with tempfile.TemporaryDirectory(prefix="imagegen-guest-") as name:
-        folder = Path(name)
-        machine = qemu.Machine(
-            kernel.kernel, folder / "initrd", folder / "disk", folder / "answer", wish.seconds
-        )
-        machine.initrd.write_bytes(with_job(kernel.initrd.read_bytes(), script))
-        on_line(f"packing the root file system of {ref}")
-        qemu.pack_root(engine, image.id, machine.disk)
-        on_line(f"booting it with the Soft-RoCE device {DEVICE}")
-        powered = qemu.boot(machine, on_line)
-        text = machine.answer.read_text(errors="replace") if machine.answer.is_file() else ""
-    report = report_of(ref, answers(text), powered)
+    script = "\n".join([*setting(engine, image), *_VALIDATE_AND_TRAFFIC, ""])
+    guest = boot(engine, image.id, script, cache, seconds, on_line)
+    report = report_of(ref, guest)
     for check in report["checks"][-len(TRAFFIC) :]:
         on_line(f"{check['id']}  {check['outcome']}  {check['measured']}")
     return ValidationRecord(
@@ -119,27 +113,50 @@ def validate_on_soft_roce(
     )
 
 
-def job(env: Sequence[str], contract: Mapping[str, Any], before: Sequence[str]) -> str:
-    """The script that runs as the image's own root, with its environment and its contract."""
+def boot(
+    engine: Engine,
+    image_id: str,
+    script: str,
+    cache: Path,
+    seconds: int,
+    on_line: Callable[[str], None],
+) -> Guest:
+    """Run a script as root in the root file system of an image, on a machine of its own."""
+    if lost := qemu.missing_programs():
+        text = "programs of the Soft-RoCE machine are missing: " + ", ".join(lost)
+        raise EngineError.of(text, hint="imagegen doctor --fix")
+    kernel = ensure_kernel(cache, on_line)
+    with tempfile.TemporaryDirectory(prefix="imagegen-guest-") as name:
+        initrd, disk, answer = (Path(name, part) for part in ("initrd", "disk", "answer"))
+        initrd.write_bytes(with_job(kernel.initrd.read_bytes(), script))
+        on_line("packing the root file system of the image")
+        qemu.pack_root(engine, image_id, disk)
+        on_line(f"booting it with the Soft-RoCE device {DEVICE}")
+        powered = qemu.boot(qemu.Machine(kernel.kernel, initrd, disk, answer, seconds), on_line)
+        text = answer.read_text(errors="replace") if answer.is_file() else ""
+    return Guest(answers(text), powered)
+
+
+def setting(engine: Engine, image: images.LocalImage) -> list[str]:
+    """The first lines of a script: the image's environment, what its contract asks of a launch,
+    the device, and `answer NAME CODE FILE`, which tells the host. Raises ValidationError."""
+    env = images.config(engine, image.id)["Config"].get("Env") or ()
+    return setting_of(env, contract_of(image.id, image.labels))
+
+
+def setting_of(env: Sequence[str], contract: Mapping[str, Any]) -> list[str]:
+    """See `setting`."""
     size = int(contract.get("shm_bytes", 0)) or _DEFAULT_SHM
-    validate = shlex.join(["validate", *ARGUMENTS, "--json", "/tmp/report.json"])
-    lines = [
+    return [
         "#!/bin/sh",
         *(f"export {shlex.quote(name)}={shlex.quote(value)}" for name, value in _pairs(env)),
         "export HOME=/root",
         f"mount -t tmpfs -o size={size} shm /dev/shm",
         *_limits(contract.get("ulimits", {})),
-        _ANSWER_SHELL + _TRAFFIC_SHELL + "stty -F /dev/ttyS1 raw",
+        _ANSWER_SHELL,
+        "stty -F /dev/ttyS1 raw",
         f"rdma link add {DEVICE} type rxe netdev eth0 || answer device $? /dev/null",
-        *before,
-        f"timeout 300 {validate}",
-        "code=$?",
-        "[ -f /tmp/report.json ] || : > /tmp/report.json",
-        "answer validate $code /tmp/report.json",
-        "[ $code = 0 ] || exit",
-        *(f"traffic {name} '{argv}'" for name, argv in TRAFFIC.items()),
     ]
-    return "\n".join([*lines, ""])
 
 
 def _pairs(env: Sequence[str]) -> list[tuple[str, str]]:
@@ -162,21 +179,19 @@ def answers(text: str) -> dict[str, tuple[int, str]]:
     return {name: (int(code), said) for name, code, said in found}
 
 
-def report_of(
-    ref: str, told: Mapping[str, tuple[int, str]], powered: qemu.Powered
-) -> dict[str, Any]:
+def report_of(ref: str, guest: Guest) -> dict[str, Any]:
     """The report of `validate` with the checks of the traffic. Raises ValidationError."""
-    if "device" in told:
+    if "device" in guest.told:
         text = f"`rdma link add` failed in `{ref}`: there is no Soft-RoCE device to look at"
         hint = "iproute2 5.1 or later has to be in the image"
-        raise ValidationError.of(text, evidence=powered.tail, hint=hint)
+        raise ValidationError.of(text, evidence=guest.powered.tail, hint=hint)
     try:
-        code, text = told["validate"]
+        code, text = guest.told["validate"]
         report = {**json.loads(text), "exit_code": code}
     except (KeyError, ValueError):
-        raise _no_report(ref, powered) from None
+        raise _no_report(ref, guest.powered) from None
     for name in TRAFFIC:
-        report = _joined(report, name, told.get(name))
+        report = _joined(report, name, guest.told.get(name))
     return report
 
 

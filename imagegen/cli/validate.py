@@ -88,14 +88,13 @@ def _validated(
     on_line: Callable[[str], None],
 ) -> ValidationRecord:
     from imagegen.journal import state_folder
-    from imagegen.soft_roce import BOOT_SECONDS, SoftRoce, validate_on_soft_roce
+    from imagegen.soft_roce import BOOT_SECONDS, validate_on_soft_roce
     from imagegen.validation import validate_image
 
     if not soft_roce:
         return validate_image(engine, reference, request, on_line)
     seconds = min(int(request.timeout), BOOT_SECONDS)
-    wish = SoftRoce(state_folder() / "guest", seconds=seconds)
-    return validate_on_soft_roce(engine, reference, wish, on_line)
+    return validate_on_soft_roce(engine, reference, state_folder() / "guest", seconds, on_line)
 
 
 def _references(images: tuple[str, ...], matrix: str | None, overlay: Path | None) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from imagegen.engine import guest_kernel, qemu
 from imagegen.errors import ValidationError
-from imagegen.soft_roce import answers, job, measured, report_of
+from imagegen.soft_roce import Guest, answers, measured, report_of, setting_of
 
 POWERED = qemu.Powered(up=True, timed_out=False, tail=("", "Kernel panic", ""))
 PINGPONG = "  remote address: LID 0x0000\n100 iters in 1.23 seconds = 12290.20 usec/iter"
@@ -27,7 +27,7 @@ def told(code: int, *outcomes: str, **traffic: tuple[int, str]) -> dict[str, tup
 
 def test_traffic_joins_the_report() -> None:
     told_all = told(0, "passed", pingpong=(0, PINGPONG), write_bw=(0, WRITE))
-    report = report_of("image", told_all, POWERED)
+    report = report_of("image", Guest(told_all, POWERED))
     assert (report["exit_code"], report["counts"]) == (0, {"passed": 3})
     assert [(c["id"], c["outcome"]) for c in report["checks"][1:]] == [
         ("rdma.pingpong", "passed"),
@@ -39,7 +39,8 @@ def test_traffic_joins_the_report() -> None:
 
 def test_traffic_that_fails_fails_the_image() -> None:
     said = (1, "local address\nFailed to modify QP to RTR\n\n")
-    report = report_of("image", told(0, "passed", pingpong=said, write_bw=(0, WRITE)), POWERED)
+    told_all = told(0, "passed", pingpong=said, write_bw=(0, WRITE))
+    report = report_of("image", Guest(told_all, POWERED))
     failed = report["checks"][1]
     assert (report["exit_code"], report["counts"]) == (1, {"passed": 2, "failed": 1})
     assert failed["measured"] == "exit code 1: Failed to modify QP to RTR"
@@ -48,7 +49,7 @@ def test_traffic_that_fails_fails_the_image() -> None:
 
 
 def test_traffic_rests_where_a_check_has_failed() -> None:
-    report = report_of("image", told(1, "passed", "failed", "skipped"), POWERED)
+    report = report_of("image", Guest(told(1, "passed", "failed", "skipped"), POWERED))
     assert report["exit_code"] == 1
     assert [c["outcome"] for c in report["checks"][3:]] == ["skipped", "skipped"]
     assert {(c["reason"], c["measured"]) for c in report["checks"][3:]} == {
@@ -67,7 +68,7 @@ def test_traffic_rests_where_a_check_has_failed() -> None:
 def test_a_machine_without_a_report(powered: qemu.Powered, text: str) -> None:
     for said in ({}, {"validate": (2, "")}, {"validate": (0, '{"half')}):
         with pytest.raises(ValidationError) as raised:
-            report_of("image", said, powered)
+            report_of("image", Guest(said, powered))
         (problem,) = raised.value.problems
         assert text in problem.text
         assert list(problem.evidence) == [line for line in powered.tail if line]
@@ -75,7 +76,7 @@ def test_a_machine_without_a_report(powered: qemu.Powered, text: str) -> None:
 
 def test_a_device_that_cannot_be_made_is_said_first() -> None:
     with pytest.raises(ValidationError) as raised:
-        report_of("image", {"device": (255, ""), **told(3, "skipped")}, POWERED)
+        report_of("image", Guest({"device": (255, ""), **told(3, "skipped")}, POWERED))
     assert "`rdma link add` failed in `image`" in raised.value.problems[0].text
 
 
@@ -89,22 +90,20 @@ def test_what_no_program_says_is_no_figure() -> None:
     assert measured("nothing of note\n") == "it ended well"
 
 
-def test_the_job_is_a_script_with_the_environment_and_limits_of_the_image() -> None:
+def test_the_guest_has_the_environment_and_the_limits_that_the_image_asks_for() -> None:
     contract = {"shm_bytes": 34359738368, "ulimits": {"memlock": -1, "stack": 67108864, "odd": 1}}
-    script = job(["PATH=/a:/b", 'ODD=it\'s "$x"', "BARE"], contract, ["rm /dev/infiniband/x"])
-    assert "export PATH=/a:/b\n" in script
-    assert "ulimit -l unlimited\nulimit -s 65536\n" in script
-    assert "size=34359738368 " in script
-    lines = script.splitlines()
-    device = next(n for n, line in enumerate(lines) if line.startswith("rdma link add rxe0"))
-    assert lines[device + 1] == "rm /dev/infiniband/x"
-    assert "validate --only rdma,limits --require rdma" in lines[device + 2]
-    subprocess.run(["sh", "-n"], input=script, text=True, check=True)
-    shown = subprocess.run(
-        ["sh"], input=script.splitlines()[2] + '\nprintf %s "$ODD"', text=True, check=True,
-        capture_output=True,
-    )  # fmt: skip
-    assert shown.stdout == 'it\'s "$x"'
+    lines = setting_of(["PATH=/a:/b", 'ODD=it\'s "$x"', "BARE"], contract)
+    assert lines[1] == "export PATH=/a:/b"
+    assert lines[5:8] == [
+        "mount -t tmpfs -o size=34359738368 shm /dev/shm",
+        "ulimit -l unlimited",
+        "ulimit -s 65536",
+    ]
+    assert lines[-1].startswith("rdma link add rxe0")
+    subprocess.run(["sh", "-n"], input="\n".join(lines), text=True, check=True)
+    asked = [*lines[2:3], 'printf %s "$ODD"']
+    shown = subprocess.run(["sh", "-c", "\n".join(asked)], check=True, capture_output=True)
+    assert shown.stdout.decode() == 'it\'s "$x"'
 
 
 def test_the_first_root_is_a_script() -> None:
