@@ -67,6 +67,7 @@ def _cell(
         file=document.file,
         line=document.line(path),
         env=dict(sorted(data.get("env", {}).items())),
+        notes=tuple(data.get("notes", ())),
     )
 
 

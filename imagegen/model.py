@@ -128,9 +128,9 @@ class Component:
         return tuple(dict.fromkeys(r.variant for r in self.releases if r.variant))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Catalog:
-    """All that the tool knows: OS releases and components, by name.
+    """All that the tool knows: OS releases and components, by name. Equal is only the very same.
 
     `virtual` are names that a wish may speak of and that no layer is made of: a GPU, a driver.
     """
@@ -160,7 +160,8 @@ class Omission:
 @dataclass(frozen=True)
 class Cell:
     """One point of a matrix, before it is resolved. `name` is unique in its matrix; `env` is what
-    the matrix sets in its images, beside what their components do."""
+    the matrix sets in its images, beside what their components do; `notes` say why it is made of
+    what it is made of."""
 
     matrix: str
     name: str
@@ -173,6 +174,7 @@ class Cell:
     file: str
     line: int
     env: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -279,8 +281,8 @@ class BuildRecord:
 class ValidationRecord:
     """What `validate` said inside a container of exactly this image id.
 
-    `tier` is `static`, `full` or `partial`; `counts` maps outcomes (passed, failed, …) to numbers;
-    `report` is the JSON document of `validate --json`.
+    `tier` is `static`, `full`, `partial` or `soft-roce`; `counts` maps outcomes (passed, …) to
+    numbers; `report` is the JSON document of `validate --json`.
     """
 
     image_id: str

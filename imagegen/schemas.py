@@ -176,6 +176,7 @@ MATRIX = _object(
     defaults=_map(NAME, _WISH),
     include=_list(_row(tag=_text(TAG))),
     exclude=_list({**_row(reason=_text(TEXT)), "required": ["reason"]}),
+    notes=_list(_text(TEXT)),
     env=_map(OWN_ENV_NAME, _text(ENV_VALUE)),
     owner=_text(TEXT),
     expires=_text(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.errors import RenderError
-
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from imagegen.family import House
     from imagegen.model import ImageSpec
+    from unit.conftest import Ended
+
+    Run = Callable[..., Ended]
 
 TABLES = {
     "taco-train:torch111-cu113-bm-0.4.1": (
@@ -106,6 +109,36 @@ def test_the_matrices_of_today_resolve_to_their_cuda(name: str, house: House) ->
         assert cuda.version.startswith(f"{name[2:4]}.{name[4]}.")
 
 
-def test_what_no_template_installs_is_an_error_before_any_dockerfile(house: House) -> None:
-    with pytest.raises(RenderError, match="cannot be installed yet"):
-        house.recipes(house.family("lab"))
+NOTES = {
+    "taco-train:torch111-cu113-bm-0.4.1": ("R16",),
+    "taco-training:cu112-cudnn81-py3-0.3.2": ("R14", "R29"),
+    "pytorch-benchmark:torch1.6.0-py3.7-cuda10.1": ("R15", "R16"),
+    "imagegen/cu90:9.0-devel-ubuntu16.04-tf1.12-torch1.3-mxnet1.4": ("R9", "R14", "R18", "R19"),
+    "imagegen/lab:torch1.5.0-horovod0.19.4-ubuntu18.04": ("R19b",),
+}
+
+
+@pytest.mark.parametrize("tag", NOTES)
+def test_a_cell_says_why_it_is_made_of_what_it_is_made_of(tag: str, house: House) -> None:
+    notes = cell(house, tag).cell.notes
+    for rule in NOTES[tag]:
+        assert any(note.startswith(f"{rule}: ") for note in notes), (rule, notes)
+
+
+def test_show_says_in_words_how_a_document_came_out(run: Run) -> None:
+    said = run("show", "cu90/ubuntu16.04").out
+    for text in (
+        "nvidia/cuda:9.0-devel-ubuntu16.04",
+        "sets: CUDNN_VERSION=7.4.1.5-1+cuda9.0",
+        "note: R9: torch 1.3.0 was built for CUDA 9.2, 10.0 and 10.1, not for 9.0",
+        "R18: GCC 4.8 built it: what is compiled against it, as Horovod is, takes g++ >=4.8,<5",
+        "shared memory 32 GiB, stack 64 MiB",
+    ):
+        assert text in said
+
+
+def test_show_names_the_parts_that_a_user_has_to_give(run: Run) -> None:
+    said = run("show", "taco-train:torch111-cu113-bm-0.4.1").out
+    assert "part: lightcc is built from tencent-lightcc 3.1.1 in artifacts.yaml" in said
+    assert "part: rdma is built from mlnx-ofed 5.4-3.1.0.0 in artifacts.yaml" in said
+    assert "memlock unlimited, stack 64 MiB, capabilities IPC_LOCK SYS_PTRACE, devices" in said
