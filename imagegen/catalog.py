@@ -40,6 +40,16 @@ def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
     return Catalog(oses, components, virtual)
 
 
+def catalog_files(payload: Payload) -> tuple[Path, ...]:
+    """Every file that `read_catalog` reads, in its order."""
+    relative = [f"{OS_FOLDER}/{name}" for name in payload.names(OS_FOLDER)]
+    components = payload.names(COMPONENTS_FOLDER)
+    relative += [f"{COMPONENTS_FOLDER}/{name}/component.yaml" for name in components]
+    relative += [f"{VIRTUAL_FOLDER}/{name}" for name in payload.names(VIRTUAL_FOLDER)]
+    found = (payload.find(one) for one in relative)
+    return tuple(path for path in found if path is not None)
+
+
 def _read_checked(
     payload: Payload,
     relative: str,

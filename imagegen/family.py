@@ -9,13 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from imagegen.artifacts import read_artifacts
-from imagegen.catalog import read_catalog
+from imagegen.catalog_cache import cached_catalog
 from imagegen.errors import ImagegenError, NothingSelectedError
 from imagegen.matrix import Matrix, matrix_names, read_matrix
 from imagegen.parts import with_parts
 from imagegen.payload import Payload, open_payload
 from imagegen.plan import layer_orders
-from imagegen.render import Renderer
 from imagegen.resolve import resolve_cells
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from imagegen.artifacts import Artifacts
     from imagegen.model import Catalog, ImageSpec, Recipe
+    from imagegen.render import Renderer
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class House:
 
     @cached_property
     def catalog(self) -> Catalog:
-        return read_catalog(self.payload)
+        return cached_catalog(self.payload)
 
     @cached_property
     def artifacts(self) -> Artifacts:
@@ -54,6 +54,8 @@ class House:
 
     @cached_property
     def _renderer(self) -> Renderer:
+        from imagegen.render import Renderer  # brings Jinja: not all that has a house renders
+
         return Renderer(self.payload, self.catalog)
 
     def _recipe(self, spec: ImageSpec, order: Sequence[str]) -> Recipe:

@@ -7,6 +7,7 @@ first, so the answer is the newest that fits and the same every time.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from imagegen import constraint
@@ -29,9 +30,17 @@ SHOWN = ("device", "flavour")
 
 
 def space_of(catalog: Catalog, wants: Iterable[Want]) -> Space:
-    """What to search in for these wishes, and any part of them."""
+    """What to search in for these wishes, and any part of them.
+
+    One for all that speak of the same drivers: what a space found out about its rows stays true.
+    """
     drivers = {want.constraint for want in wants if want.component == DRIVER}
-    return Space(catalog, sorted(drivers))
+    return _shared_space(catalog, tuple(sorted(drivers)))
+
+
+@lru_cache(maxsize=4)
+def _shared_space(catalog: Catalog, drivers: tuple[str, ...]) -> Space:
+    return Space(catalog, drivers)
 
 
 def choose(

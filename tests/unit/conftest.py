@@ -46,6 +46,7 @@ def inside(
     """
     state = tmp_path_factory.getbasetemp() / f"state-{next(_COUNT)}"
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.delenv("IMAGEGEN_STATE", raising=False)
     monkeypatch.delenv("IMAGEGEN_DEBUG", raising=False)
     start = subprocess.Popen.__init__
@@ -241,11 +242,19 @@ def small(overlay: Overlay, monkeypatch: pytest.MonkeyPatch) -> Overlay:
     return overlay
 
 
+@pytest.fixture(scope="session")
+def shipped() -> Catalog:
+    """The catalog that travels with the tool, read once: nobody changes it."""
+    return read_catalog(Payload((REPOSITORY,), (REPOSITORY,)))
+
+
 @pytest.fixture
-def house(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> House:
+def house(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shipped: Catalog) -> House:
     """The catalog and matrices that travel with the tool."""
     monkeypatch.chdir(tmp_path)
-    return House()
+    one = House()
+    one.__dict__["catalog"] = shipped  # a cached property, filled
+    return one
 
 
 class Ended:
