@@ -37,9 +37,14 @@ if TYPE_CHECKING:
 LABEL_LOCK = "io.imagegen.lock"
 """The digest of the lock of its system, on an image that was built with `--locked`."""
 
+LINKS = "/mnt/links.html"
+"""Where a build that is held to a lock finds the page of its files."""
+
 NOTHING = "-"
 _HEAD = "# Written by `imagegen lock --matrix {}`. `imagegen build --locked` holds builds to it.\n"
 _APT_WISH = re.compile(r"'(?P<name>[a-z0-9][a-z0-9.+-]*)=(?P<pattern>[^'=]*\*[^']*)'")
+_PIP_CONFIG = re.compile(r"\bPIP_CONFIG_FILE=/dev/null ")
+_PIP_PAGE = re.compile(r"--find-links (?:https?|file)://\S+")
 _TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
 _SHA256S = {
     "type": "object",
@@ -241,13 +246,15 @@ def drifted(lock: Lock, found: Sequence[Drift]) -> BuildError:
 
 
 def exact(dockerfile: str, apt: Mapping[str, Sequence[str]]) -> str:
-    """A Dockerfile with the locked version for every pattern of one that it asks apt for."""
+    """A Dockerfile that asks apt for the locked version where it had a pattern, and pip for locked
+    files where it had an index of its own (`--no-index` wins over `--index-url`)."""
 
     def exactly(match: re.Match[str]) -> str:
         fitting = [v for v in apt.get(match["name"], ()) if _takes(match["pattern"], v)]
         return f"'{match['name']}={fitting[-1]}'" if fitting else match[0]
 
-    return _APT_WISH.sub(exactly, dockerfile)
+    held = _PIP_PAGE.sub(f"--find-links {LINKS}", _PIP_CONFIG.sub("", dockerfile))
+    return _APT_WISH.sub(exactly, held)
 
 
 def _takes(pattern: str, version: str) -> bool:

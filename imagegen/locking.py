@@ -17,6 +17,7 @@ from imagegen.engine.contents import contents, identity
 from imagegen.errors import BuildError, Problem
 from imagegen.index_files import IndexFile, file_of, files_told, links_page, project_of
 from imagegen.lock import (
+    LINKS,
     NOTHING,
     Drift,
     Lock,
@@ -160,7 +161,8 @@ def _told(
 
         def ask(name: str) -> list[IndexFile]:
             environs = [{**environ, **only_index(index)} for index in ("", *sorted(rows))]
-            return files_told(line for one in environs for line in archives.pip_says(name, one))
+            lines = [line for one in environs for line in archives.pip_says(name, one)]
+            return files_told(name, lines)
 
         with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
             return dict(zip(names, pool.map(ask, names), strict=True))
@@ -230,11 +232,15 @@ def _locked_files(
 
 
 def locked_env(env: BuildEnv, locked: SystemLock, files: Sequence[IndexFile]) -> BuildEnv:
-    """The build environment with apt and pip held to the lock."""
+    """The build environment with apt and pip held to the lock.
+
+    BuildKit from 0.11 on takes SOURCE_DATE_EPOCH for the image's own time stamps; older ones leave
+    it alone.
+    """
     replaced = {f"{FOLDER}/apt.conf", f"{FOLDER}/pip.conf"}
     kept = {file.path: file.data for file in env.files}
     apt_conf = kept.get(f"{FOLDER}/apt.conf", b"") + b'Dir::Etc::Preferences "/mnt/preferences";\n'
-    pip_conf = pip_conf_of({"no-index": "true", "find-links": "/mnt/links.html"})
+    pip_conf = pip_conf_of({"no-index": "true", "find-links": LINKS})
     added = {
         "apt.conf": apt_conf,
         "pip.conf": pip_conf.encode(),
@@ -243,6 +249,7 @@ def locked_env(env: BuildEnv, locked: SystemLock, files: Sequence[IndexFile]) ->
     }
     return replace(
         env,
+        buildargs=(*env.buildargs, ("SOURCE_DATE_EPOCH", "0")),
         files=(
             *(file for file in env.files if file.path not in replaced),
             *(ContextFile(f"{FOLDER}/{name}", data) for name, data in added.items()),

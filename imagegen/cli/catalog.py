@@ -1,4 +1,4 @@
-"""`imagegen catalog [COMPONENT]`: what the tool knows, row by row."""
+"""`imagegen catalog [COMPONENT]`: what the tool knows, row by row, and what it could know."""
 
 from __future__ import annotations
 
@@ -15,13 +15,28 @@ if TYPE_CHECKING:
 
     from imagegen.console import Console
     from imagegen.model import Catalog, Component, Release
+    from imagegen.refresh import Proposal
 
 
-@click.command("catalog")
+class _Catalog(click.Group):
+    """`catalog` and `catalog COMPONENT` show; `refresh` is the one word that is no component."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args[:1] not in (["refresh"], ["--help"], ["-h"]):
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("catalog", cls=_Catalog)
+def command() -> None:
+    """All components, or every release of one with what it needs and the source of the fact."""
+
+
+@command.command("show")
 @click.argument("component", required=False)
 @options.common
-def command(component: str | None, console: Console, overlay: Path | None) -> None:
-    """All components, or every release of one with what it needs and the source of the fact."""
+def show(component: str | None, console: Console, overlay: Path | None) -> None:
+    """All components, or every release of one."""
     from imagegen.catalog import read_catalog
     from imagegen.payload import open_payload
 
@@ -32,6 +47,70 @@ def command(component: str | None, console: Console, overlay: Path | None) -> No
         _oses(catalog, console)
     else:
         _one(_find(catalog, component), console)
+
+
+@command.command("refresh")
+@click.argument("component")
+@click.option("--all", "every", is_flag=True, help="also releases older than the newest known")
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="most rows")
+@click.option(
+    "--metadata",
+    is_flag=True,
+    help="also what each wheel asks for by itself (pip before 23.3 downloads it whole for that)",
+)
+@options.common
+def refresh(
+    component: str,
+    every: bool,
+    limit: int,
+    metadata: bool,
+    console: Console,
+    overlay: Path | None,
+) -> None:
+    """Propose rows for releases that the index of this host's pip has and the catalog has not.
+
+    They are printed, never written: a maintainer completes and checks them.
+    """
+    from datetime import datetime, timezone
+
+    from imagegen.catalog import read_catalog
+    from imagegen.payload import open_payload
+    from imagegen.refresh import as_yaml, row_of
+
+    found = _find(read_catalog(open_payload(overlay)), component)
+    proposed = _proposals(found, every)
+    shown = [_completed(one) for one in proposed[:limit]] if metadata else proposed[:limit]
+    day = datetime.now(timezone.utc).date().isoformat()
+    rows = [row_of(one, day) for one in shown]
+    console.data(rows)
+    console.line(as_yaml(found, rows))
+    if len(proposed) > limit:
+        console.note(f"{len(proposed) - limit} more: --limit {len(proposed)}")
+
+
+def _proposals(component: Component, every: bool) -> list[Proposal]:
+    from imagegen.engine.archives import pip_says
+    from imagegen.refresh import projects_of, proposals
+
+    found = [
+        one
+        for project, known in projects_of(component).items()
+        for one in proposals(project, known, pip_says(project, {}), every=every)
+    ]
+    return sorted(found, key=lambda one: one.project)
+
+
+def _completed(proposal: Proposal) -> Proposal:
+    from dataclasses import replace
+
+    from imagegen.engine.archives import pip_metadata
+    from imagegen.refresh import exact_wishes, platform_of
+
+    python, tag = platform_of(proposal)
+    if not tag:
+        return proposal
+    told = pip_metadata(proposal.project, proposal.version, python, tag)
+    return replace(proposal, depends=exact_wishes(told))
 
 
 def _find(catalog: Catalog, name: str) -> Component:

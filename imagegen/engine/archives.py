@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import re
 import shutil
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -191,6 +193,24 @@ def pip_says(project: str, environ: Mapping[str, str]) -> list[str]:
     lines: list[str] = []
     process.run([*_pip(), *asked, "--disable-pip-version-check"], lines.append, environ)
     return lines
+
+
+def pip_metadata(project: str, version: str, python: str, tag: str) -> Mapping[str, object]:
+    """What a wheel says of itself, for another Python (`3.12`) than this host's; nothing where pip
+    finds none. pip before 23.3 downloads the whole wheel for it.
+
+    With this host's own settings of pip. Raises EngineError where there is no pip.
+    """
+    with tempfile.TemporaryDirectory(prefix="imagegen-metadata-") as folder:
+        report = Path(folder, "report.json")
+        asked = ["install", "--dry-run", "--ignore-installed", "--no-deps", "--no-input", "--quiet"]
+        asked += ["--only-binary", ":all:", "--python-version", python, "--platform", tag]
+        asked += ["--target", f"{folder}/target", "--report", str(report), f"{project}=={version}"]
+        ended = process.run([*_pip(), *asked, "--disable-pip-version-check"], lambda _: None)
+        if ended.code != 0 or not report.is_file():
+            return {}
+        found: Mapping[str, object] = json.loads(report.read_text())["install"][0]["metadata"]
+        return found
 
 
 def _pip() -> list[str]:
