@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--root", metavar="DIR", default="/", help="look at a tree of files instead of /")
     where = "check others from here: docker://NAME,kubectl://POD,ssh://HOST"
     add("--hosts", metavar="SPECS", default="", help=where)
+    add("--bring", action="store_true", help="to --hosts: our checks, also where there are some")
     out = parser.add_argument_group("what to write")
     out.add_argument("--json", metavar="FILE", help="JSON; - is stdout, then without the table")
     out.add_argument("--junit", metavar="FILE", help="JUnit XML")
@@ -68,7 +69,7 @@ def main(argv: List[str]) -> int:
             return _tell(arguments)
         if arguments.hosts:
             outside = importlib.import_module("validate.outside.hosts")
-            return int(outside.main(arguments, argv))
+            return int(outside.main(arguments))
         return _main(arguments)
     except KeyboardInterrupt:
         sys.stderr.write("error: interrupted\n")

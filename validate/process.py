@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from typing import IO, Callable, Dict, List, NamedTuple, Optional
+from typing import IO, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 DEFAULT_SECONDS = 30.0
 GRACE_SECONDS = 3.0
@@ -52,18 +52,19 @@ def run(
     timeout: float = DEFAULT_SECONDS,
     env: Optional[Dict[str, str]] = None,
     on_line: Optional[OnLine] = None,
+    stdin: Optional[IO[bytes]] = None,
 ) -> Result:
     """Run a command in a session of its own; `timeout` in seconds. Raises nothing of its own.
 
     `env` replaces the environment where it is given; `on_line` is told each line of stdout as
-    it comes.
+    it comes; `stdin` is an open file, else there is none.
     """
     started = time.monotonic()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             child = subprocess.Popen(
                 argv,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=out,
                 stderr=err,
                 env=_quiet(env),
@@ -78,6 +79,20 @@ def run(
             _end(child)
         took = time.monotonic() - started
         return Result(argv, child.returncode, _text(out), _text(err), timed_out, took)
+
+
+@contextlib.contextmanager
+def background(argv: List[str]) -> Iterator[None]:
+    """A service that runs for as long as the block lasts; nothing of its session survives that.
+    Raises OSError where it does not start."""
+    quiet = subprocess.DEVNULL
+    child = subprocess.Popen(
+        argv, stdin=quiet, stdout=quiet, stderr=quiet, env=_quiet(None), start_new_session=True
+    )
+    try:
+        yield
+    finally:
+        _end(child)
 
 
 def _quiet(env: Optional[Dict[str, str]]) -> Dict[str, str]:

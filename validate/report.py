@@ -11,9 +11,10 @@ import json
 import os
 import sys
 from collections import Counter
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 from xml.etree import ElementTree
 
+from validate.check import Check
 from validate.plugin import ERROR, FAILED, PASSED, SKIPPED, WARNED, Found
 
 SCHEMA = 1
@@ -104,15 +105,18 @@ def as_json(outcome: Outcome) -> str:
 
 
 def table(outcome: Outcome, colour: bool) -> str:
-    """A line a check; below a finding its cause and the line to paste."""
+    """A line a check; below a finding its cause and the line to paste. Checks that rest one after
+    the other for the same reason share a line."""
     if not outcome.found:
         return ""
     width = max(len(one.check.id) for one in outcome.found)
     lines = []
-    for one in outcome.found:
+    for group in _together(outcome.found):
+        one = group[0]
         mark = _paint("{:<5}".format(MARKS[one.outcome]), COLOURS[one.outcome], colour)
         seen = one.measured.replace("\n", " | ")
         said = "({}) {}".format(one.reason, seen) if one.outcome == SKIPPED else seen
+        said += "; and the next {} checks".format(len(group) - 1) if len(group) > 1 else ""
         lines.append("{:<{}}  {}  {}".format(one.check.id, width, mark, said).rstrip())
         indent = " " * (width + 9)
         if one.cause:
@@ -120,6 +124,22 @@ def table(outcome: Outcome, colour: bool) -> str:
         if one.remedy:
             lines.append("{}remedy: {}".format(indent, one.remedy))
     return "\n".join(lines)
+
+
+def _together(found: List[Found]) -> List[List[Found]]:
+    """Neighbours that rest for the same reason in one group; every other check in one of its
+    own."""
+    groups: List[List[Found]] = []
+    for one in found:
+        if groups and one.outcome == SKIPPED and _why(one) == _why(groups[-1][0]):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return groups
+
+
+def _why(one: Found) -> Tuple[str, str, str, str]:
+    return one.suite, one.outcome, one.reason, one.measured
 
 
 def _paint(text: str, code: str, colour: bool) -> str:
@@ -141,8 +161,28 @@ def summary(outcome: Outcome) -> str:
     return "{} in {:.1f} s".format(", ".join(parts), outcome.seconds)
 
 
-def as_junit(outcome: Outcome) -> str:
+def from_data(data: Dict[str, Any]) -> Outcome:
+    """The outcome that a JSON document of ours tells of."""
+    host = data.get("host", "")
+    image = "{} in {}".format(data["image"], host) if host else data["image"]
+    found = []
+    for row in data["checks"]:
+        check = Check(row["id"], row["proves"], row["severity"], row["tier"], "", "")
+        names = ("outcome", "measured", "cause", "remedy", "reason", "seconds")
+        found.append(Found(check, row["suite"], **{name: row[name] for name in names}))
+    numbers = (data["seconds"], data["exit_code"])
+    return Outcome(image, data["tool"], data["tier"], found, data["missing"], *numbers)
+
+
+def as_junit(*outcomes: Outcome) -> str:
     """JUnit for CI. A warning is a passed case with a property: JUnit has no word for it."""
+    root = ElementTree.Element("testsuites")
+    for one in outcomes:
+        root.append(_suite(one))
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(outcome: Outcome) -> ElementTree.Element:
     number = counts(outcome.found)
     suite = ElementTree.Element(
         "testsuite",
@@ -160,9 +200,7 @@ def as_junit(outcome: Outcome) -> str:
     ElementTree.SubElement(properties, "property", warned)
     for one in outcome.found:
         suite.append(_case(one))
-    root = ElementTree.Element("testsuites")
-    root.append(suite)
-    return ElementTree.tostring(root, encoding="unicode") + "\n"
+    return suite
 
 
 def _case(one: Found) -> ElementTree.Element:

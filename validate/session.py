@@ -44,8 +44,8 @@ def run_suites(
             code = pytest.main(_arguments(own) + files, plugins=[collector])
             if code == pytest.ExitCode.INTERRUPTED and not collector.broken:
                 raise KeyboardInterrupt
-            if code == pytest.ExitCode.USAGE_ERROR:
-                collector.broken.append("pytest refuses its arguments")
+            if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
+                collector.broken.append("pytest ended with exit code {}".format(int(code)))
     return collector.found, collector.broken
 
 

@@ -4,13 +4,12 @@ import contextlib
 import os
 import shutil
 import socket
-import subprocess
 import tempfile
 import time
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Tuple
 
 from validate.probes.ssh import parse_settings
-from validate.process import Result, run
+from validate.process import Result, background, run
 
 START_SECONDS = 5.0
 LOGIN_SECONDS = 20.0
@@ -45,30 +44,18 @@ def login(port: int, command: str) -> Result:
     return run(["ssh", *options, "root@localhost", command], LOGIN_SECONDS)
 
 
-class Daemon:
-    """An sshd that listens for as long as the block lasts; one that was there already is left
-    alone."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._child: Optional[subprocess.Popen[bytes]] = None
-        self.was_there = _listens(port)
-
-    def __enter__(self) -> "Daemon":
-        if not self.was_there:
-            quiet = subprocess.DEVNULL
-            self._child = subprocess.Popen(
-                ["/usr/sbin/sshd", "-D"], stdin=quiet, stdout=quiet, stderr=quiet
-            )
-            deadline = time.monotonic() + START_SECONDS
-            while not _listens(self._port) and time.monotonic() < deadline:
-                time.sleep(0.05)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._child is not None:
-            self._child.terminate()
-            self._child.wait()
+@contextlib.contextmanager
+def daemon(port: int) -> Iterator[bool]:
+    """An sshd that listens for as long as the block lasts. True where one was there already: that
+    one is left alone. Raises OSError where it does not start."""
+    if _listens(port):
+        yield True
+        return
+    with background(["/usr/sbin/sshd", "-D"]):
+        deadline = time.monotonic() + START_SECONDS
+        while not _listens(port) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        yield False
 
 
 def _listens(port: int) -> bool:

@@ -8,7 +8,7 @@ from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
 from validate.probes import ssh
 from validate.probes.files import read, under
-from validate.probes.sshd import Daemon, login, settings, temporary_key
+from validate.probes.sshd import daemon, login, settings, temporary_key
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
 from validate.versions import same
@@ -127,11 +127,9 @@ def _session(image: Situation, command: str, measure: Measure) -> Any:
     """Log in to this very container; sshd is started for it where none listens."""
     if not ssh.user_keys(image.root) and not os.path.isdir(ssh.PRIVATE_COPIES):
         skip("needs-start", "no key: keys are made by the entrypoint, and it did not run")
-    with Daemon(_port(image)) as daemon:
+    with daemon(_port(image)) as was_there:
         result = login(_port(image), command)
-    measure(
-        "port {}{}".format(_port(image), "" if daemon.was_there else ", sshd started for the check")
-    )
+    measure("port {}{}".format(_port(image), "" if was_there else ", sshd started for the check"))
     return result
 
 

@@ -1,0 +1,169 @@
+"""`validate --hosts`: the same checks in other containers and machines, through testinfra.
+
+A container that has `validate` runs its own. To any other the checks are brought along with a
+Python of their own, and taken away again: an image whose Python is too old is validated so.
+"""
+
+import io
+import json
+import os
+import sys
+import tarfile
+from typing import Any, Dict, List, Tuple
+
+from validate import report
+from validate.expected import DEFAULT_PATH
+from validate.outside import bundle
+from validate.outside.remote import Remote, RemoteError, joined
+
+RUN_SECONDS = 1800.0
+USAGE, FAILED = 2, 1
+OWN, BROUGHT = "its own validate", "checks brought along"
+FOLDER = "/tmp/imagegen-validate-{}"
+HANDED_ON = (
+    *("--only", "--require", "--profile", "--peers", "--root"),
+    *("--ranks", "--model", "--batch-size", "--num-iters"),
+)
+FLAGS = ("--static", "--loopback", "--benchmark")
+
+
+def handed_on(arguments: Any) -> List[str]:
+    """Of the command line what the other side is to be told."""
+    words: List[str] = []
+    for option in HANDED_ON:
+        value = getattr(arguments, option.lstrip("-").replace("-", "_"))
+        words += [option, str(value)] if value not in (None, "") else []
+    return words + [f for f in FLAGS if getattr(arguments, f.lstrip("-"))]
+
+
+class Visit:
+    """A stay in one container: `with Visit(...) as visit: visit.report()`."""
+
+    def __init__(self, spec: str, arguments: Any) -> None:
+        self._arguments = arguments
+        self._remote = Remote(spec)
+        self._folder = FOLDER.format(os.getpid())
+        self.how = OWN
+
+    def __enter__(self) -> "Visit":
+        said = self._remote.run("mkdir -p {0} && chmod 0700 {0}".format(self._folder))
+        if not said.ok:
+            text = "`{}` cannot be reached: {}"
+            raise RemoteError(text.format(self._remote.spec, said.last()))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._remote.run("rm -rf {}".format(self._folder))
+
+    def report(self) -> Dict[str, Any]:
+        """The JSON report of the other side. Raises RemoteError where there is none."""
+        words = self._program() + handed_on(self._arguments) + self._files() + ["--json", "-"]
+        limit = int(RUN_SECONDS)
+        said = self._remote.run("timeout {} {}".format(limit, joined(words)), limit + 30)
+        try:
+            found = json.loads(said.out[said.out.index("{") :])
+        except ValueError:
+            error = [line for line in said.err.splitlines() if line.startswith("error: ")]
+            text = error[0][7:] if error else said.last()
+            raise RemoteError("`{}`: {}".format(self._remote.spec, text)) from None
+        if "error: " in said.err:
+            sys.stderr.write(said.err)
+        head = {"host": self._remote.spec, "how": self.how}
+        return dict(head, **found)
+
+    def _program(self) -> List[str]:
+        there = self._remote.run("command -v validate > /dev/null && validate --list > /dev/null")
+        if there.ok and not self._arguments.bring:
+            return ["validate"]
+        self.how = BROUGHT
+        self._remote.put(self._folder + "/bundle.tar.gz", bundle.archive(self._folder))
+        self._remote.must(bundle.INSTALL.format(folder=self._folder))
+        return [self._folder + "/bin/python", "-I", "-B", self._folder + "/start.py"]
+
+    def _files(self) -> List[str]:
+        """The expectation file and the user's suites, where they lie on this side."""
+        words: List[str] = []
+        if self._arguments.expect != DEFAULT_PATH:
+            with open(self._arguments.expect, "rb") as file:
+                self._remote.put(self._folder + "/image.json", file.read())
+            words += ["--expect", self._folder + "/image.json"]
+        for number, folder in enumerate(self._arguments.suite):
+            target = "{}/suites-{}".format(self._folder, number)
+            self._remote.must("mkdir -p {}".format(target))
+            self._remote.put(target + "/a.tar.gz", _packed(folder))
+            self._remote.must("cd {} && tar xzf a.tar.gz && rm a.tar.gz".format(target))
+            words += ["--suite", target]
+        return words
+
+
+def _packed(folder: str) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".py"):
+                tar.add(os.path.join(folder, name), name)
+    return buffer.getvalue()
+
+
+def main(arguments: Any) -> int:
+    """Visit each host; the largest exit code."""
+    specs = [spec.strip() for spec in arguments.hosts.split(",") if spec.strip()]
+    reports, problems = visits(specs, arguments)
+    for problem in problems:
+        sys.stderr.write("error: {}\n".format(problem))
+    if problems:
+        sys.stderr.write("\nhint: {}\n".format(HINT))
+    code = max([int(one["exit_code"]) for one in reports] + [USAGE if problems else 0])
+    if not specs:
+        sys.stderr.write("error: `--hosts` names no host\n\nhint: {}\n".format(HINT))
+        return USAGE
+    outcomes = [report.from_data(one) for one in reports]
+    try:
+        _save(arguments, {"schema": report.SCHEMA, "exit_code": code, "hosts": reports}, outcomes)
+    except OSError as error:
+        text = "error: cannot write `{}`: {}\n\nhint: name another file\n"
+        sys.stderr.write(text.format(error.filename, error.strerror))
+        return USAGE
+    if "-" not in (arguments.json, arguments.junit, arguments.markdown):
+        for number, outcome in enumerate(outcomes):
+            one = reports[number]
+            sys.stdout.write("{} ({})\n\n".format(one["host"], one["how"]))
+            sys.stdout.write(report.table(outcome, False) + "\n\n")
+            for name in outcome.missing:
+                sys.stdout.write("required, but it did not run: {}\n".format(name))
+            sys.stdout.write(could_not(outcome) + report.summary(outcome) + "\n\n")
+    return code
+
+
+HINT = "docker://NAME, podman://NAME, kubectl://POD?namespace=NAME or ssh://USER@HOST:PORT"
+
+
+def visits(specs: List[str], arguments: Any) -> Tuple[List[Dict[str, Any]], List[str]]:
+    """The reports of the hosts that gave one, and what is wrong with the others."""
+    reports, problems = [], []
+    for spec in specs:
+        try:
+            with Visit(spec, arguments) as visit:
+                reports.append(visit.report())
+        except (RemoteError, OSError) as error:
+            problems.append(str(error))
+    return reports, problems
+
+
+def could_not(outcome: report.Outcome) -> str:
+    """A line that names the checks that cannot be made from outside; empty where all were."""
+    kept = [
+        one.check.id for one in outcome.found if one.reason in ("not-from-outside", "needs-root")
+    ]
+    return "could not run from outside: {}\n".format(", ".join(kept)) if kept else ""
+
+
+def _save(arguments: Any, document: Dict[str, Any], outcomes: List[report.Outcome]) -> None:
+    from validate.ticket import as_markdown
+
+    if arguments.json:
+        report.save(arguments.json, json.dumps(document, indent=2, sort_keys=True) + "\n")
+    if arguments.junit:
+        report.save(arguments.junit, report.as_junit(*outcomes))
+    if arguments.markdown:
+        report.save(arguments.markdown, "\n".join(as_markdown(one) for one in outcomes))

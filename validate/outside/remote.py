@@ -1,0 +1,91 @@
+"""A container or machine that testinfra reaches, with a time limit on every command."""
+
+import re
+import shlex
+import tempfile
+from typing import IO, Any, List, NamedTuple, Optional
+
+from validate.process import run
+
+EXEC = re.compile(r"^((?:docker|podman|kubectl)\b.*? exec) ")
+"""The commands of testinfra that hand on what comes on stdin only where they are told to."""
+COMMAND_SECONDS = 120.0
+
+
+class RemoteError(Exception):
+    """A machine that cannot be reached or worked in. The words are for a user."""
+
+
+class Said(NamedTuple):
+    """How a command ended there."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def ok(self) -> bool:
+        return self.code == 0
+
+    def last(self) -> str:
+        lines = [line for line in (self.out + "\n" + self.err).splitlines() if line.strip()]
+        return lines[-1] if lines else "it said nothing"
+
+
+class Remote:
+    """One of `--hosts`. Raises RemoteError where there is no such host."""
+
+    def __init__(self, spec: str) -> None:
+        import testinfra
+
+        self.spec = spec
+        self._seconds = COMMAND_SECONDS
+        self._stdin: Optional[IO[bytes]] = None
+        try:
+            self._host = testinfra.get_host(spec)
+        except (RuntimeError, ValueError, ImportError, AttributeError, TypeError) as error:
+            raise RemoteError("`{}` is no host: {}".format(spec, error)) from None
+        backend = self._host.backend
+        if not hasattr(backend, "run_local"):
+            raise RemoteError("`{}`: testinfra reaches it by no command".format(spec))
+        backend._encoding = "utf-8"  # testinfra would ask a Python there, which may be none
+        backend.run_local = self._bounded
+
+    def _bounded(self, command: str, *arguments: str) -> Any:
+        """testinfra's own has no time limit."""
+        backend = self._host.backend
+        line = backend.quote(command, *arguments)
+        line = EXEC.sub(r"\1 -i ", line, 1) if self._stdin else line
+        result = run(["sh", "-c", line], self._seconds, stdin=self._stdin)
+        code = 124 if result.timed_out else result.code
+        out, err = result.out.encode("utf-8"), result.err.encode("utf-8")
+        return backend.result(code, line.encode("utf-8"), out, err)
+
+    def run(self, script: str, seconds: float = COMMAND_SECONDS) -> Said:
+        """A shell script there."""
+        self._seconds = seconds
+        result = self._host.run(script)
+        return Said(result.rc, result.stdout, result.stderr)
+
+    def must(self, script: str, seconds: float = COMMAND_SECONDS) -> str:
+        """What a script printed. Raises RemoteError where it fails."""
+        said = self.run(script, seconds)
+        if not said.ok:
+            text = "`{}`: `{}` ended with exit code {}: {}"
+            raise RemoteError(text.format(self.spec, script[:60], said.code, said.last()))
+        return said.out.strip()
+
+    def put(self, path: str, data: bytes) -> None:
+        """A file there. Raises RemoteError."""
+        with tempfile.TemporaryFile() as file:
+            file.write(data)
+            file.seek(0)
+            self._stdin = file
+            try:
+                self.must("cat > {}".format(shlex.quote(path)))
+            finally:
+                self._stdin = None
+
+
+def joined(words: List[str]) -> str:
+    return " ".join(shlex.quote(word) for word in words)
