@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from imagegen.base import base_of
 from imagegen.cell_build import BuildOptions, Run, build_cell, lines, up_to_date
 from imagegen.engine import buildkit
 from imagegen.engine.bases import ensure_base
@@ -50,7 +51,8 @@ def build_family(
         for item, record in without:
             records[item.recipe.spec.cell.id] = record
             options.on_record(record)
-        records |= _build_stale(run, spread([s for s in stale if s.recipe.spec.os.id in bases]))
+        standing = [s for s in stale if base_of(s.recipe.spec).id in bases]
+        records |= _build_stale(run, spread(standing))
     return [records[recipe.spec.cell.id] for recipe in recipes]
 
 
@@ -71,7 +73,7 @@ def _envs(
     recipes = [item.recipe for item in stale]
     return {
         os_id: options.lock.environment(
-            engine, [recipe for recipe in recipes if recipe.spec.os.id == os_id], options.env
+            engine, [recipe for recipe in recipes if base_of(recipe.spec).id == os_id], options.env
         )
         for os_id in bases
     }
@@ -85,16 +87,16 @@ def _ensure_bases(
     failed: dict[str, EngineError] = {}
     for item in stale:
         spec = item.recipe.spec
-        if spec.os.id in found or spec.os.id in failed:
+        if base_of(spec).id in found or base_of(spec).id in failed:
             continue
         try:
-            found[spec.os.id] = _ensure_base(engine, item.recipe, options, board)
+            found[base_of(spec).id] = _ensure_base(engine, item.recipe, options, board)
         except EngineError as error:
-            failed[spec.os.id] = error
+            failed[base_of(spec).id] = error
     return found, [
-        (item, _baseless(item.recipe, failed[item.recipe.spec.os.id], board))
+        (item, _baseless(item.recipe, failed[base_of(item.recipe.spec).id], board))
         for item in stale
-        if item.recipe.spec.os.id in failed
+        if base_of(item.recipe.spec).id in failed
     ]
 
 
@@ -102,7 +104,7 @@ def _ensure_base(engine: Engine, recipe: Recipe, options: BuildOptions, board: B
     spec = recipe.spec
     base = ensure_base(
         engine,
-        spec.os,
+        base_of(spec),
         options.base_mode or spec.cell.base,
         lambda line: board.step(spec.cell.id, f"base: {line}"),
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
+from imagegen.base import base_of
 from imagegen.build_log import BuildLog
 from imagegen.cell_locks import cell_lock, locked
 from imagegen.engine import buildkit, client, images
@@ -201,7 +202,7 @@ def _build_once(run: Run, recipe: Recipe, log: BuildLog) -> str:
     build_id = uuid.uuid4().hex
     run.running[spec.cell.id] = build_id
     parts = {part: run.parts[part] for part in recipe.parts}
-    env = run.envs[spec.os.id]
+    env = run.envs[base_of(spec).id]
     request = buildkit.BuildRequest(
         context=buildkit.pack_context(
             labelled((lock.recipe(recipe) if lock else recipe).dockerfile, recipe),
@@ -211,12 +212,12 @@ def _build_once(run: Run, recipe: Recipe, log: BuildLog) -> str:
         build_id=build_id,
         labels=labels_of(
             recipe,
-            run.bases[spec.os.id],
+            run.bases[base_of(spec).id],
             parts,
             gated=run.options.gate is not None,
-            lock=lock.digest(spec.os.id) if lock else "",
+            lock=lock.digest(base_of(spec).id) if lock else "",
         ),
-        buildargs={"BASE": alias(spec.os), **dict(env.buildargs)},
+        buildargs={"BASE": alias(base_of(spec)), **dict(env.buildargs)},
         no_cache=run.options.force,
     )
     try:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from imagegen.base import base_of
 from imagegen.errors import BuildError, ConfigError, Problem
 from imagegen.payload import shown
 from imagegen.yamlfile import check_schema, load
@@ -173,7 +174,7 @@ def cell_lock(recipe: Recipe) -> CellLock:
     """What a cell asks for now, in the words of a lock."""
     spec = recipe.spec
     return CellLock(
-        spec.os.id,
+        base_of(spec).id,
         {pin.component: _release(pin.release.version, pin.release.variant) for pin in spec.pins},
         {str(part): part.sha256 for part in recipe.parts},
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from imagegen.base import base_of
 from imagegen.buildenv import FOLDER, pip_conf_of
 from imagegen.engine import archives, buildkit
 from imagegen.engine.bases import alias
@@ -68,7 +69,7 @@ def lock_of(
     """
     by_os: dict[str, list[Built]] = {}
     for cell in cells:
-        by_os.setdefault(cell.recipe.spec.os.id, []).append(cell)
+        by_os.setdefault(base_of(cell.recipe.spec).id, []).append(cell)
     systems = {
         name: _system(engine, group, env, store, on_line) for name, group in sorted(by_os.items())
     }
@@ -92,7 +93,7 @@ def _system(
     recipes = [cell.recipe for cell in cells]
     dists = {dist for one in found for dist in one.dists}
     on_line(f"asking for the files of {len(dists)} Python distributions")
-    base = identity(engine, alias(recipes[0].spec.os))
+    base = identity(engine, alias(base_of(recipes[0].spec)))
     return SystemLock(base, packages_of(found), _wheels(dists, recipes, env))
 
 
@@ -110,7 +111,7 @@ def _stage_images(engine: Engine, recipe: Recipe, env: BuildEnv, store: Store) -
     context = buildkit.pack_context(
         recipe.dockerfile, [*recipe.files, *env.files], [parts[part] for part in recipe.parts]
     )
-    base = {"BASE": alias(recipe.spec.os), **dict(env.buildargs)}
+    base = {"BASE": alias(base_of(recipe.spec)), **dict(env.buildargs)}
     ids = []
     for stage in sorted({origin.stage for origin in recipe.origins if _is_build(origin.stage)}):
         request = buildkit.BuildRequest(context, uuid.uuid4().hex, {}, base, target=stage)
@@ -181,7 +182,7 @@ class LockedBuild:
 
     def recipe(self, recipe: Recipe) -> Recipe:
         """The recipe as it is built. Its digest stays: it is the same cell."""
-        system = self.lock.systems[recipe.spec.os.id]
+        system = self.lock.systems[base_of(recipe.spec).id]
         return replace(recipe, dockerfile=exact(recipe.dockerfile, system.apt))
 
     def environment(self, engine: Engine, recipes: Sequence[Recipe], env: BuildEnv) -> BuildEnv:
@@ -189,7 +190,7 @@ class LockedBuild:
 
         Raises BuildError with all that drifted.
         """
-        release, specs = recipes[0].spec.os, [recipe.spec for recipe in recipes]
+        release, specs = base_of(recipes[0].spec), [recipe.spec for recipe in recipes]
         locked = self.lock.systems[release.id]
         owners = owners_of(specs)
         base = identity(engine, alias(release))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from imagegen.artifacts import Artifacts, artifact_for
+from imagegen.base import base_of
 from imagegen.engine import archives
 from imagegen.engine.probe import Probe, probe, without_secrets
 from imagegen.errors import ImagegenError
@@ -95,12 +96,13 @@ def sources_of(
 
 
 def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> Iterator[Source]:
-    yield Source("base", spec.os.image, spec.cell.base, spec.os)
+    base = base_of(spec)
+    yield Source("base", base.image, spec.cell.base, base)
     for pin in spec.pins:
         release = pin.release
         packages = [*release.apt.items()]
         packages += release.build_apt.items() if _builds(spec, pin, catalog, compiled) else ()
-        yield from (Source("apt", name, version, spec.os) for name, version in packages)
+        yield from (Source("apt", name, version, base) for name, version in packages)
         python = spec.pin("python")
         own = pin.component in compiled
         for name, version in release.wheels.items():

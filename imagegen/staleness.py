@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from imagegen.base import base_of
 from imagegen.engine import bases, images
 from imagegen.inputs import changes, recorded_inputs
 from imagegen.lock import LABEL_LOCK
@@ -47,7 +48,7 @@ def staleness(
     if image.labels.get(LABEL_RECIPE) != recipe.digest:
         return _changed(recipe, image)
     if base_id and image.labels.get(LABEL_BASE) != base_id:
-        return Staleness(recipe, f"its base image {recipe.spec.os.id} changed", image)
+        return Staleness(recipe, f"its base image {base_of(recipe.spec).id} changed", image)
     if lock and image.labels.get(LABEL_LOCK) != lock:
         return Staleness(recipe, "it was not built from this lock", image)
     return Staleness(recipe, "", image)
@@ -66,10 +67,10 @@ def find_stale(
 ) -> list[Staleness]:
     """What has to be built, from one list call and one look at each base."""
     known = images.list_labelled(engine, LABEL_RECIPE)
-    base_ids = {r.spec.os.id: _base_id(engine, r.spec.os) for r in recipes}
+    base_ids = {base.id: _base_id(engine, base) for base in (base_of(r.spec) for r in recipes)}
     locks = {os_id: lock.digest(os_id) if lock else "" for os_id in base_ids}
     found = [
-        staleness(recipe, known, base_ids[recipe.spec.os.id], locks[recipe.spec.os.id])
+        staleness(recipe, known, base_ids[base_of(recipe.spec).id], locks[base_of(recipe.spec).id])
         for recipe in recipes
     ]
     if force:
@@ -87,6 +88,6 @@ def spread(stale: Sequence[Staleness]) -> list[Staleness]:
     nth: Counter[str] = Counter()
     turns = []
     for item in stale:
-        turns.append(nth[item.recipe.spec.os.id])
-        nth[item.recipe.spec.os.id] += 1
+        turns.append(nth[base_of(item.recipe.spec).id])
+        nth[base_of(item.recipe.spec).id] += 1
     return [item for _, item in sorted(zip(turns, stale, strict=True), key=lambda pair: pair[0])]
