@@ -1,0 +1,184 @@
+"""The other containers of the job: `validate --peers a,b` in one of them."""
+
+import os
+import re
+from typing import Any, Dict, List
+
+from validate.check import check, fail, skip, warn
+from validate.plugin import Measure, Situation
+from validate.probes import mpi, peers
+from validate.probes.interpreter import find
+from validate.probes.sysfs import rdma_devices
+from validate.process import run
+
+LAUNCH_SECONDS = 90.0
+KEYS = (
+    "cat ~/.ssh/id_ed25519.pub   # add it to authorized_keys of the peer; or mount the same keys "
+    "at /root/.ssh in every container"
+)
+
+
+def _daemon(image: Situation) -> str:
+    return mpi.DAEMONS.get(str(image.expected.fact("openmpi", "runtime", "orte")), "orted")
+
+
+def _peers(image: Situation) -> List[peers.Peer]:
+    """Every peer, visited once in a run. Rests where none is named."""
+    if not image.peers:
+        skip("needs-peer", "name them: validate --peers HOST1,HOST2")
+    found: List[peers.Peer] = image.once(
+        "peers", lambda: [peers.visit(name, _daemon(image)) for name in image.peers]
+    )
+    return found
+
+
+def _here(image: Situation) -> Dict[str, str]:
+    found: Dict[str, str] = image.once("here", lambda: peers.here(_daemon(image)))
+    return found
+
+
+def _hosts(image: Situation) -> List[str]:
+    """The hosts of a launch: this one first, the others as they were named."""
+    me = os.uname().nodename
+    return [me] + [one.name for one in _peers(image) if one.facts.get("host") != me]
+
+
+@check(
+    "peers.login",
+    "root logs in to every peer without a question",
+    tier="live",
+    cause="the peer does not know this container's key, runs no sshd on the port, or is not there",
+    remedy=KEYS,
+    needs=("ssh.conf",),
+)
+def test_login(image: Situation, measure: Measure) -> None:
+    """`ssh -o BatchMode=yes -o ConnectTimeout=5 PEER`, with the port of the image's ssh_config"""
+    found = _peers(image)
+    measure(", ".join("{} is {}".format(one.name, one.facts.get("host", "?")) for one in found))
+    lost = ["{}: {}".format(one.name, one.result.says()) for one in found if not one.result.ok]
+    if lost:
+        fail("; ".join(lost))
+
+
+@check(
+    "peers.image",
+    "every peer runs this image: the session did not end on the host itself",
+    tier="live",
+    cause="another image, or with --network host the sshd of the host answers on the port",
+    remedy="ssh PEER cat /etc/imagegen/image.json   # which image is it",
+    needs=("peers.login",),
+)
+def test_image(image: Situation, measure: Measure) -> None:
+    """sha256 of /etc/imagegen/image.json over ssh and here"""
+    mine = _here(image).get("image", "")
+    measure("{} in all".format(mine[:12] or "no expectation file"))
+    others = ["{} has {}".format(one.name, one.facts.get("image", "")[:12] or "none")
+              for one in _peers(image) if one.facts.get("image", "") != mine]  # fmt: skip
+    if others:
+        fail("{}, this container {}".format(", ".join(others), mine[:12] or "none"))
+
+
+@check(
+    "peers.env",
+    "sessions on every peer see the PATH and libraries of this container",
+    severity="warn",
+    tier="live",
+    cause="ENV of an image does not reach sessions of sshd, or the peer was started with another",
+    remedy="mpirun -x PATH -x LD_LIBRARY_PATH …",
+    needs=("peers.login",),
+)
+def test_env(image: Situation, measure: Measure) -> None:
+    """$PATH and $LD_LIBRARY_PATH of `ssh PEER` and here"""
+    measure("PATH and LD_LIBRARY_PATH the same")
+    differ = peers.differing(_here(image), _peers(image), ("PATH", "LD_LIBRARY_PATH"))
+    if differ:
+        fail("; ".join(differ[:2]))
+
+
+@check(
+    "peers.limits",
+    "sessions on every peer have the limits of this container",
+    tier="live",
+    cause="the peer was started without the same --ulimit, or pam_limits sets others for sessions",
+    remedy="docker run --ulimit memlock=-1 --ulimit nofile=1048576 IMAGE   # all of them alike",
+    needs=("peers.login",),
+)
+def test_limits(image: Situation, measure: Measure) -> None:
+    """`ulimit -l` and `ulimit -n` of `ssh PEER` and here; fails where there is RDMA, else warns"""
+    mine = _here(image)
+    measure("memlock {}, nofile {}".format(mine.get("memlock"), mine.get("nofile")))
+    differ = peers.differing(mine, _peers(image), ("memlock", "nofile"))
+    if differ:
+        (fail if rdma_devices(image.root) else warn)("; ".join(differ[:2]))
+
+
+@check(
+    "peers.daemon",
+    "every peer finds the daemon that mpirun starts there",
+    tier="live",
+    cause="PATH of sessions does not lead to Open MPI: `orted: command not found`",
+    remedy="echo 'PATH=/usr/local/openmpi/bin:/usr/bin:/bin' >> /etc/environment   # on the peer",
+    needs=("peers.login", "mpi.prefix"),
+)
+def test_daemon(image: Situation, measure: Measure) -> None:
+    """`command -v orted` (prted since Open MPI 5) over ssh, without a login shell"""
+    found = _peers(image)
+    measure(", ".join(sorted({one.facts.get("daemon", "") for one in found})))
+    lost = [one.name for one in found if not one.facts.get("daemon")]
+    if lost:
+        fail("no {} on {}".format(_daemon(image), ", ".join(lost)))
+
+
+def _launch(image: Situation, command: List[str]) -> Any:
+    hosts = _hosts(image)
+    prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
+    argv = mpi.launch(prefix, len(hosts), command, image.env)
+    argv[1:1] = ["-H", ",".join(name + ":1" for name in hosts)]
+    return run(argv, LAUNCH_SECONDS, image.env)
+
+
+@check(
+    "peers.ranks",
+    "mpirun starts a rank on every host, not all of them here",
+    tier="live",
+    cause="the launcher does not reach the daemons: names, a firewall, or the wrong interface",
+    remedy="mpirun -np 2 -H HOST1,HOST2 -mca plm_base_verbose 10 hostname   # says at which step",
+    needs=("peers.image", "peers.daemon", "mpi.2rank"),
+)
+def test_ranks(image: Situation, measure: Measure) -> None:
+    """`mpirun -np N -H a:1,b:1 hostname`: the set of names has N members"""
+    hosts = _hosts(image)
+    if len(hosts) < 2:
+        skip("needs-peer", "the only peer that was named is this container")
+    result = _launch(image, ["hostname"])
+    said = sorted(set(result.out.split()))
+    measure("{} ranks on {}".format(len(hosts), ", ".join(said)))
+    if not result.ok:
+        fail(result.says())
+    if len(said) != len(hosts):
+        fail("{} ranks were started, they ran on {}".format(len(hosts), ", ".join(said)))
+
+
+@check(
+    "peers.allreduce",
+    "Horovod sums over all hosts, and every rank gets the right sum",
+    tier="live",
+    cause="ranks do not find each other: another MPI there, or an interface without a way",
+    remedy="mpirun -mca btl_tcp_if_include eth0 -x HOROVOD_LOG_LEVEL=debug …",
+    needs=("peers.ranks", "hvd.size"),
+)
+def test_allreduce(image: Situation, measure: Measure) -> None:
+    """hvd.allreduce of rank + 1 with one rank on each host under mpirun: n (n + 1) / 2"""
+    if not (image.expected.has("horovod") or image.expected.has("lightcc")):
+        skip("not-in-recipe", "the image has no Horovod")
+    python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    count = len(_hosts(image))
+    result = _launch(image, [python, "-c", peers.ALLREDUCE])
+    said = sorted(re.findall(r"sum rank (\d+) of (\d+) is ([\d.]+)", result.out))
+    wanted = count * (count + 1) / 2
+    measure("{:.0f} on each of {} ranks".format(wanted, count))
+    if not result.ok:
+        fail(result.says())
+    if said != [(str(rank), str(count), "{:.1f}".format(wanted)) for rank in range(count)]:
+        seen = ["rank {} of {}: {}".format(*one) for one in said]
+        fail("wanted {:.1f} of {} ranks: {}".format(wanted, count, "; ".join(seen) or "nothing"))
