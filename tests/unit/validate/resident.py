@@ -6,16 +6,18 @@ ready. Hooks, fixtures and the order of the checks are pytest's own here too.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest.config import _prepareconfig
 
-from validate import session
+from validate import session, suites
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+SHIPPED = Path(suites.__file__).parent
 QUIET = ("capture", "debugging", "faulthandler", "threadexception", "unraisableexception")
 """Plug-ins that take something of the whole process for as long as their pytest lives."""
 
@@ -52,7 +54,10 @@ def _lighter() -> list[str]:
 
 
 class ResidentPytest:
-    """Stands for the module `pytest` in validate.session, where all suites are the shipped ones."""
+    """Stands for the module `pytest` in validate.session.
+
+    Suites that are not the shipped ones get a pytest of their own: those test the frame itself.
+    """
 
     ExitCode = pytest.ExitCode
 
@@ -61,6 +66,9 @@ class ResidentPytest:
 
     def main(self, arguments: list[str], plugins: Sequence[Any]) -> int:
         (collector,) = plugins
+        files = [word for word in arguments if word.endswith(".py")]
+        if any(Path(file).parent != SHIPPED for file in files):
+            return pytest.main(arguments, plugins=plugins)
         ready = self._ready.get(tuple(arguments))
         if ready is None:
             ready = self._ready[tuple(arguments)] = Resident(arguments, collector)
