@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.conflict import fits
 from imagegen.constraint import ANY, NONE, is_version, version_key
-from imagegen.domains import domains_of
+from imagegen.domains import bits, domains_of
 from imagegen.model import Want
 from imagegen.search import any_answer, search
 from imagegen.space import COMPILER, DRIVER, GCC, OS
@@ -175,10 +175,11 @@ def _alternative(
 
 def _values(want: Want, domains: Domains) -> list[str]:
     """What else a wish might say, nearest first; builds of one version are one value."""
-    rows = domains.rows(want.component)
-    values = dict.fromkeys(
-        row.version.partition("+")[0] for row in rows if row.variant != "unknown"
-    )
+    name, space = want.component, domains.space
+    named = bits(space.hidden(name) & space.mask(name, (want.constraint,)))
+    rows = [row for row in domains.rows(name) if row.variant != "unknown"]
+    values = dict.fromkeys(row.version.partition("+")[0] for row in rows if not row.named)
+    values |= dict.fromkeys(space.candidates[name][index].version for index in named)
     return sorted(values, key=lambda value: distance(want.component, want.constraint, value))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from imagegen.constraint import ANY
+from imagegen.constraint import ANY, NONE
 from imagegen.domains import bits, domains_of
 from imagegen.rules import reason
 from imagegen.search import any_answer
@@ -43,9 +43,9 @@ def fits(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) ->
 
 def conflict_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> Conflict:
     """The collision among wishes that nothing fits."""
-    twice = _twice(space, wants)
-    if twice:
-        return twice
+    plain = _twice(space, wants) or _nowhere(space, wants)
+    if plain:
+        return plain
     core, needed = fewest(space, wants, allow_unknown=allow_unknown)
     own = _with_own_words(core, needed)
     unknown = not allow_unknown and fits(space, own, allow_unknown=True)
@@ -84,6 +84,24 @@ def _excluded(space: Space, one: Want, other: Want, masks: Sequence[int]) -> Con
     text = f"{name} cannot be {one.constraint} and {other.constraint}{why}"
     rows = tuple(f"{row.file}:{row.line}" for row in firsts)
     return Conflict(text, rows, (_ask(one), _ask(other)), False, (one, other))
+
+
+def _nowhere(space: Space, wants: Sequence[Want]) -> Conflict | None:
+    """A wish for a release that the catalog does not have, or only under its full name."""
+    for want in wants:
+        name, wish = want.component, want.constraint
+        mask, hidden = space.mask(name, (wish,)), space.hidden(name, wish)
+        if wish == NONE or mask & ~hidden:
+            continue
+        rows = [space.candidates[name][index] for index in bits(mask)]
+        text = f"the catalog has no {name} {wish}: nothing is known of it"
+        if rows:
+            said = "; ".join(note for row in rows for note in row.notes)
+            text = f"{name} {wish} is there as {rows[0].where} alone, to be asked for by that name"
+            text += _in_brackets([said])
+        where = tuple(f"{row.file}:{row.line}" for row in rows)
+        return Conflict(text, where, (_ask(want),), False, (want,))
+    return None
 
 
 def _ask(want: Want) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from imagegen.errors import Problem
 
@@ -30,7 +30,7 @@ class Refusal:
     alternatives: tuple[Alternative, ...]
     allow_unknown: bool = False
 
-    def as_data(self) -> dict[str, object]:
+    def as_data(self) -> dict[str, Any]:
         """The answer to `--format json`."""
         return {
             "status": "impossible",
@@ -69,7 +69,9 @@ def told(
     if conflict.unknown:
         hint += "\n  or take the risk: `--allow-unknown`"
     if unknown:
-        return (*unknown[:-1], replace(unknown[-1], hint=hint if ready else unknown[-1].hint))
+        own = unknown[-1].hint
+        meant = f"{own} " if own.startswith("did you mean") else ""
+        return (*unknown[:-1], replace(unknown[-1], hint=f"{meant}{hint}" if ready else own))
     evidence = (conflict.text, *conflict.facts)
     return (Problem("nothing satisfies this request", evidence=evidence, hint=hint),)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from imagegen.constraint import version_key
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from imagegen.space import Space
 
 NCCL_OF_TORCH = "torch-nccl"
+NVIDIA = "nvidia-"
 
 
 def warnings(
@@ -28,6 +31,9 @@ def warnings(
         if row.confidence == "medium":
             found.append(f"{row.where}: its source is not certain ({row.source})")
     found += _two_nccls(chosen)
+    found += _other_pins(chosen)
+    found += _default_of_pypi(chosen, space)
+    found += _without_cuda(chosen)
     return tuple(dict.fromkeys(found))
 
 
@@ -56,16 +62,23 @@ def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> 
             yield (
                 f"{row.where} brings {name} {' or '.join(wishes)} of its own, the image has "
                 f"{name} {chosen[name].version}: both are there, and extensions are compiled with "
-                "the image's"
+                "the image's (R9)"
             )
 
 
 def _unknown(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
+    """What nobody knows to work: a silent source, one that is not certain, a driver's branch."""
     for name, wishes in row.known.items():
         if name in chosen and not _meets(space, name, wishes, chosen[name]):
             wanted = " or ".join(wishes) or "nothing"
             here = chosen[name].version
             yield f"{row.where} is known with {name} {wanted} only; {here} is unknown"
+    for name, wishes in {**row.requires, **row.constrains}.items():
+        other = chosen.get(name)
+        if other is not None and not _meets(space, name, wishes, other):
+            here = "what is here" if other.variant == "unknown" else f"{name} {other.version}"
+            wanted = " or ".join(wishes)
+            yield f"{row.where} asks for {name} {wanted}; whether {here} will do is unknown"
 
 
 def _two_nccls(chosen: Mapping[str, Release]) -> Iterator[str]:
@@ -80,6 +93,46 @@ def _two_nccls(chosen: Mapping[str, Release]) -> Iterator[str]:
     )
     sure = " (by a source that is not certain)" if own.endswith("?") else ""
     yield (
-        f"two NCCLs: {torch.where} uses {said.removesuffix('?')}{sure}, the image has "
+        f"R13: two NCCLs: {torch.where} uses {said.removesuffix('?')}{sure}, the image has "
         f"NCCL {nccl.version}, which nccl-tests and Horovod use"
     )
+
+
+def _other_pins(chosen: Mapping[str, Release]) -> Iterator[str]:
+    """R27: a wheel of NVIDIA in another version than the one that torch asks pip for."""
+    torch = chosen.get("torch")
+    if torch is None:
+        return
+    for name, row in sorted(chosen.items()):
+        own = str(torch.facts.get(name) or "")
+        wheels = [wheel for wheel in row.wheels if wheel.startswith(NVIDIA)]
+        if name != "torch" and wheels and own and version_key(own) != version_key(row.version):
+            yield (
+                f"R27: {torch.where} asks pip for {name} {own}, the image has {row.version} as "
+                f"{wheels[0]}: `pip check` will complain"
+            )
+
+
+def _default_of_pypi(chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
+    """R9: where pip alone would take a build that does not run on the GPU that is asked for."""
+    torch, gpu = chosen.get("torch"), chosen.get("gpu")
+    minor = torch.facts.get("pypi_cuda") if torch else None
+    if torch is None or gpu is None or not minor:
+        return
+    public = torch.version.partition("+")[0]
+    for row in space.candidates["torch"]:
+        same = row.version.partition("+")[0] == public and row.facts.get("cuda") == minor
+        wishes = row.constrains.get("sm", ())
+        if same and wishes and not _meets(space, "sm", wishes, chosen["sm"]):
+            yield (
+                f"R9: {torch.where} comes from {torch.index}: what pip takes from its default "
+                f"index is the CUDA {minor} build of {public}, which does not run on {gpu.version}"
+            )
+            return
+
+
+def _without_cuda(chosen: Mapping[str, Release]) -> Iterator[str]:
+    tensorflow, device = chosen.get("tensorflow"), chosen.get("device")
+    if tensorflow is None or "cuda" in chosen or (device and device.version == "cpu"):
+        return
+    yield f"R29: {tensorflow.where} computes on the CPU here: the image has no CUDA"

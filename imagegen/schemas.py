@@ -61,7 +61,7 @@ OS = _object(
     glibc=_text(r"^2\.[0-9]+$"),
     lib_dir=_text(PATH),
     bootstrap={"type": "boolean"},
-    gcc=_text(r"^[0-9]+(\.[0-9]+)*$"),
+    gcc=_text(r"^[0-9]+(\.[0-9]+)*\??$"),
     notes=_list(_text(TEXT)),
     source=_text(TEXT),
 )
