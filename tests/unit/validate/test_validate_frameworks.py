@@ -23,7 +23,7 @@ NO_DRIVER = "raise ImportError('libcuda.so.1: cannot open shared object file')\n
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     one = Machine(tmp_path, monkeypatch)
     one.promise("cuda", "11.2.152")
-    one.promise("tensorflow", "1.15.5", cuda="11.2")
+    one.promise("tensorflow", "1.15.5+ttensorflow", cuda="11.2")
     one.promise("mxnet", "1.4.1")
     one.promise("lightcc", "3.1.1", distribution="light-horovod")
     one.promise("gcc", "4.9")
