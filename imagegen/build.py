@@ -22,8 +22,8 @@ from imagegen.supply import supply
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from imagegen.boards import Board
     from imagegen.buildenv import BuildEnv
-    from imagegen.console import Board
     from imagegen.engine.client import Engine
     from imagegen.model import Recipe
     from imagegen.parts import Part
@@ -40,20 +40,32 @@ def build_family(
     anything is built what `supply` raises for parts that cannot be had, and a lock for drift.
     """
     found = find_stale(engine, recipes, force=options.force, lock=options.lock)
+    options.before(found, board)
     records = {s.recipe.spec.cell.id: up_to_date(s, board) for s in found if not s.why}
     for record in records.values():
         options.on_record(record)
     stale = [s for s in found if s.why]
     if stale:
-        parts = _supply(stale, options, board)
-        bases, without = _ensure_bases(engine, stale, options, board)
-        run = Run(engine, options, board, bases, parts, _envs(engine, stale, options, bases))
+        run, without = prepare(engine, stale, options, board)
         for item, record in without:
             records[item.recipe.spec.cell.id] = record
             options.on_record(record)
-        standing = [s for s in stale if base_of(s.recipe.spec).id in bases]
+        standing = [s for s in stale if base_of(s.recipe.spec).id in run.bases]
         records |= _build_stale(run, spread(standing))
     return [records[recipe.spec.cell.id] for recipe in recipes]
+
+
+def prepare(
+    engine: Engine, stale: Sequence[Staleness], options: BuildOptions, board: Board
+) -> tuple[Run, list[tuple[Staleness, BuildRecord]]]:
+    """What the builds share: parts, bases, environments; and the cells that have no base.
+
+    Raises what `supply` raises for parts that cannot be had, and a lock for drift.
+    """
+    parts = _supply(stale, options, board)
+    bases, without = _ensure_bases(engine, stale, options, board)
+    envs = _envs(engine, stale, options, bases)
+    return Run(engine, options, board, bases, parts, envs), without
 
 
 def _supply(

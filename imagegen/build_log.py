@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from imagegen.boards import StepAt
 from imagegen.engine.buildkit import (
     BuildEvent,
     StepCached,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from imagegen.console import Board
+    from imagegen.boards import Board
     from imagegen.model import Recipe, StepOrigin
 
 _NAME = re.compile(r"^\[(?P<stage>\S+) +(?P<at>\d+)/(?P<of>\d+)\] (?P<text>.*)$", re.DOTALL)
@@ -54,8 +55,10 @@ def short(step: str) -> str:
 class BuildLog:
     """Context manager around one cell's log file; makes the cell's BuildRecord at the end."""
 
-    def __init__(self, path: Path, recipe: Recipe, board: Board) -> None:
+    def __init__(self, path: Path, recipe: Recipe, board: Board, again: str = "") -> None:
+        """`again` is the command that builds the matrix; empty for the one of its name."""
         self._path, self._recipe, self._board = path, recipe, board
+        self._again = again or f"imagegen build --matrix {recipe.spec.cell.matrix}"
         self._steps: dict[str, str] = {}
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._cached: set[str] = set()
@@ -81,7 +84,7 @@ class BuildLog:
         if isinstance(event, StepStarted):
             self._steps[event.digest] = event.name
             self.note(f"> {event.name}")
-            self._board.step(self._cell, short(event.name))
+            self._board.step(self._cell, short(event.name), self._at(event.name))
         elif isinstance(event, StepCached):
             self._steps[event.digest] = event.name
             self._cached.add(event.digest)
@@ -94,6 +97,13 @@ class BuildLog:
             self.note(f"  {event.text}")
             self._board.log(self._cell, event.text)
 
+    def _at(self, step: str) -> StepAt | None:
+        origin = origin_of(self._recipe, step)
+        if origin is None:
+            return None
+        number = self._recipe.origins.index(origin) + 1
+        return StepAt(origin.component, number, len(self._recipe.origins))
+
     def evidence(self, error: StepError) -> tuple[str, ...]:
         """What a user needs of a failed step: template line, instruction, last lines."""
         origin = origin_of(self._recipe, error.step)
@@ -104,7 +114,11 @@ class BuildLog:
             *(f"  {line}" for line in error.log[-LAST_LINES:]),
             error.error.splitlines()[0] if error.error else "",
             f"full log: {self._path}",
+            *([] if origin is None else [f"this step alone: {self._one_step(origin)}"]),
         )
+
+    def _one_step(self, origin: StepOrigin) -> str:
+        return f"{self._again} {self._recipe.spec.cell.name} --until {origin.component}"
 
     def _record_steps(self, sizes: Mapping[tuple[str, int], int]) -> tuple[StepRecord, ...]:
         rows = []

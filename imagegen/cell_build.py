@@ -21,11 +21,11 @@ from imagegen.model import BuildRecord
 from imagegen.staleness import Staleness, find_stale
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from imagegen.boards import Board
     from imagegen.buildenv import BuildEnv
-    from imagegen.console import Board
     from imagegen.engine.client import Engine
     from imagegen.locking import LockedBuild
     from imagegen.model import BaseMode, Recipe
@@ -52,7 +52,9 @@ class Gate(Protocol):
 class BuildOptions:
     """How to build. `jobs` builds at a time; `logs` is the folder for a log file a cell; `store`
     has the parts that recipes mount; `lock` is what the builds are held to; `state` is the folder
-    whose locks keep other processes from the same cell; `on_record` gets each record at once."""
+    whose locks keep other processes from the same cell; `on_record` gets each record at once;
+    `again` is the command that builds this matrix; `before` sees all cells before anything is
+    built, and may raise."""
 
     jobs: int
     logs: Path
@@ -63,6 +65,8 @@ class BuildOptions:
     lock: LockedBuild | None = None
     force: bool = False
     base_mode: BaseMode | None = None
+    again: str = ""
+    before: Callable[[Sequence[Staleness], Board], None] = lambda *_: None
     on_record: Callable[[BuildRecord], None] = lambda _: None
 
 
@@ -115,9 +119,14 @@ def build_cell(run: Run, recipe: Recipe, why: str) -> BuildRecord:
         return _logged(run, recipe, why)
 
 
+def log_path(options: BuildOptions, recipe: Recipe) -> Path:
+    """The log file of a cell in this run."""
+    return options.logs / f"{recipe.spec.cell.id.replace('/', '-')}.log"
+
+
 def _logged(run: Run, recipe: Recipe, why: str) -> BuildRecord:
     cell_id = recipe.spec.cell.id
-    log = BuildLog(run.options.logs / f"{cell_id.replace('/', '-')}.log", recipe, run.board)
+    log = BuildLog(log_path(run.options, recipe), recipe, run.board, run.options.again)
     started = time.monotonic()
     with log:
         log.note(f"{cell_id}: {why}")
@@ -131,7 +140,7 @@ def _logged(run: Run, recipe: Recipe, why: str) -> BuildRecord:
 
 
 def _build(run: Run, recipe: Recipe, log: BuildLog, started: float) -> BuildRecord:
-    image_id = _attempts(run, recipe, log)
+    image_id = attempts(run, lambda: _build_once(run, recipe, log), log)
     refused = _refused(run, image_id, recipe, log)
     if run.stopping:
         return log.failed("cancelled", ("interrupted",), time.monotonic() - started)
@@ -175,7 +184,8 @@ def lines(error: ImagegenError) -> tuple[str, ...]:
     return tuple(line for p in error.problems for line in (p.text, *p.evidence, p.hint) if line)
 
 
-def _attempts(run: Run, recipe: Recipe, log: BuildLog) -> str:
+def attempts(run: Run, once: Callable[[], str], log: BuildLog) -> str:
+    """Run one build, again after a while where its failure can heal; the image id."""
     retrying = Retrying(
         stop=stop_after_attempt(ATTEMPTS),
         wait=wait_exponential(multiplier=2, max=30),
@@ -183,7 +193,7 @@ def _attempts(run: Run, recipe: Recipe, log: BuildLog) -> str:
         before_sleep=lambda state: log.note(f"network failure, attempt {state.attempt_number + 1}"),
         reraise=True,
     )
-    return retrying(_build_once, run, recipe, log)
+    return retrying(once)
 
 
 def _may_heal(run: Run, error: BaseException) -> bool:
@@ -196,31 +206,47 @@ def _may_heal(run: Run, error: BaseException) -> bool:
 
 
 def _build_once(run: Run, recipe: Recipe, log: BuildLog) -> str:
+    spec, lock = recipe.spec, run.options.lock
+    labels = labels_of(
+        recipe,
+        run.bases[base_of(spec).id],
+        {part: run.parts[part] for part in recipe.parts},
+        gated=run.options.gate is not None,
+        lock=lock.digest(base_of(spec).id) if lock else "",
+    )
+    dockerfile = labelled((lock.recipe(recipe) if lock else recipe).dockerfile, recipe)
+    no_cache = run.options.force
+    return run_request(run, recipe, request_of(run, recipe, dockerfile, labels, no_cache), log)
+
+
+def request_of(
+    run: Run,
+    recipe: Recipe,
+    dockerfile: str,
+    labels: Mapping[str, str],
+    no_cache: bool,
+    target: str = "",
+) -> buildkit.BuildRequest:
+    """What the engine is asked for, good for one attempt."""
+    env = run.envs[base_of(recipe.spec).id]
+    parts = [run.parts[part] for part in recipe.parts]
+    return buildkit.BuildRequest(
+        context=buildkit.pack_context(dockerfile, [*recipe.files, *env.files], parts),
+        build_id=uuid.uuid4().hex,
+        labels=labels,
+        buildargs={"BASE": alias(base_of(recipe.spec)), **dict(env.buildargs)},
+        target=target,
+        no_cache=no_cache,
+    )
+
+
+def run_request(run: Run, recipe: Recipe, request: buildkit.BuildRequest, log: BuildLog) -> str:
+    """One build on the engine; while it runs, a stop of the run cancels it."""
     if run.stopping:
         raise buildkit.StepError("", "context canceled")
-    spec, lock = recipe.spec, run.options.lock
-    build_id = uuid.uuid4().hex
-    run.running[spec.cell.id] = build_id
-    parts = {part: run.parts[part] for part in recipe.parts}
-    env = run.envs[base_of(spec).id]
-    request = buildkit.BuildRequest(
-        context=buildkit.pack_context(
-            labelled((lock.recipe(recipe) if lock else recipe).dockerfile, recipe),
-            [*recipe.files, *env.files],
-            parts.values(),
-        ),
-        build_id=build_id,
-        labels=labels_of(
-            recipe,
-            run.bases[base_of(spec).id],
-            parts,
-            gated=run.options.gate is not None,
-            lock=lock.digest(base_of(spec).id) if lock else "",
-        ),
-        buildargs={"BASE": alias(base_of(spec)), **dict(env.buildargs)},
-        no_cache=run.options.force,
-    )
+    cell_id = recipe.spec.cell.id
+    run.running[cell_id] = request.build_id
     try:
         return buildkit.build(run.engine, request, log.event)
     finally:
-        run.running.pop(spec.cell.id, None)
+        run.running.pop(cell_id, None)

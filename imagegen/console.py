@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import sys
 import threading
 import time
@@ -18,23 +17,22 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
+from imagegen.boards import STYLES, Board, JsonBoard, LiveBoard
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import Console as Screen
-    from rich.console import Group
-    from rich.text import Text
 
     from imagegen.errors import ImagegenError
 
-_ESCAPES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f]"
-)
-_STYLES = {"built": "green", "up-to-date": "green", "failed": "bold red"}
 
-
-def make_console(fmt: str, stdout: TextIO | None = None, stderr: TextIO | None = None) -> Console:
+def make_console(
+    fmt: str, stdout: TextIO | None = None, stderr: TextIO | None = None, *, live: bool = True
+) -> Console:
     """A console for `auto`, `plain` or `json`; `auto` is live and coloured on a terminal only.
+
+    Without `live`, and where `CI` is set, nothing on the screen is ever written over.
 
     `NO_COLOR` takes the colours away (no-color.org); nothing is said by colour alone.
     """
@@ -43,31 +41,8 @@ def make_console(fmt: str, stdout: TextIO | None = None, stderr: TextIO | None =
         return _JsonConsole(out, err)
     dumb = os.environ.get("TERM") == "dumb"
     if fmt == "auto" and not dumb and (out.is_terminal or err.is_terminal):
-        return _TerminalConsole(out, err)
+        return _TerminalConsole(out, err, live=live and not os.environ.get("CI"))
     return Console(out, err)
-
-
-def human_bytes(count: int) -> str:
-    """`4.9 GB`: decimal units, as registries and disks count."""
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 999.5:
-            return f"{size:.0f} {unit}" if unit == "B" or size >= 99.95 else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
-
-
-def human_seconds(seconds: float) -> str:
-    """`12.3s`, `6m12s`, `1h02m`."""
-    if seconds < 59.95:
-        return f"{seconds:.1f}s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}m{rest:02}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}m"
-
-
-def _clean(text: str) -> str:
-    """Text of others (build output) without what would steer the terminal."""
-    return _ESCAPES.sub("", text.replace("\t", "    "))
 
 
 class _Stream:
@@ -99,29 +74,6 @@ def _aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[
     widths = [max(len(row[i]) for row in every) for i in range(len(columns))]
     for row in every:
         yield "  ".join(map(str.ljust, row, widths)).rstrip()
-
-
-class Board:
-    """Progress of builds side by side, here a plain line for each step.
-
-    Every method may be called from any thread.
-    """
-
-    def __init__(self, console: Console, cells: Sequence[str]) -> None:
-        self._console, self._began = console, time.monotonic()
-        self._width = max(map(len, cells), default=0)
-
-    def step(self, cell: str, text: str) -> None:
-        """The cell has come to this step."""
-        since = f"{time.monotonic() - self._began:.1f}s"
-        self._console.note(f"{since:>8}  {cell:<{self._width}}  {_clean(text)}")
-
-    def log(self, cell: str, line: str) -> None:
-        """One line of output of the cell's step. Nothing here: the cell's log file has it."""
-
-    def done(self, cell: str, outcome: str, text: str) -> None:
-        """The cell has come to its end; `outcome` is one of `model.Outcome`, `text` says it."""
-        self.step(cell, text or outcome)
 
 
 class Console:
@@ -164,17 +116,6 @@ class Console:
         yield Board(self, cells)
 
 
-class _JsonBoard(Board):
-    def step(self, cell: str, text: str) -> None:
-        self._console.event("step", cell=cell, text=text)
-
-    def log(self, cell: str, line: str) -> None:
-        self._console.event("log", cell=cell, text=line)
-
-    def done(self, cell: str, outcome: str, text: str) -> None:
-        self._console.event("done", cell=cell, outcome=outcome, text=text)
-
-
 class _JsonConsole(Console):
     wants_json = True
     _began = time.monotonic()
@@ -195,13 +136,17 @@ class _JsonConsole(Console):
 
     @contextmanager
     def builds(self, cells: Sequence[str]) -> Iterator[Board]:
-        yield _JsonBoard(self, cells)
+        yield JsonBoard(self, cells)
 
 
 class _TerminalConsole(Console):
     """Tables and a live board drawn by rich, each where its stream is a terminal."""
 
     _live: Screen | None = None
+
+    def __init__(self, out: _Stream, err: _Stream, *, live: bool = True) -> None:
+        super().__init__(out, err)
+        self._may_live = live
 
     def line(self, text: str = "") -> None:
         self._above(self._out, text)
@@ -231,12 +176,12 @@ class _TerminalConsole(Console):
         for column in columns:
             table.add_column(Text(column), overflow="fold")
         for row in rows:
-            table.add_row(*(Text(str(value), _STYLES.get(str(value), "")) for value in row))
+            table.add_row(*(Text(str(value), STYLES.get(str(value), "")) for value in row))
         Console(file=self._out.raw).print(table)
 
     @contextmanager
     def builds(self, cells: Sequence[str]) -> Iterator[Board]:
-        if not self._err.is_terminal:
+        if not self._err.is_terminal or not self._may_live:
             with super().builds(cells) as board:
                 yield board
             return
@@ -244,57 +189,10 @@ class _TerminalConsole(Console):
         from rich.live import Live
 
         screen = Console(file=self._err.raw)
-        board = _LiveBoard(self, cells, screen)
+        board = LiveBoard(self, cells, screen)
         with Live(console=screen, get_renderable=board.render, redirect_stderr=False):
             self._live = screen
             try:
                 yield board
             finally:
                 self._live = None
-
-
-class _LiveBoard(Board):
-    """A line for each image that builds; what is done scrolls away above."""
-
-    def __init__(self, console: Console, cells: Sequence[str], screen: Screen) -> None:
-        super().__init__(console, cells)
-        self._screen = screen
-        self._lock = threading.Lock()
-        self._waiting = set(cells)
-        self._rows: dict[str, tuple[float, str, str]] = {}  # when it began, step, last line
-
-    def step(self, cell: str, text: str) -> None:
-        with self._lock:
-            self._waiting.discard(cell)
-            began = self._rows[cell][0] if cell in self._rows else time.monotonic()
-            self._rows[cell] = (began, _clean(text), "")
-
-    def log(self, cell: str, line: str) -> None:
-        with self._lock:
-            if cell in self._rows:
-                self._rows[cell] = (*self._rows[cell][:2], _clean(line))
-
-    def done(self, cell: str, outcome: str, text: str) -> None:
-        with self._lock:
-            self._waiting.discard(cell)
-            began = self._rows.pop(cell, (time.monotonic(), "", ""))[0]
-        line = self._line(cell, began, _clean(text or outcome), _STYLES.get(outcome, ""))
-        self._screen.print(line, soft_wrap=True)
-
-    def _line(self, cell: str, began: float, text: str, style: str = "") -> Text:
-        from rich.text import Text
-
-        took = human_seconds(time.monotonic() - began)
-        line = Text(f"{cell:<{self._width}}  {took:>7}  ", no_wrap=True, overflow="ellipsis")
-        return line.append(text, style)
-
-    def render(self) -> Group:
-        from rich.console import Group
-
-        with self._lock:
-            lines: list[Text | str] = [
-                self._line(cell, began, step).append(f"  {last}", "dim")
-                for cell, (began, step, last) in self._rows.items()
-            ]
-            waiting = len(self._waiting)
-        return Group(*lines, *([f"{waiting} waiting"] if waiting else []))

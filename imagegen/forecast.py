@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from imagegen.inputs import layer_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from imagegen.model import Catalog, ImageSpec, Pin
+    from imagegen.model import Catalog, ImageSpec, Pin, Recipe
 
 MEGABYTE = 1_000_000
 
@@ -95,6 +95,21 @@ def tree(specs: Sequence[ImageSpec], order: Sequence[str], prices: Prices) -> tu
     chains = {spec.cell.id: chain_of(spec, order) for spec in specs}
     costs = {(p.component, layer_name(s, p)): prices.of(s, p) for s in specs for p in s.pins}
     return _above((), chains, costs)
+
+
+def trees_of(recipes: Iterable[Recipe], prices: Prices) -> dict[str, tuple[Step, ...]]:
+    """OS id -> the distinct layers of recipes, of any number of matrices, each in its own order."""
+    chains: dict[str, dict[str, Chain]] = {}
+    costs = {}
+    for recipe in recipes:
+        spec = recipe.spec
+        chains.setdefault(spec.os.id, {})[spec.cell.id] = chain_of_recipe(recipe)
+        costs.update({(p.component, layer_name(spec, p)): prices.of(spec, p) for p in spec.pins})
+    return {os_id: _above((), found, costs) for os_id, found in chains.items()}
+
+
+def chain_of_recipe(recipe: Recipe) -> Chain:
+    return chain_of(recipe.spec, list(dict.fromkeys(one.component for one in recipe.origins)))
 
 
 def _above(

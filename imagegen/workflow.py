@@ -14,40 +14,35 @@ from imagegen.artifacts import read_artifacts
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import pip_config_files, read_build_env
 from imagegen.cell_locks import locked, run_lock
+from imagegen.disk import check_room
 from imagegen.engine import client, images
-from imagegen.errors import BuildError, ImagegenError, Interrupted, Problem, ValidationError
+from imagegen.errors import ImagegenError, Interrupted, Problem, ValidationError
+from imagegen.forecast import chain_of_recipe, missing, plus, prefixes, total, trees_of
 from imagegen.journal import state_folder
 from imagegen.locking import LockedBuild
 from imagegen.mirrors import read_mirrors
 from imagegen.publish import Candidate
 from imagegen.supply import Store
+from imagegen.time_left import TimeLeft
 from imagegen.validation import ValidationRequest, stop, validate_image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from imagegen.boards import Board
     from imagegen.buildenv import BuildEnv
     from imagegen.console import Console
-    from imagegen.engine.client import Engine
+    from imagegen.engine.client import Engine, Machine
+    from imagegen.forecast import Chain, Prices
     from imagegen.journal import Journal
     from imagegen.lock import Lock
     from imagegen.model import BaseMode, BuildRecord, Recipe, ValidationRecord
     from imagegen.payload import Payload
+    from imagegen.staleness import Staleness
 
 MOST_JOBS = 8
 BYTES_A_BUILD = 4 << 30
 """Memory that one build may want: compilers and the unpacking of large wheels."""
-
-HINTS = {
-    "network": "check the connection and proxies (`imagegen doctor`), then run it again",
-    "certificate": "give the CA bundle of your network: `--ca-bundle FILE`",
-    "package": "correct the version in component.yaml: the archive does not have it (any more)",
-    "upstream gone": "correct the source in component.yaml, or use a mirror",
-    "disk": "free disk on the engine: `docker system prune`, then run it again",
-    "memory": "build fewer at a time: `--jobs 1`",
-    "base": "imagegen doctor --fix",
-    "validation": "mend the image, or build with `--no-validate` to look inside",
-}
 
 
 @dataclass(frozen=True)
@@ -61,12 +56,18 @@ class BuildWishes:
     base: BaseMode | None = None
     allow_unverified: bool = False
     lock: Lock | None = None
+    prices: Prices | None = None
+    check_disk: bool = True
+    again: str = ""
 
 
 @contextmanager
-def recorded(book: Journal, verb: str) -> Iterator[int]:
-    """A run in the journal: its id, and at the end the exit code that the verb came to."""
-    run_id = book.start_run(verb, sys.argv[1:], str(Path.cwd()))
+def recorded(book: Journal, verb: str, argv: Sequence[str] = ()) -> Iterator[int]:
+    """A run in the journal: its id, and at the end the exit code that the verb came to.
+
+    `argv` where it is not what this process was started with.
+    """
+    run_id = book.start_run(verb, argv or sys.argv[1:], str(Path.cwd()))
     code = 1
     try:
         with locked(run_lock(state_folder(), run_id), lambda _: None):
@@ -87,10 +88,9 @@ def build_env(ca_bundle: Path | None) -> BuildEnv:
     return read_build_env(os.environ, ca_bundle, pip_config_files(Path.home()))
 
 
-def jobs_for(engine: Engine) -> int:
+def jobs_for(machine: Machine) -> int:
     """Builds at a time where nobody says: as many as the engine's cores and memory carry."""
-    cores, memory = client.size(engine)
-    return max(1, min(MOST_JOBS, cores, memory // BYTES_A_BUILD))
+    return max(1, min(MOST_JOBS, machine.cores, machine.memory_bytes // BYTES_A_BUILD))
 
 
 def store_of(payload: Payload, wishes: BuildWishes) -> Store:
@@ -114,11 +114,29 @@ def build_recipes(
     run_id: int,
 ) -> list[BuildRecord]:
     """Build what is stale and write every record down. Failures are in the records."""
+    options = build_options(engine, payload, wishes, console, book, run_id)
+    cells = [recipe.spec.cell.id for recipe in recipes]
+    book.plan_cells(run_id, cells)
+    with console.builds(cells) as board:
+        return build_family(engine, recipes, options, board)
+
+
+def build_options(
+    engine: Engine,
+    payload: Payload,
+    wishes: BuildWishes,
+    console: Console,
+    book: Journal,
+    run_id: int,
+) -> BuildOptions:
+    """How the builds of one run are done."""
     env = build_env(wishes.ca_bundle)
     for note in env.notes:
         console.note(f"build steps use {note}")
-    options = BuildOptions(
-        jobs=wishes.jobs or jobs_for(engine),
+    machine = client.machine(engine)
+    jobs = wishes.jobs or jobs_for(machine)
+    return BuildOptions(
+        jobs=jobs,
         logs=state_folder() / "logs" / f"run-{run_id}",
         env=env,
         gate=_Gate(engine, book, run_id) if wishes.gate else None,
@@ -128,11 +146,40 @@ def build_recipes(
         force=wishes.force,
         base_mode=wishes.base,
         on_record=lambda record: book.add_build(run_id, record),
+        again=wishes.again,
+        before=_Forecast(wishes, machine, jobs, console),
     )
-    cells = [recipe.spec.cell.id for recipe in recipes]
-    book.plan_cells(run_id, cells)
-    with console.builds(cells) as board:
-        return build_family(engine, recipes, options, board)
+
+
+@dataclass(frozen=True)
+class _Forecast:
+    """Before the first build: does it fit on the disk, and how long will it take."""
+
+    wishes: BuildWishes
+    machine: Machine
+    jobs: int
+    console: Console
+
+    def __call__(self, found: Sequence[Staleness], board: Board) -> None:
+        stale = [one.recipe for one in found if one.why]
+        if self.wishes.prices is None or not stale:
+            return
+        trees = trees_of(stale, self.wishes.prices)
+        good = [one.recipe for one in found if not one.why]
+        left = {os_id: missing(steps, _there(good, os_id)) for os_id, steps in trees.items()}
+        whole = plus([total(steps) for steps in left.values()])
+        board.expect(TimeLeft(left, self.jobs))
+        warning = ""
+        if self.wishes.check_disk and not self.wishes.force:
+            warning = check_room(whole.size_bytes, self.machine)
+        for line in filter(
+            None, [warning, f"{len(stale)} of {len(found)} images to build, {self.jobs} at a time"]
+        ):
+            self.console.note(line)
+
+
+def _there(good: Sequence[Recipe], os_id: str) -> set[Chain]:
+    return prefixes([chain_of_recipe(one) for one in good if one.spec.os.id == os_id])
 
 
 @dataclass(frozen=True)
@@ -169,24 +216,6 @@ def failed_checks(record: ValidationRecord) -> list[str]:
             if check.get("remedy"):
                 lines.append(f"  remedy: {check['remedy']}")
     return lines or [f"validate ended with exit code {record.report.get('exit_code')}"]
-
-
-def build_failures(records: Iterable[BuildRecord]) -> BuildError | None:
-    """One error with a problem for each cell that was not built, grouped by cause; or None."""
-    lost = [record for record in records if record.outcome not in ("built", "up-to-date")]
-    lost.sort(key=lambda record: record.cause)
-    if not lost:
-        return None
-    return BuildError(
-        *(
-            Problem(
-                f"build of `{record.cell_id}` failed after {record.seconds:.0f} s: {record.cause}",
-                evidence=record.detail,
-                hint=HINTS.get(record.cause, f"read the full log: {record.log}"),
-            )
-            for record in lost
-        )
-    )
 
 
 def validation_failures(records: Mapping[str, ValidationRecord]) -> ValidationError | None:

@@ -2,70 +2,203 @@
 
 from __future__ import annotations
 
+import shlex
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from imagegen.cli import options
+from imagegen.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from imagegen.console import Console
     from imagegen.family import Family
+    from imagegen.journal import Journal
     from imagegen.lock import Lock
     from imagegen.model import BaseMode, BuildRecord, Recipe
+    from imagegen.workflow import BuildWishes
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The options of the command line, but for those that say what to do instead of a build."""
+
+    matrix: str
+    cells: tuple[str, ...]
+    jobs: int | None
+    force: bool
+    no_validate: bool
+    locked: bool
+    measured: bool
+    no_disk_check: bool
+    allow_unverified: bool
+    ca_bundle: Path | None
+    base: BaseMode | None
 
 
 @click.command("build")
-@options.matrix
+@click.option("--matrix", "-m", "matrix", default="", help="name or path of a matrix")
 @options.cells
 @options.jobs
-@click.option("--force", is_flag=True, help="build also what is up to date, without the cache")
+@click.option("--resume", is_flag=True, help="go on with the last build, where it ended early")
+@click.option("--until", metavar="COMPONENT", help="one cell, up to this component, without a tag")
+@click.option("--shell", is_flag=True, help="with --until: a shell there, or before a failing step")
+@click.option(
+    "--force", is_flag=True, help="build also what is up to date, without the cache, on any disk"
+)
+@click.option("--no-disk-check", is_flag=True, help="build what may not fit on the engine's disk")
 @click.option(
     "--no-validate", is_flag=True, help="tag without `validate --static`; the label says so"
 )
 @click.option(
     "--locked", is_flag=True, help="exactly what the matrix's .lock.yaml says; refuse what drifted"
 )
+@options.measured
 @options.allow_unverified
 @options.ca_bundle
 @options.base
+@options.progress
 @options.common
+@click.pass_context
 def command(
-    matrix: str,
-    cells: tuple[str, ...],
-    jobs: int | None,
-    force: bool,
-    no_validate: bool,
-    locked: bool,
-    allow_unverified: bool,
-    ca_bundle: Path | None,
-    base: BaseMode | None,
+    ctx: click.Context,
+    /,
+    resume: bool,
+    until: str | None,
+    shell: bool,
     console: Console,
     overlay: Path | None,
+    **asked: Any,
 ) -> None:
     """Build the stale cells of a matrix, validate each new image, then move its tag."""
+    if resume:
+        _resume(ctx, console)
+        return
+    if not asked["matrix"]:
+        raise ConfigError.of("missing option `--matrix`", hint="imagegen list")
+    if shell and not until:
+        raise ConfigError.of("`--shell` needs `--until COMPONENT`")
+    if until:
+        _until(_Asked(**asked), until, shell, console, overlay)
+    else:
+        _build(_Asked(**asked), ctx.meta.get(_ARGV, ()), console, overlay)
+
+
+_ARGV = "imagegen.build.argv"
+"""In the context of a resumed build: the command line of the one that it goes on with."""
+
+
+def _resume(ctx: click.Context, console: Console) -> None:
+    """The command of the last build again, for the cells that it still owes."""
+    from imagegen.journal import open_journal, state_folder
+    from imagegen.resume import last_build
+
+    last = last_build(open_journal(), state_folder(), str(Path.cwd()))
+    again = command.make_context("build", list(last.argv[1:]), parent=ctx)
+    changes = {"resume": False, "fmt": ctx.params["fmt"]}
+    if last.cells is not None:
+        changes["cells"] = last.cells
+    if ctx.params["jobs"]:
+        changes["jobs"] = ctx.params["jobs"]
+    left = f", {len(last.cells)} cells are left" if last.cells is not None else ""
+    console.note(f"going on with run {last.run_id}{left}: imagegen {shlex.join(last.argv)}")
+    again.meta[_ARGV] = last.argv
+    with again:
+        again.invoke(command, **{**again.params, **changes})
+
+
+def _build(asked: _Asked, argv: Sequence[str], console: Console, overlay: Path | None) -> None:
     from imagegen.engine.client import connect
-    from imagegen.family import House
+    from imagegen.failures import build_failures
     from imagegen.journal import open_journal
-    from imagegen.workflow import BuildWishes, build_failures, build_recipes, recorded
+    from imagegen.workflow import build_recipes, recorded
 
     book = open_journal()
-    house = House(overlay)
-    family = house.family(matrix)
-    recipes = house.recipes(family, cells)
-    lock = _lock(family, recipes) if locked else None
+    house, family, recipes = _selected(asked, book, overlay)
+    wishes = _wishes(asked, house, family, recipes, book, overlay)
     engine = connect()
-    wishes = BuildWishes(jobs, force, not no_validate, ca_bundle, base, allow_unverified, lock)
     started = time.monotonic()
-    with recorded(book, "build") as run_id:
+    with recorded(book, "build", argv) as run_id:
         records = build_recipes(engine, recipes, house.payload, wishes, console, book, run_id)
         _report(records, time.monotonic() - started, console)
         failures = build_failures(records)
         if failures is not None:
+            raise failures
+
+
+def _selected(asked: _Asked, book: Journal, overlay: Path | None) -> Any:
+    from imagegen.family import House
+    from imagegen.planning import measured_seconds
+
+    house = House(overlay, measured_seconds(book) if asked.measured else None)
+    family = house.family(asked.matrix)
+    return house, family, house.recipes(family, asked.cells)
+
+
+def _wishes(
+    asked: _Asked,
+    house: Any,
+    family: Family,
+    recipes: Sequence[Recipe],
+    book: Journal,
+    overlay: Path | None,
+) -> BuildWishes:
+    from imagegen.planning import prices_of
+    from imagegen.workflow import BuildWishes
+
+    again = ["imagegen", "build", "--matrix", asked.matrix]
+    again += ["--overlay", str(overlay)] if overlay else []
+    return BuildWishes(
+        asked.jobs,
+        asked.force,
+        not asked.no_validate,
+        asked.ca_bundle,
+        asked.base,
+        asked.allow_unverified,
+        _lock(family, recipes) if asked.locked else None,
+        prices_of(house, book),
+        not asked.no_disk_check,
+        shlex.join(again),
+    )
+
+
+def _until(
+    asked: _Asked, component: str, shell: bool, console: Console, overlay: Path | None
+) -> None:
+    """One cell up to a component; an error, or a shell before the step that failed."""
+    from imagegen.engine import terminal
+    from imagegen.engine.client import connect
+    from imagegen.failures import build_failures
+    from imagegen.journal import open_journal
+    from imagegen.until import build_until
+    from imagegen.workflow import build_options, recorded
+
+    book = open_journal()
+    house, family, recipes = _selected(asked, book, overlay)
+    if len(recipes) != 1:
+        text = f"`--until` builds one cell, and {len(recipes)} are selected"
+        raise ConfigError.of(text, evidence=[recipe.spec.cell.name for recipe in recipes])
+    wishes = _wishes(asked, house, family, recipes, book, overlay)
+    engine = connect()
+    with recorded(book, "until") as run_id:
+        made = build_options(engine, house.payload, wishes, console, book, run_id)
+        with console.builds([recipes[0].spec.cell.id]) as board:
+            found = build_until(engine, recipes[0], component, made, board)
+        failures = build_failures([found.failed] if found.failed else [])
+        console.data({"image": found.image_id, "failed_step": found.step})
+        where = f"the state before `{found.step}`" if found.step else f"the state after {component}"
+        if found.image_id:
+            console.line(f"{where}: docker run -it --rm {found.image_id[7:19]} bash")
+        if shell and found.image_id and terminal.has_terminal():
+            if failures is not None:
+                console.error(failures)
+            terminal.shell(engine, found.image_id, made.env.files)
+        elif failures is not None:
             raise failures
 
 
@@ -81,7 +214,7 @@ def _lock(family: Family, recipes: Sequence[Recipe]) -> Lock:
 
 
 def _report(records: Sequence[BuildRecord], seconds: float, console: Console) -> None:
-    from imagegen.console import human_bytes, human_seconds
+    from imagegen.human import human_bytes, human_seconds
 
     console.data(
         [

@@ -95,7 +95,7 @@ def _compiled(house: House) -> set[str]:
 
 
 def _report(found: Sequence[Finding], cells: int, seconds: float, console: Console) -> None:
-    from imagegen.console import human_seconds
+    from imagegen.human import human_seconds
 
     console.data(
         [

@@ -37,7 +37,16 @@ def common(function: Callable[..., Any]) -> Callable[..., Any]:
 def console_of(fmt: str) -> Console:
     from imagegen.console import make_console
 
-    return make_console(fmt)
+    context = click.get_current_context(silent=True)
+    plain = context is not None and context.meta.get(_PROGRESS) == "plain"
+    return make_console(fmt, live=not plain)
+
+
+_PROGRESS = "imagegen.progress"
+
+
+def _keep_progress(context: click.Context, _: click.Parameter, value: str) -> None:
+    context.meta[_PROGRESS] = value
 
 
 matrix = click.option("--matrix", "-m", "matrix", required=True, help="name or path of a matrix")
@@ -47,6 +56,14 @@ measured = click.option(
     "--measured",
     is_flag=True,
     help="order layers by seconds measured here; recipes then differ from machine to machine",
+)
+progress = click.option(
+    "--progress",
+    type=click.Choice(("auto", "plain")),
+    default="auto",
+    expose_value=False,
+    callback=_keep_progress,
+    help="plain: a line for each step, nothing written over",
 )
 ca_bundle = click.option(
     "--ca-bundle",

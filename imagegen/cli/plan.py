@@ -36,7 +36,7 @@ def command(
     overlay: Path | None,
 ) -> None:
     """What `build` would do, without doing it: steps, seconds, bytes, what is stale and why."""
-    from imagegen.engine.client import connect
+    from imagegen.engine.client import connect, machine
     from imagegen.family import House, select
     from imagegen.journal import open_journal
     from imagegen.planning import as_data, dot, measured_seconds, plan_cells, prices_of
@@ -55,12 +55,12 @@ def command(
         return
     console.data(as_data(planned))
     _show_steps(planned, console)
-    _show_totals(planned, jobs or jobs_for(engine), console)
+    _show_totals(planned, jobs or jobs_for(machine(engine)), console)
     _show_cells(planned, why, console)
 
 
 def _show_steps(planned: Planned, console: Console) -> None:
-    from imagegen.console import human_bytes, human_seconds
+    from imagegen.human import human_bytes, human_seconds
 
     for os_id, steps in planned.steps.items():
         waiting = {step.chain for step in _walk(planned.to_make[os_id])}
@@ -87,7 +87,7 @@ def _walk(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _show_totals(planned: Planned, jobs: int, console: Console) -> None:
-    from imagegen.console import human_bytes, human_seconds
+    from imagegen.human import human_bytes, human_seconds
 
     def told(one: Total) -> tuple[str, str, str, str]:
         size = human_bytes(one.size_bytes)

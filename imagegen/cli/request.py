@@ -194,8 +194,9 @@ def _build(
     base: BaseMode | None,
 ) -> None:
     from imagegen.engine.client import connect
+    from imagegen.failures import build_failures
     from imagegen.journal import open_journal
-    from imagegen.workflow import BuildWishes, build_failures, build_recipes, recorded
+    from imagegen.workflow import BuildWishes, build_recipes, recorded
 
     book = open_journal()
     recipe = house.recipe_of(spec)

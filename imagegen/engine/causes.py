@@ -10,8 +10,11 @@ if TYPE_CHECKING:
 
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("cancelled", r"context canceled"),
-    ("disk", r"no space left on device|disk quota exceeded|you don't have enough free space"),
-    ("memory", r"out of memory|cannot allocate memory|exit code: 137|virtual memory exhausted"),
+    ("disk full", r"no space left on device|disk quota exceeded|you don't have enough free space"),
+    (
+        "out of memory",
+        r"out of memory|cannot allocate memory|exit code: 137|virtual memory exhausted",
+    ),
     (
         "network",
         (
@@ -24,15 +27,23 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     ("certificate", r"certificate verify failed|self[- ]signed certificate|x509: certificate"),
     (
-        "package",
+        "version conflict",
         (
-            r"unable to locate package|has no installation candidate|no matching distribution found"
-            r"|version '[^']*' for '[^']*' was not found|unmet dependencies|resolutionimpossible"
+            r"unmet dependencies|resolutionimpossible|conflicting dependencies|you have held broken"
+            r"|cannot install .* because these package versions"
         ),
     ),
-    ("upstream gone", r"\b40[34] +(?:not found|forbidden|client error)|manifest unknown"),
     (
-        "compile",
+        "upstream gone",
+        (
+            r"unable to locate package|has no installation candidate|no matching distribution found"
+            r"|version '[^']*' for '[^']*' was not found|manifest unknown"
+            r"|\b4(?:03|04|10):? +(?:not found|forbidden|gone|client error)"
+            r"|returned error: 4(?:03|04|10)"
+        ),
+    ),
+    (
+        "compile error",
         (
             r"fatal error: .*no such file|undefined reference to|collect2: error|cmake error"
             r"|ninja: build stopped|failed building wheel|make(?:\[\d+\])?: \*\*\*"

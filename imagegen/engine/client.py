@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import socket
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,6 +79,16 @@ class EngineFacts:
     runtimes: tuple[str, ...]
     arch: str
     buildkit: bool
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where an engine runs; `free_bytes` at its root, None where its disk is not seen from here."""
+
+    cores: int
+    memory_bytes: int
+    root_dir: str
+    free_bytes: int | None
 
 
 def connect(environ: Mapping[str, str] | None = None) -> Engine:
@@ -183,11 +194,16 @@ def facts(engine: Engine) -> EngineFacts:
         )
 
 
-def size(engine: Engine) -> tuple[int, int]:
-    """Cores and bytes of memory of the engine's machine."""
+def machine(engine: Engine) -> Machine:
+    """How large the engine's machine is."""
     with engine_errors("ask the engine for its size"):
         info = engine.api.info()
-    return int(info.get("NCPU") or 1), int(info.get("MemTotal") or 0)
+    root, free = str(info.get("DockerRootDir", "")), None
+    # The folder of an engine that is elsewhere may be here too, on another disk.
+    if engine.endpoint.url.startswith("unix://"):
+        with suppress(OSError):
+            free = shutil.disk_usage(root).free
+    return Machine(int(info.get("NCPU") or 1), int(info.get("MemTotal") or 0), root, free)
 
 
 def answers(engine: Engine) -> bool:

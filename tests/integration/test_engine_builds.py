@@ -78,8 +78,8 @@ def test_a_failing_step_is_named_with_its_code_and_last_lines(builder: Builder, 
 @pytest.mark.parametrize(
     ("instruction", "cause"),
     [
-        ("RUN echo 'tar: x: Cannot write: No space left on device' >&2; exit 2 # {}", "disk"),
-        ('RUN echo "E: Unable to locate package nope" >&2; exit 100 # {}', "package"),
+        ("RUN echo 'tar: x: Cannot write: No space left on device' >&2; exit 2 # {}", "disk full"),
+        ('RUN echo "E: Unable to locate package nope" >&2; exit 100 # {}', "upstream gone"),
         ("RNU {}", "dockerfile"),
     ],
 )

@@ -39,7 +39,9 @@ def test_a_package_that_does_not_exist(tiny: TinyFamily) -> None:
     ended = tiny.build(code=6)
     package = f"no-such-package-{tiny.token}"
     assert f"error: build of `{tiny.matrix}/debian12` failed" in ended.err
-    assert ": package\n" in ended.err
+    assert ": upstream gone\n" in ended.err
+    again = f"imagegen build --matrix {tiny.matrix} --overlay {tiny.root} debian12 --until lost"
+    assert f"this step alone: {again}" in ended.err
     line = 1 + next(
         at for at, text in enumerate(template.read_text().splitlines()) if "apt.install" in text
     )
@@ -48,7 +50,7 @@ def test_a_package_that_does_not_exist(tiny: TinyFamily) -> None:
         ended.err
     )
     assert f"E: Unable to locate package {package}" in ended.err
-    assert "hint: correct the version in component.yaml" in ended.err
+    assert "hint: correct the version or source in component.yaml" in ended.err
     log = next(iter(tiny.run.state.rglob("*.log")))
     assert f"full log: {log}" in ended.err
     assert f"E: Unable to locate package {package}" in log.read_text()
@@ -64,8 +66,8 @@ def test_a_cell_that_fails_stops_no_other(tiny: TinyFamily) -> None:
     assert f"build of `{tiny.matrix}/debian12-2` failed" in ended.err
     assert ": command\n" in ended.err
     assert "components/part/install.j2:3" in ended.err
-    assert "\n    200\n" in ended.err
-    assert "\n    150\n" not in ended.err
+    assert "\n      200\n" in ended.err
+    assert "\n      150\n" not in ended.err
     assert f"oh {tiny.token}" in ended.err
     assert "exit code: 3" in ended.err
     rows = tiny.build("--no-validate", "--format", "json", code=6).documents
@@ -79,7 +81,7 @@ def test_a_full_disk_is_named(tiny: TinyFamily) -> None:
     tiny.component("big", "RUN echo TOKEN && head -c 100M /dev/zero > /dev/shm/big")
     tiny.write_matrix({"os": ["debian12"]}, {"big": "1"})
     ended = tiny.build("--no-validate", code=6)
-    assert ": disk\n" in ended.err
+    assert ": disk full\n" in ended.err
     assert "components/big/install.j2:1" in ended.err
     assert f"step: [big 1/1] RUN echo {tiny.token}" in ended.err
     assert "No space left on device" in ended.err

@@ -25,7 +25,7 @@ STAGES = {
     "catalog": {"catalog", "catalog_cache"},
     "matrix": {"matrix", "matrix_cells", "matrix_checks"},
     "resolve": {"resolve"},
-    "plan": {"plan", "forecast"},
+    "plan": {"plan", "forecast", "time_left"},
     "render": {"render", "templates", "expectation"},
     "build": {"build", "build_log", "cell_build", "staleness", "until"},
     "validation": {"validation", "soft_roce"},

@@ -243,7 +243,7 @@ def test_a_failed_cell_stops_no_other(
     ]
     records = build(recipes, tmp_path)
     broken = records.pop("debian12-core")
-    assert (broken.outcome, broken.cause) == ("failed", "disk")
+    assert (broken.outcome, broken.cause) == ("failed", "disk full")
     assert "dockerfiles/components/beta/install.j2:1" in broken.detail
     assert {record.outcome for record in records.values()} == {"built"}
     assert recipes[0].spec.tag not in machine.tags

@@ -98,6 +98,7 @@ def test_evidence_is_template_line_instruction_last_lines_and_log_file(
         *(f"  line {number}" for number in range(20 - LAST_LINES, 20)),
         "exit code: 2",
         f"full log: {tmp_path}/logs/cell.log",
+        "this step alone: imagegen build --matrix small debian12-core --until gamma",
     )
 
 
@@ -135,7 +136,9 @@ def test_the_log_file_has_every_line_at_once(log: BuildLog, tmp_path: Path) -> N
     ]
 
 
-@pytest.mark.parametrize(("cause", "outcome"), [("disk", "failed"), ("cancelled", "cancelled")])
+@pytest.mark.parametrize(
+    ("cause", "outcome"), [("disk full", "failed"), ("cancelled", "cancelled")]
+)
 def test_a_failure_keeps_its_cause_and_its_detail(log: BuildLog, cause: str, outcome: str) -> None:
     record = log.failed(cause, ("one", "two"), 3.0)
     assert (record.outcome, record.cause, record.detail) == (outcome, cause, ("one", "two"))

@@ -7,15 +7,18 @@ import json
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from imagegen.console import human_bytes, human_seconds, make_console
+from imagegen.boards import StepAt
+from imagegen.console import make_console
 from imagegen.errors import ConfigError, Problem
+from imagegen.human import human_bytes, human_seconds
 
 if TYPE_CHECKING:
     from imagegen.console import Console
+    from imagegen.time_left import TimeLeft
 
 ERROR = ConfigError(
     Problem("is wrong", "a.yaml", 3, "axes.os", ("found: x",), "correct it"),
@@ -50,7 +53,7 @@ class Printed:
 def _terminal_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "100")
-    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    for name in ("CI", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -92,6 +95,54 @@ def test_plain_board_has_time_cell_and_step() -> None:
     assert first.endswith("s  cpu/a     [torch 3/9] RUN apt-get install")
     assert first.lstrip()[0].isdigit()
     assert second.endswith("cpu/long  failed: network")
+
+
+class Left:
+    """As imagegen.time_left: two minutes, and layers of 5 MB."""
+
+    def reached(self, cell: str, component: str) -> int:
+        return 5_000_000 if (cell, component) == ("cpu/a", "torch") else 0
+
+    def done(self, cell: str, *, well: bool) -> None: ...
+
+    def seconds(self) -> float:
+        return 120.0
+
+
+AT = StepAt("torch", 3, 9)
+
+
+def test_where_a_cell_is_and_how_long_it_will_take_is_told_in_every_form() -> None:
+    for fmt, kind in (("plain", io.StringIO), ("json", io.StringIO), ("auto", Terminal)):
+        printed = Printed(fmt, kind)
+        with printed.console.builds(["cpu/a"]) as board:
+            board.expect(cast("TimeLeft", Left()))
+            board.step("cpu/a", "[torch 1/1] RUN x", AT)
+        if fmt == "plain":
+            assert printed.err.endswith("cpu/a  3/9  [torch 1/1] RUN x  (about 2m00s left)\n")
+        elif fmt == "json":
+            (event,) = printed.documents
+            told = (event["component"], event["step"], event["steps"])
+            assert told == ("torch", 3, 9)
+            assert (event["layer_bytes"], event["left_seconds"]) == (5_000_000, 120.0)
+        else:
+            for text in ("torch", "3/9", "~5.0 MB", "about 2m00s left"):
+                assert text in printed.err
+
+
+def test_nothing_is_written_over_where_that_is_asked_for_or_in_ci(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def board_of(*, live: bool) -> str:
+        stdout, stderr = Terminal(), Terminal()
+        with make_console("auto", stdout, stderr, live=live).builds(["a"]) as board:
+            board.step("a", "RUN x")
+        return stderr.getvalue()
+
+    assert "\x1b" in board_of(live=True)
+    assert "\x1b" not in board_of(live=False)
+    monkeypatch.setenv("CI", "true")
+    assert "\x1b" not in board_of(live=True)
 
 
 def test_json_stdout_is_one_document_a_line() -> None:

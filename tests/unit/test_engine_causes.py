@@ -9,7 +9,7 @@ from imagegen.engine.lines import Lines
 from imagegen.engine.refusals import relax, rlimit_name
 
 SAID = {
-    "disk": [
+    "disk full": [
         "failed to copy files: copy file range failed: no space left on device",
         "E: You don't have enough free space in /var/cache/apt/archives/.",
         "OSError: [Errno 28] No space left on device: '/usr/lib/x.so'",
@@ -21,17 +21,28 @@ SAID = {
         "curl: (56) Recv failure: Connection reset by peer",
     ],
     "certificate": ["SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed"],
-    "package": [
+    "version conflict": [
+        "The following packages have unmet dependencies:",
+        "ERROR: ResolutionImpossible: for help visit the manual",
+        "ERROR: Cannot install a==1 and b==2 because these package versions have conflicting",
+    ],
+    "upstream gone": [
         "E: Unable to locate package libnope",
         "E: Version '9.9*' for 'python3-torch' was not found",
         "ERROR: No matching distribution found for torch==99",
+        "  404  Not Found [IP: 203.0.113.1 80]",
+        "manifest unknown",
+        "curl: (22) The requested URL returned error: 404",
+        "urllib.error.HTTPError: HTTP Error 410: Gone",
     ],
-    "upstream gone": ["  404  Not Found [IP: 203.0.113.1 80]", "manifest unknown"],
-    "compile": [
+    "compile error": [
         "x.cc:1:10: fatal error: torch/extension.h: No such file or directory",
         "ERROR: Failed building wheel for horovod",
     ],
-    "memory": ["c++: fatal error: Killed signal\nvirtual memory exhausted", "exit code: 137"],
+    "out of memory": [
+        "c++: fatal error: Killed signal\nvirtual memory exhausted",
+        "exit code: 137",
+    ],
     "dockerfile": ["dockerfile parse error line 1: unknown instruction: FRM"],
     "cancelled": ["exit code: 137: context canceled: context canceled"],
     "command": ["executor failed running [/bin/sh -c false]: exit code: 1"],

@@ -114,5 +114,5 @@ def test_only_what_was_asked_for_is_in_the_query() -> None:
 def test_a_step_error_reads_as_a_sentence_and_knows_its_cause() -> None:
     error = StepError("RUN pip", "exit code: 1", 1, ("OSError: No space left on device",))
     assert str(error) == "RUN pip: exit code: 1"
-    assert (error.cause, error.cancelled) == ("disk", False)
+    assert (error.cause, error.cancelled) == ("disk full", False)
     assert StepError("RUN x", "context canceled").cancelled

@@ -1,0 +1,32 @@
+"""Numbers and foreign text as people read them."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f]"
+)
+
+
+def human_bytes(count: int) -> str:
+    """`4.9 GB`: decimal units, as registries and disks count."""
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 999.5:
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 99.95 else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def human_seconds(seconds: float) -> str:
+    """`12.3s`, `6m12s`, `1h02m`."""
+    if seconds < 59.95:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m{rest:02}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}m"
+
+
+def clean(text: str) -> str:
+    """Text of others (build output) without what would steer the terminal."""
+    return _ESCAPES.sub("", text.replace("\t", "    "))
