@@ -10,6 +10,7 @@ from validate.probes.files import is_mounted, mount_points, under
 from validate.probes.libraries import environment, flavour, libraries, named_version, without_driver
 from validate.probes.native import OUT, ZERO, Called, call
 from validate.process import run
+from validate.versions import same
 
 DRIVER = "libcuda.so.1"
 
@@ -25,6 +26,8 @@ def _promised(image: Situation) -> str:
     remedy="ls -l /usr/local/cuda /etc/alternatives/cuda   # then build the image again",
 )
 def test_toolkit(image: Situation, measure: Measure) -> None:
+    """/usr/local/cuda/version.json or version.txt, CUDA_VERSION of cuda.h, `nvcc --version`, the
+    name of libcudart; nvcc there in devel and not in runtime"""
     found = cuda.written(image.root)
     nvcc = cuda.compiler(image.root, image.env.get("PATH", ""))
     if nvcc:
@@ -40,6 +43,9 @@ def test_toolkit(image: Situation, measure: Measure) -> None:
     against = cuda.differs(_promised(image), found)
     if against:
         fail("{}, the recipe says {}".format(against, _promised(image)))
+    build = str(image.expected.fact("cuda", "nvcc") or "")
+    if build and nvcc and not same(build, found["nvcc"]):
+        fail("nvcc says {}, the recipe says {}".format(found["nvcc"] or "nothing", build))
 
 
 def _flavour(promised: str, nvcc: str) -> None:
@@ -61,6 +67,7 @@ def _cudart(image: Situation) -> str:
     remedy="ldconfig -p | grep libcudart; echo $LD_LIBRARY_PATH   # which one is found first",
 )
 def test_cudart(image: Situation, measure: Measure) -> None:
+    """cudaRuntimeGetVersion(int *) of the libcudart that dlopen finds, in a process of its own"""
     name, path = cuda.cudart(_promised(image)), _cudart(image)
     if not path:
         fail("{} is nowhere on the loader's path, nor in a wheel".format(name))
@@ -98,6 +105,8 @@ def _without_driver(image: Situation, said: Called, path: str) -> str:
     remedy="rm -f /etc/ld.so.conf.d/*stubs*; ldconfig   # and no stubs in LD_LIBRARY_PATH",
 )
 def test_libcuda_origin(image: Situation, measure: Measure) -> None:
+    """real path of the libcuda.so.1 and libcuda.so that dlopen finds: not below /stubs/ or
+    /compat/, and a mount"""
     loader = libraries(image).loader
     found = loader.find(DRIVER) + loader.find("libcuda.so")
     real = list(dict.fromkeys(os.path.realpath(path) for path in found))
@@ -133,6 +142,8 @@ def _inside(root: str, path: str) -> str:
     cause="it was left over from debugging, in the image or in the launch",
 )
 def test_env(image: Situation, measure: Measure) -> None:
+    """CUDA_VISIBLE_DEVICES empty or -1, CUDA_LAUNCH_BLOCKING=1, and the ten variables that DCGM
+    warns of"""
     wrong = [name for name in cuda.BAD_ENV if name in image.env]
     if image.env.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         wrong.append("CUDA_VISIBLE_DEVICES")
@@ -182,6 +193,8 @@ def _no_driver(image: Situation) -> NoReturn:
     needs=("cuda.libcuda-origin", "gpu.nodes"),
 )
 def test_init(image: Situation, measure: Measure) -> None:
+    """cuInit(0) of libcuda.so.1 in a process of its own: 0, or 34, 100, 802, 803, 804, 999 with
+    their causes"""
     said = _driver(image)
     if said.problem:
         fail(said.problem, "libcuda.so.1 does not load", cuda.LAUNCH)
@@ -203,6 +216,8 @@ def test_init(image: Situation, measure: Measure) -> None:
     needs=("cuda.init",),
 )
 def test_driver_ver(image: Situation, measure: Measure) -> None:
+    """cuDriverGetVersion, /proc/driver/nvidia/version, against the driver of the toolkit's release
+    notes and the floor of minor version compatibility"""
     number = _driver(image).value("cuDriverGetVersion")
     promised, driver = cuda.short(_promised(image)), cuda.driver_on_host(image.root)
     serves = cuda.release(number) if number else "unknown"
@@ -256,6 +271,7 @@ def test_malloc(image: Situation, measure: Measure) -> None:
     needs=("cuda.init",),
 )
 def test_uvm(image: Situation, measure: Measure) -> None:
+    """/dev/nvidia-uvm"""
     nodes: List[str] = cuda.nodes(image.root)
     measure("/dev/nvidia-uvm")
     if not nodes and not cuda.gpus(image.root):

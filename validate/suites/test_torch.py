@@ -47,6 +47,7 @@ def _why(problem: str) -> List[str]:
     remedy="python3 -c 'import torch'   # shows the whole error; then build the image again",
 )
 def test_import(image: Situation, measure: Measure) -> None:
+    """`import torch` in the image's Python, 60 s"""
     measure(os.path.dirname(str(_facts(image)["file"])))
 
 
@@ -60,6 +61,8 @@ def test_import(image: Situation, measure: Measure) -> None:
     needs=("torch.import",),
 )
 def test_version(image: Situation, measure: Measure) -> None:
+    """torch.__version__, torch.version.cuda, and the version of its package where the build calls
+    itself otherwise"""
     facts, expected = _facts(image), image.expected
     promised, version = expected.version("torch"), str(facts["version"])
     # A build from a source archive calls itself what its version.txt says: 1.13.0a0 for 1.13.1.
@@ -86,10 +89,15 @@ def test_version(image: Situation, measure: Measure) -> None:
     needs=("torch.import",),
 )
 def test_cuda_build(image: Situation, measure: Measure) -> None:
+    """torch.version.cuda is not None"""
     if image.expected.device != "gpu":
         skip("not-in-recipe", "the image is for {}".format(image.expected.device))
     cuda = _facts(image)["cuda"]
-    measure("CUDA {}".format(cuda))
+    toolkit = image.expected.version("cuda") if image.expected.has("cuda") else ""
+    beside = ", beside the image's {}: extensions are compiled with that".format(toolkit)
+    # A wheel has a CUDA of its own, which need not be that of the image.
+    other = bool(cuda and toolkit) and not same(str(cuda), toolkit)
+    measure("CUDA {}{}".format(cuda, beside if other else ""))
     if cuda is None:
         fail("torch.version.cuda is None")
 
@@ -106,6 +114,8 @@ def test_cuda_build(image: Situation, measure: Measure) -> None:
     needs=("torch.import",),
 )
 def test_loaded_libs(image: Situation, measure: Measure) -> None:
+    """/proc/self/maps after `import torch, horovod.torch`: libnccl, libcudnn, libcudart, libmpi,
+    libibverbs, libtorch_cpu and libc10 by real path"""
     copies: Dict[str, List[str]] = {}
     for path in _facts(image)["mapped"]:
         family = os.path.basename(path).partition(".so")[0]

@@ -72,6 +72,7 @@ class Machine:
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = root
         self.site = root / "site"
+        self.device = "cpu"
         self.components: dict[str, Any] = {
             "python": component("3.11", interpreter=sys.executable),
             "validate": component("0.1.0"),
@@ -93,6 +94,7 @@ class Machine:
         """What the checks of one suite say, by id."""
         recipe = {
             "schema": 1,
+            "device": self.device,
             "os": {"ID": "ubuntu", "lib_dir": LIB_DIR},
             "components": self.components,
             "suites": [suite],

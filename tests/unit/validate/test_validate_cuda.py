@@ -115,6 +115,20 @@ def test_the_compiler_is_asked_for_its_build(
     assert ("nvcc 12.4.131" in one.measured) == (outcome == PASSED)
 
 
+def test_nvcc_has_to_be_of_the_build_that_the_row_names(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "Cuda compilation tools, release 12.4, V12.4.131"
+    nvcc = write(machine.root, "/usr/local/cuda/bin/nvcc", f"#!/bin/sh\necho '{said}'\n")
+    nvcc.chmod(0o755)
+    monkeypatch.setattr(conftest, "HARMLESS", (*conftest.HARMLESS, str(nvcc)))
+    machine.promise("cuda", "12.4.1", flavour="devel", nvcc="12.4.131", cudart="12")
+    assert machine.findings("cuda", static=True)["cuda.toolkit"].outcome == PASSED
+    machine.promise("cuda", "12.4.1", flavour="devel", nvcc="12.4.99", cudart="12")
+    one = machine.findings("cuda", static=True)["cuda.toolkit"]
+    assert (one.outcome, one.measured) == (FAILED, "nvcc says 12.4.131, the recipe says 12.4.99")
+
+
 def test_the_build_of_the_run_time_is_not_the_build_of_the_compiler(machine: Machine) -> None:
     """Debian packs CUDA without version.json; its 12.4.131 has a libcudart.so.12.4.127."""
     (machine.root / "usr/local/cuda/version.json").unlink()

@@ -1,0 +1,93 @@
+"""PyTorch and Horovod as they were built: the CUDA of a wheel, and the NCCL of the image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from unit import conftest
+from validate.plugin import FAILED, PASSED
+
+from .gpu_machines import Machine, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TORCH = """
+class version:
+    cuda = "11.7"
+class cuda:
+    @staticmethod
+    def device_count():
+        return 0
+class _C:
+    _GLIBCXX_USE_CXX11_ABI = False
+__version__ = "2.0.1+cu117"
+"""
+
+HOROVOD = """
+def mpi_built():
+    return True
+def nccl_built():
+    return {nccl}
+def gloo_built():
+    return False
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A GPU image with torch of one CUDA beside the toolkit of another one, and Horovod."""
+    one = Machine(tmp_path, monkeypatch)
+    one.device = "gpu"
+    one.promise("torch", "2.0.1+cu117", cuda="11.7")
+    one.promise("cuda", "11.8.0")
+    write(one.site, "torch/__init__.py", TORCH)
+    monkeypatch.setattr(conftest, "HARMLESS", (*conftest.HARMLESS, "/sbin/ldconfig", "ldd"))
+    return one
+
+
+def horovod(machine: Machine, *, over_nccl: bool, **facts: str) -> None:
+    machine.promise("horovod", "0.28.1", **facts)
+    write(machine.site, "horovod/__init__.py", "__version__ = '0.28.1'\n")
+    write(machine.site, "horovod/torch/__init__.py", HOROVOD.format(nccl=over_nccl))
+    write(machine.site, "horovod/torch/mpi_lib_v2.py")
+
+
+def test_both_cudas_of_an_image_are_told(machine: Machine) -> None:
+    one = machine.findings("torch", static=True)["torch.cuda-build"]
+    told = "CUDA 11.7, beside the image's 11.8.0: extensions are compiled with that"
+    assert (one.outcome, one.measured) == (PASSED, told)
+    machine.promise("cuda", "11.7.1")
+    assert machine.findings("torch", static=True)["torch.cuda-build"].measured == "CUDA 11.7"
+
+
+@pytest.mark.parametrize(
+    ("device", "image_has_nccl", "facts", "outcome"),
+    [
+        ("gpu", True, {}, FAILED),
+        ("gpu", False, {}, PASSED),
+        ("cpu", True, {}, PASSED),
+        ("gpu", True, {"nccl": "false"}, PASSED),
+        ("cpu", False, {"nccl": "true"}, FAILED),
+    ],
+)
+def test_horovod_without_nccl_fails_where_the_recipe_has_one(
+    machine: Machine, device: str, image_has_nccl: bool, facts: dict[str, str], outcome: str
+) -> None:
+    machine.device = device
+    if image_has_nccl:
+        machine.promise("nccl", "2.14.3")
+    horovod(machine, over_nccl=False, **facts)
+    found = machine.findings("horovod", static=True)["hvd.build"]
+    assert found.outcome == outcome
+    if outcome == FAILED:
+        assert found.measured == "built without NCCL, the recipe says with"
+
+
+def test_horovod_over_nccl_passes(machine: Machine) -> None:
+    machine.promise("nccl", "2.14.3")
+    horovod(machine, over_nccl=True, mpi="true", gloo="false")
+    found = machine.findings("horovod", static=True)["hvd.build"]
+    assert (found.outcome, found.measured) == (PASSED, "mpi, nccl")
