@@ -122,14 +122,9 @@ def _check(files: Sequence[Path], house: House, console: Console, *, allow_unkno
 
 def _is_built(spec: ImageSpec) -> bool:
     """Whether an engine in reach has the image; without an engine it is not known to exist."""
-    from imagegen.engine import images
-    from imagegen.engine.client import connect
-    from imagegen.errors import EngineError
+    from imagegen.engine.look import has_image
 
-    try:
-        return images.find(connect(), spec.tag) is not None
-    except EngineError:
-        return False
+    return has_image(spec.tag)
 
 
 def _data(spec: ImageSpec, status: str, cell: str | None) -> dict[str, object]:

@@ -1,0 +1,166 @@
+"""One question to the engine without the SDK; with it, where it takes more than a plain socket."""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import threading
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from imagegen.engine import client, images, look
+from imagegen.engine.look import has_image, plain_addresses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+REF = "imagegen/request:debian12-torch1.13.1"
+
+
+@pytest.fixture(autouse=True)
+def docker_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test reads the docker configuration of whoever runs it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+class Server(socketserver.ThreadingUnixStreamServer):
+    """An engine: it speaks API 1.47 and has one image; `status` is said of all others."""
+
+    status = 404
+    asked: list[str]
+
+
+class Answers(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        has = self.path in ("/_ping", f"/v1.47/images/{REF}/json")
+        self.send_response(200 if has else self.server.status)
+        self.send_header("Api-Version", "1.47")
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Server]:
+    with Server(str(tmp_path / "docker.sock"), Answers) as server:
+        server.asked = []
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def sdk(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """What the SDK would answer; without it, to ask the SDK ends the test."""
+
+    def says(found: bool) -> None:
+        monkeypatch.setattr(client, "connect", lambda environ: environ)
+        monkeypatch.setattr(images, "find", lambda engine, ref: (engine, ref) if found else None)
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("the SDK was asked")
+
+    monkeypatch.setattr(client, "connect", refuse)
+    return says
+
+
+def at(folder: Path) -> dict[str, str]:
+    return {"DOCKER_HOST": f"unix://{folder}/docker.sock"}
+
+
+@pytest.mark.usefixtures("sdk")
+def test_an_image_is_found_and_another_is_not(engine: Server, tmp_path: Path) -> None:
+    assert has_image(REF, at(tmp_path))
+    assert not has_image("imagegen/cpu:a@b", at(tmp_path))
+    assert engine.asked[1:] == [
+        f"/v1.47/images/{REF}/json",
+        "/_ping",
+        "/v1.47/images/imagegen/cpu:a@b/json",
+    ]
+
+
+@pytest.mark.usefixtures("sdk")
+def test_the_rootless_engine_answers_where_there_is_no_other(
+    engine: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(look, "SYSTEM_SOCKET", str(tmp_path / "nowhere.sock"))
+    where = {"XDG_RUNTIME_DIR": str(tmp_path), "DOCKER_CONFIG": str(tmp_path)}
+    assert has_image(REF, where)
+    assert engine.asked
+
+
+@pytest.mark.usefixtures("sdk")
+def test_without_an_engine_no_image_is_known(tmp_path: Path) -> None:
+    assert not has_image(REF, at(tmp_path))
+
+
+def test_an_answer_that_is_neither_yes_nor_no_is_asked_again_by_the_sdk(
+    engine: Server, sdk: Callable[[bool], None], tmp_path: Path
+) -> None:
+    engine.status = 400
+    sdk(True)
+    assert has_image("imagegen/cpu:other", at(tmp_path))
+
+
+def test_what_is_no_engine_is_asked_again_by_the_sdk(
+    sdk: Callable[[bool], None], tmp_path: Path
+) -> None:
+    class Silent(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1024)
+
+    sdk(False)
+    with socketserver.ThreadingUnixStreamServer(str(tmp_path / "docker.sock"), Silent) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        assert not has_image(REF, at(tmp_path))
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"DOCKER_HOST": "ssh://user@host"},
+        {"DOCKER_HOST": "tcp://host:2376", "DOCKER_TLS_VERIFY": "1"},
+        {"DOCKER_HOST": "tcp://host:2376", "DOCKER_CERT_PATH": "/certs"},
+        {"DOCKER_CONTEXT": "lab"},
+    ],
+)
+def test_ssh_tls_and_contexts_are_the_sdks(
+    environ: dict[str, str], sdk: Callable[[bool], None]
+) -> None:
+    sdk(True)
+    assert plain_addresses(environ) is None
+    assert has_image(REF, environ)
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        (json.dumps({"auths": {}}), True),
+        (json.dumps({"currentContext": "default"}), True),
+        (json.dumps({"currentContext": "lab"}), False),
+        ("not json", False),
+        ("[]", False),
+    ],
+)
+def test_the_context_of_the_configuration_counts(
+    written: str, plain: bool, docker_config: Path
+) -> None:
+    (docker_config / "config.json").write_text(written)
+    found = plain_addresses({"DOCKER_CONFIG": str(docker_config)})
+    assert (found is not None) == plain
+
+
+def test_a_plain_host_is_asked_over_tcp() -> None:
+    assert plain_addresses({"DOCKER_HOST": "tcp://10.0.0.1:2375"}) == ("tcp://10.0.0.1:2375",)
