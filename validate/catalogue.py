@@ -72,8 +72,8 @@ HARDWARE = {"gpu": "gpu", "cuda": "gpu", "rdma": "rdma", "harp": "harp"}
 LEFT_OUT = {
     "os.time": "a container has no clock of its own, and without a network there is none to "
     "compare with",
-    "harp.lib (as plugin file check of other plugins)": "only HARP is a component; other plugins "
-    "show in plugin.one",
+    "bench.threshold": "what is fast enough depends on the machine: the numbers are in the report, "
+    "and whoever keeps the history of a machine compares them",
     "nccl-tests": "all_reduce_perf is in no catalog row; `validate --benchmark` measures the same "
     "path with the framework that trains",
 }

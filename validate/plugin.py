@@ -108,7 +108,7 @@ class Collector:
         """The check that a collected test is; a plain test of the user's is made one."""
         found = check_of(item)
         if found is None and self._is_own(item):
-            words = item.name.replace("test_", "", 1)
+            words = item.name.replace("test_", "", 1).replace("[local]", "")
             said = " ".join((item.function.__doc__ or words.replace("_", " ")).split())
             return Check("{}.{}".format(suite_of(item), words), said, "fail", "static", "", "")
         return found

@@ -2,13 +2,14 @@
 what came out."""
 
 import os
+import re
 import sys
 from typing import Any, Dict, List, Tuple
 
 from validate.benchmark.output import Output, parse
 from validate.check import Check
 from validate.expected import Expected
-from validate.plugin import FAILED, PASSED, SKIPPED, Found
+from validate.plugin import FAILED, PASSED, SKIPPED, WARNED, Found
 from validate.probes.interpreter import find
 from validate.probes.mpi import launch
 from validate.process import Result, run
@@ -22,8 +23,22 @@ HANDED_ON = ("NCCL_", "HOROVOD_", "LIGHT_")
 WITHOUT_HOROVOD = "the image has no Horovod: one rank trains with PyTorch alone, two cannot"
 
 
+PROBES = {
+    "run": "`mpirun -np N … python -u synthetic.py` with the flags of a real launch, 1500 s",
+    "allreduce": "hvd.allreduce of rank + 1 on every rank, before training: n (n + 1) / 2",
+    "parse": "`Iter #N: X img/sec per GPU` and `Total img/sec on N GPU(s): X +-Y` are printed",
+    "once": "exactly one `Total img/sec` line, over as many ranks as were started",
+    "device": "`Number of GPUs: N` and the device in every line, against that of the image",
+    "stability": "standard deviation of the iterations over their mean, below 10 %",
+    "net": "`Using network X` in NCCL's log of the same run (NCCL_DEBUG=INFO): IB in profile rdma, "
+    "the plugin in profile harp",
+}
+
+
 def _check(id_: str, proves: str, cause: str, remedy: str, needs: Tuple[str, ...] = ()) -> Check:
-    return Check("bench." + id_, proves, "fail", "live", cause, remedy, needs)
+    severity = "warn" if id_ == "stability" else "fail"
+    checked = ("bench." + id_, proves, severity, "live", cause, remedy, needs, PROBES[id_])
+    return Check(*checked)
 
 
 ALLREDUCE = _check(
@@ -60,7 +75,22 @@ DEVICE = _check(
     "docker run --gpus all IMAGE",
     ("bench.run", "bench.parse"),
 )
-CHECKS = (RUN, ALLREDUCE, PARSE, ONCE, DEVICE)
+STABILITY = _check(
+    "stability",
+    "iterations take about the same time",
+    "other work on the machine, heat, or a GPU that changes its clocks",
+    "nvidia-smi -q -d PERFORMANCE   # and what else runs on the machine",
+    ("bench.run", "bench.parse"),
+)
+NET = _check(
+    "net",
+    "NCCL uses the network that the profile is for",
+    "NCCL fell back to another network, which is silent at its usual log level",
+    "validate --only nccl,rdma,harp   # says which part does not fit",
+    ("bench.run",),
+)
+CHECKS = (RUN, ALLREDUCE, PARSE, ONCE, STABILITY, NET, DEVICE)
+NOISY = 0.1
 
 
 def run_benchmark(arguments: Any, expected: Expected) -> List[Found]:
@@ -77,6 +107,8 @@ def run_benchmark(arguments: Any, expected: Expected) -> List[Found]:
         stream.flush()
 
     env = dict(os.environ)
+    if expected.device == "gpu":
+        env.setdefault("NCCL_DEBUG", "INFO")
     result = run(command(arguments, expected, env), LIMIT_SECONDS, env, show)
     return judge(result, parse(result.out), arguments.ranks, expected)
 
@@ -117,11 +149,38 @@ def judge(result: Result, output: Output, ranks: int, expected: Expected) -> Lis
     found.append(_found(PARSE, unparsed, "{} img/sec".format(", ".join(speeds))))
     if unparsed:
         blocked = [
-            Found(one, SUITE, SKIPPED, PARSE.id, reason="blocked-by") for one in (ONCE, DEVICE)
+            Found(one, SUITE, SKIPPED, PARSE.id, reason="blocked-by")
+            for one in (ONCE, STABILITY, NET, DEVICE)
         ]
         return found + blocked
     found.append(_found(ONCE, _wrong_total(output, ranks), "one total over {}".format(ranks)))
+    found += [_stability(output, wanted), _net(result, expected)]
     return [*found, _found(DEVICE, _wrong_device(output, wanted), wanted)]
+
+
+def _stability(output: Output, device: str) -> Found:
+    """Judged on GPUs only: processors of a machine with other work vary by more than that."""
+    speeds = output.iterations
+    mean = sum(speeds) / len(speeds)
+    share = (sum((one - mean) ** 2 for one in speeds) / len(speeds)) ** 0.5 / mean if mean else 0
+    text = "{:.1f} % over {} iterations".format(100 * share, len(speeds))
+    noisy = share > NOISY and device == "GPU"
+    found = _found(STABILITY, text if noisy else "", text)
+    return found._replace(outcome=WARNED) if noisy else found
+
+
+def _net(result: Result, expected: Expected) -> Found:
+    """One rank without Horovod needs no NCCL: then there is nothing to judge."""
+    used = sorted(set(re.findall(r"Using network (\S+)", result.out + result.err)))
+    profile = str(expected.data.get("profile", ""))
+    if not used:
+        return Found(NET, SUITE, SKIPPED, "NCCL said nothing", reason="not-applicable")
+    wrong = [one for one in used if one == "Socket" and profile in ("rdma", "harp")]
+    wrong += [one for one in used if one == "IB" and profile == "harp"]
+    text = ", ".join(used)
+    return _found(
+        NET, "NCCL uses {}, the profile is {}".format(text, profile) if wrong else "", text
+    )
 
 
 def _found(check: Check, problem: str, measured: str, seconds: float = 0.0) -> Found:

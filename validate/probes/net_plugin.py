@@ -15,6 +15,7 @@ from validate.probes.files import names
 from validate.probes.native import ended, facts_of, run_script
 
 DEFAULT = "libnccl-net.so"
+HARP_PATH = "/usr/lib/x86_64-linux-gnu/libnccl-net.so"
 LAST_THAT_LOADS_EARLY = (2, 22)
 """From here on ncclGetUniqueId opens no plugin."""
 

@@ -51,6 +51,8 @@ def _said(image: Situation, path: str) -> str:
     remedy="ldconfig -p | grep libcudnn.so; echo $LD_LIBRARY_PATH   # which one is found first",
 )
 def test_version(image: Situation, measure: Measure) -> None:
+    """cudnnGetVersion() and cudnnGetCudartVersion() of the libcudnn.so.N that dlopen finds, in a
+    process of its own"""
     path = libraries(image).first(_name(image))
     if not path:
         fail("{} is nowhere on the loader's path, nor in a wheel".format(_name(image)))
@@ -88,6 +90,7 @@ def _for_this_cuda(image: Situation, built: int) -> None:
     needs=("cudnn.version",),
 )
 def test_header(image: Situation, measure: Measure) -> None:
+    """CUDNN_MAJOR, MINOR and PATCHLEVEL of cudnn_version.h or cudnn.h"""
     if flavour(image) == "runtime":
         skip("not-applicable", "a runtime image has no headers")
     places = list(cudnn.INCLUDES)
@@ -112,6 +115,8 @@ def test_header(image: Situation, measure: Measure) -> None:
     needs=("cudnn.version",),
 )
 def test_split(image: Situation, measure: Measure) -> None:
+    """libcudnn_*.so.N beside libcudnn.so.N: the version in their real names, or by their own
+    word"""
     main = libraries(image).first(_name(image))
     parts = cudnn.parts(main, _name(image).rpartition(".")[2])
     versions = cudnn.file_versions(parts) or _by_their_word(image, parts)
@@ -142,6 +147,8 @@ def _by_their_word(image: Situation, parts: List[str]) -> Dict[str, List[str]]:
     needs=("cudnn.version",),
 )
 def test_dupes(image: Situation, measure: Measure) -> None:
+    """every libcudnn.so.N in LD_LIBRARY_PATH, the loader's cache and folders, wheels and
+    torch/lib"""
     copies = libraries(image).copies(_name(image))
     versions = {path: _said(image, path) for path in copies}
     seen = ["{} {}".format(version or "no version", path) for path, version in versions.items()]

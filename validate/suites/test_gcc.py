@@ -15,6 +15,7 @@ PROGRAMS = ("gcc", "g++")
     cause="the default compilers are of another release: extensions get another C++ ABI",
 )
 def test_version(image: Situation, measure: Measure) -> None:
+    """`gcc -dumpfullversion -dumpversion` and `g++ -dumpfullversion -dumpversion`"""
     promised, path = image.expected.version("gcc"), image.env.get("PATH", "")
     found = {name: _version(image, first(name, path)) for name in PROGRAMS}
     measure(", ".join("{} {}".format(*pair) for pair in found.items()))

@@ -1,17 +1,13 @@
-"""HARP: NCCL finds its plugin and accepts it, and the host is prepared for it."""
+"""HARP: it is installed, and the host is prepared for it."""
 
 import os
-from typing import List
 
 from validate.check import check, fail, skip
 from validate.plugin import Measure, Situation
-from validate.probes import cuda, harp_host, nccl, net_plugin
+from validate.probes import cuda, harp_host, net_plugin
 from validate.probes.files import under
-from validate.probes.libraries import environment, libraries, nccl_copies
-from validate.probes.native import call
+from validate.probes.libraries import libraries
 
-DEFAULT_PATH = "/usr/lib/x86_64-linux-gnu/libnccl-net.so"
-DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 LAUNCH = (
     "docker run --gpus all --privileged --network host -v /sys:/sys "
     "-v /dev/hugepages:/dev/hugepages -v /usr/local/tfabric/tools:/usr/local/tfabric/tools IMAGE"
@@ -19,14 +15,7 @@ LAUNCH = (
 
 
 def _path(image: Situation) -> str:
-    return under(image.root, str(image.expected.fact("harp", "path", DEFAULT_PATH)))
-
-
-def _nccls(image: Situation) -> List[nccl.Copy]:
-    found = nccl_copies(image)
-    if not found:
-        fail("there is no NCCL that could open it", "the layer that brings NCCL is missing")
-    return found
+    return under(image.root, str(image.expected.fact("harp", "path", net_plugin.HARP_PATH)))
 
 
 @check(
@@ -35,6 +24,7 @@ def _nccls(image: Situation) -> List[nccl.Copy]:
     cause="it was renamed to switch HARP off, or the layer that brings it is missing",
 )
 def test_lib(image: Situation, measure: Measure) -> None:
+    """the path of the recipe is a file"""
     path = _path(image)
     measure(path)
     if os.path.isfile(path):
@@ -42,116 +32,6 @@ def test_lib(image: Situation, measure: Measure) -> None:
     renamed = net_plugin.disabled([os.path.dirname(path)])
     remedy = "mv {} {}".format(renamed[0], path) if renamed else "imagegen build"
     fail("{} is not there".format(path), remedy=remedy)
-
-
-@check(
-    "plugin.present",
-    "the plugin is what NCCL opens: the loader finds it by the name that NCCL asks for",
-    cause="its folder is not on the loader's path, or NCCL_NET_PLUGIN asks for another name",
-    needs=("harp.lib",),
-)
-def test_present(image: Situation, measure: Measure) -> None:
-    path, settings = _path(image), nccl.settings(image.root, image.env)
-    asked = settings.get("NCCL_NET_PLUGIN", ("", ""))[0]
-    for copy in _nccls(image):
-        wanted = net_plugin.wanted_names(asked, copy.version)
-        found = next(filter(None, map(libraries(image).loader.first, wanted)), "")
-        measure("{} is {}".format(" or ".join(wanted), found))
-        if not found:
-            names = " or ".join(wanted) or "no plugin (NCCL_NET_PLUGIN=none)"
-            remedy = "echo {} > /etc/ld.so.conf.d/harp.conf; ldconfig".format(os.path.dirname(path))
-            remedy = "unset NCCL_NET_PLUGIN" if asked else remedy
-            fail("NCCL {} looks for {}: not found".format(copy.version, names), remedy=remedy)
-        if os.path.realpath(found) != os.path.realpath(path):
-            text = "NCCL {} opens {}, HARP is {}"
-            fail(
-                text.format(copy.version, found, path),
-                "another package brings a plugin of the same name, and it comes first",
-                "mv {0} {0}.off; ldconfig".format(found),
-            )
-
-
-@check(
-    "plugin.abi",
-    "every NCCL of the image accepts the plugin; one that does not uses sockets, in silence",
-    cause="the plugin was made for other releases of NCCL",
-    needs=("harp.lib",),
-)
-def test_abi(image: Situation, measure: Measure) -> None:
-    exports, copies = net_plugin.abis(_path(image)), _nccls(image)
-    text = "exports {}; NCCL {}".format(
-        net_plugin.ranges(exports),
-        ", ".join("{} accepts {}".format(c.version, net_plugin.ranges(c.accepts)) for c in copies),
-    )
-    measure(text)
-    promised = str(image.expected.fact("harp", "plugin_abi") or "")
-    if promised and promised not in map(str, exports):
-        fail("{}; the recipe says v{}".format(text, promised), "this is another plugin")
-    deaf = [copy for copy in copies if not set(copy.accepts) & set(exports)]
-    if deaf:
-        seen = [
-            "NCCL {} in {} accepts {}".format(c.version, c.path, net_plugin.ranges(c.accepts))
-            for c in deaf
-        ]
-        fail(
-            "the plugin exports {}; {}".format(net_plugin.ranges(exports), "; ".join(seen)),
-            remedy="imagegen request harp={} nccl='{}'   # or a newer HARP".format(
-                image.expected.version("harp"), net_plugin.ACCEPTED_BY.get(max(exports or (4,)), "")
-            ),
-        )
-
-
-@check(
-    "plugin.deps",
-    "the plugin finds every library that it needs",
-    cause="a library that the plugin is linked against is not in the image: NCCL ignores it then",
-    needs=("harp.lib",),
-)
-def test_deps(image: Situation, measure: Measure) -> None:
-    missing = libraries(image).loader.missing(_path(image))
-    lost = [name for name in missing if name not in DRIVER_LIBRARIES]
-    measure("all there")
-    if lost:
-        remedy = "apt-file search {}   # names the package".format(lost[0])
-        fail("it needs {}".format(", ".join(lost)), remedy=remedy)
-
-
-@check(
-    "plugin.load",
-    "NCCL opens the plugin and keeps it: tried without a GPU",
-    cause="the plugin does not load into NCCL",
-    remedy="mpirun -x NCCL_DEBUG=INFO … | grep NET/Plugin   # says why",
-    needs=("plugin.present", "plugin.abi", "plugin.deps"),
-)
-def test_load(image: Situation, measure: Measure) -> None:
-    library = libraries(image).first(nccl.LIBRARY)
-    if not library:
-        skip("not-installed", "there is no {}".format(nccl.LIBRARY))
-    copy = next(one for one in nccl_copies(image) if one.path == library)
-    if cuda.numbers(copy.version) >= net_plugin.LAST_THAT_LOADS_EARLY:
-        skip("not-applicable", "NCCL {} opens plugins with a GPU only".format(copy.version))
-    opened = net_plugin.open_with(library, copy.accepts, environment(image, library))
-    used = "; it uses {}".format(opened.network) if opened.network else ""
-    measure("NCCL {} keeps {}{}".format(copy.version, ", ".join(opened.paths), used))
-    if not opened.paths:
-        why = call(_path(image), {}, environment(image, library)).problem or opened.why
-        fail("NCCL {} keeps no plugin: {}".format(copy.version, why))
-
-
-@check(
-    "plugin.one",
-    "no other plugin is on the loader's path",
-    severity="warn",
-    cause="HPC-X, aws-ofi-nccl, nccl-rdma-sharp-plugins and TCCL bring a file of the same name",
-    needs=("harp.lib",),
-)
-def test_one(image: Situation, measure: Measure) -> None:
-    found = libraries(image).loader.named("libnccl-net")
-    measure(", ".join(found))
-    if len(found) > 1:
-        others = [p for p in found if os.path.realpath(p) != os.path.realpath(_path(image))]
-        remedy = "dpkg -S {}   # and remove that package".format(" ".join(others))
-        fail("{} candidates: {}".format(len(found), ", ".join(found)), remedy=remedy)
 
 
 def _gpus(image: Situation) -> int:
@@ -170,6 +50,7 @@ def _gpus(image: Situation) -> int:
     remedy="{}   # on the host, then reboot it; {}".format(harp_host.SETUP, LAUNCH),
 )
 def test_config(image: Situation, measure: Measure) -> None:
+    """/usr/local/tfabric/tools/config/ztcp*.conf, not empty"""
     _gpus(image)
     found = harp_host.config_files(image.root)
     measure(", ".join(found))
@@ -187,6 +68,7 @@ def test_config(image: Situation, measure: Measure) -> None:
     cause="NCCL opens the plugin, which stops at its start for want of its configuration",
 )
 def test_inactive_installed(image: Situation, measure: Measure) -> None:
+    """libnccl-net.so as dlopen finds it, where there is no ztcp*.conf"""
     _gpus(image)
     measure("prepared")
     if harp_host.config_files(image.root):
@@ -206,6 +88,8 @@ def test_inactive_installed(image: Situation, measure: Measure) -> None:
     needs=("harp.config",),
 )
 def test_hugepages_host(image: Situation, measure: Measure) -> None:
+    """/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages and free_hugepages, Hugepagesize in
+    /proc/meminfo"""
     need, have = harp_host.pages_needed(_gpus(image)), harp_host.pages(image.root)
     text = "{} pages of 1 GiB, {} free, {} needed".format(have.total, have.free, need)
     measure(text)
@@ -227,6 +111,8 @@ def test_hugepages_host(image: Situation, measure: Measure) -> None:
     needs=("harp.config", "harp.hugepages-host"),
 )
 def test_hugepages_mount(image: Situation, measure: Measure) -> None:
+    """the hugetlbfs at /dev/hugepages in /proc/mounts, and a page of 1 GiB mapped from a file on
+    it"""
     size = harp_host.mounted_page_size(image.root)
     measure("{} with pages of {}".format(harp_host.MOUNT, size))
     if size not in ("1024M", "1G"):
@@ -244,6 +130,7 @@ def test_hugepages_mount(image: Situation, measure: Measure) -> None:
     needs=("harp.config",),
 )
 def test_hugepages_cgroup(image: Situation, measure: Measure) -> None:
+    """hugetlb.1GB.max (cgroup v2) or hugetlb.1GB.limit_in_bytes (v1)"""
     need, limit = harp_host.pages_needed(_gpus(image)), harp_host.cgroup_pages(image.root)
     measure("no limit" if limit is None else "{} pages".format(limit))
     if limit is not None and limit < need:
@@ -261,6 +148,7 @@ def test_hugepages_cgroup(image: Situation, measure: Measure) -> None:
     needs=("harp.config",),
 )
 def test_privileged(image: Situation, measure: Measure) -> None:
+    """SYS_ADMIN and SYS_RAWIO in CapEff of /proc/self/status"""
     measure("privileged")
     if not harp_host.privileged(image.root):
         fail("the process has not the capabilities of --privileged")
@@ -276,6 +164,8 @@ def test_privileged(image: Situation, measure: Measure) -> None:
     needs=("harp.config",),
 )
 def test_enis(image: Situation, measure: Measure) -> None:
+    """virtio network functions (vendor 0x1af4, class 0x0200) on the PCI bus against GPUs and one
+    more"""
     gpus, found = _gpus(image), harp_host.interfaces(image.root)
     measure("{} interfaces, {} GPUs".format(len(found), gpus))
     if len(found) < gpus + 1:
@@ -289,4 +179,5 @@ def test_enis(image: Situation, measure: Measure) -> None:
     tier="live",
 )
 def test_single_node(measure: Measure) -> None:
+    """none: a note"""
     measure("judge it by a job on two machines or more")

@@ -17,6 +17,8 @@ from validate.versions import same
     remedy="python3 -m pip uninstall horovod light-horovod   # then build the image again",
 )
 def test_dist(image: Situation, measure: Measure) -> None:
+    """metadata of light-horovod (or what the recipe calls it), and that horovod is not installed
+    beside it"""
     name = str(image.expected.fact("lightcc", "distribution", "") or lightcc.DISTRIBUTION)
     found, promised = distributions(image), image.expected.version("lightcc")
     measure("{} {}".format(name, found.get(name, "")))
@@ -39,6 +41,7 @@ def test_dist(image: Situation, measure: Measure) -> None:
     needs=("lightcc.dist",),
 )
 def test_strings(image: Situation, measure: Measure) -> None:
+    """LIGHT_2D_ALLREDUCE in the bytes of horovod/*/mpi_lib*.so"""
     found = lightcc.extensions(libraries(image).sites)
     measure(", ".join(os.path.basename(path) for path in found))
     if not found:
@@ -55,6 +58,8 @@ def test_strings(image: Situation, measure: Measure) -> None:
     cause="a mistyped setting does nothing, and nobody says so",
 )
 def test_env(image: Situation, measure: Measure) -> None:
+    """every LIGHT_* variable against the seven known ones; LIGHT_INTRA_SIZE against the GPUs of the
+    machine"""
     here = sorted(name for name in image.env if name.startswith(lightcc.PREFIX))
     if not here:
         skip("not-applicable", "no LIGHT_* is set: LightCC behaves as plain Horovod")

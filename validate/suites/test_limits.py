@@ -25,6 +25,7 @@ PROCESSES_GOOD = 4096
     ),
 )
 def test_memlock(image: Situation, measure: Measure) -> None:
+    """RLIMIT_MEMLOCK, IPC_LOCK in CapEff, devices in /sys/class/infiniband"""
     limit = limits.soft_limit("memlock")
     lock = "IPC_LOCK" in limits.capabilities(image.root)
     text = limits.words(limit) + (", and IPC_LOCK" if lock else "")
@@ -45,6 +46,7 @@ def test_memlock(image: Situation, measure: Measure) -> None:
     remedy="docker run --shm-size=32g IMAGE   # a pod: emptyDir {medium: Memory} at /dev/shm",
 )
 def test_shm(image: Situation, measure: Measure) -> None:
+    """statvfs(/dev/shm): its size, used or not"""
     size = limits.shm_bytes(image.root)
     measure(limits.words(size))
     matters = image.expected.device == "gpu" or image.expected.has("rdma")
@@ -67,6 +69,7 @@ def test_shm(image: Situation, measure: Measure) -> None:
     remedy="docker run --ulimit nofile=1048576 IMAGE",
 )
 def test_nofile(measure: Measure) -> None:
+    """RLIMIT_NOFILE, at least 65536"""
     limit = limits.soft_limit("nofile")
     measure("unlimited" if limit == limits.UNLIMITED else str(limit))
     if limit != limits.UNLIMITED and limit < FILES_GOOD:
@@ -85,6 +88,7 @@ def test_nofile(measure: Measure) -> None:
     remedy="docker run --ulimit stack=67108864 IMAGE",
 )
 def test_stack(measure: Measure) -> None:
+    """RLIMIT_STACK is a number"""
     limit = limits.soft_limit("stack")
     measure(limits.words(limit))
     if limit == limits.UNLIMITED:
@@ -127,6 +131,7 @@ def test_sysfs(image: Situation, measure: Measure) -> None:
 
 @check("lim.cgroup", "what the container may use of the host", severity="info", tier="live")
 def test_cgroup(image: Situation, measure: Measure) -> None:
+    """cpu.max, memory.max, cpuset.cpus.effective and pids.max, or their v1 names"""
     found = limits.control_group(image.root)
     measure(
         ", ".join("{} {}".format(name, value) for name, value in sorted(found.items()))
@@ -141,4 +146,5 @@ def test_cgroup(image: Situation, measure: Measure) -> None:
     tier="live",
 )
 def test_caps(image: Situation, measure: Measure) -> None:
+    """CapEff of /proc/self/status"""
     measure(", ".join(limits.capabilities(image.root)) or "none of note")

@@ -15,6 +15,7 @@ from validate.versions import same
     remedy="python3 -c 'import mxnet'   # shows the whole error; then build the image again",
 )
 def test_import(image: Situation, measure: Measure) -> None:
+    """`import mxnet` in the image's Python, 120 s"""
     answer = imported(image, MXNET)
     measure(os.path.dirname(str(answer.facts.get("file", ""))))
     require_import(image, answer)
@@ -27,6 +28,7 @@ def test_import(image: Situation, measure: Measure) -> None:
     remedy="python3 -m pip list | grep -i mxnet   # and remove what the recipe does not name",
 )
 def test_version(image: Situation, measure: Measure) -> None:
+    """mxnet.__version__, or the distribution's metadata where only the driver is missing"""
     answer, promised = imported(image, MXNET), image.expected.version("mxnet")
     wheels = [name for name in distributions(image) if name.split("-")[0] == "mxnet"]
     found = version_of(image, answer, wheels)

@@ -32,6 +32,7 @@ def _said(image: Situation, path: str) -> str:
     remedy="ldconfig -p | grep libnccl; echo $LD_LIBRARY_PATH   # which one is found first",
 )
 def test_version(image: Situation, measure: Measure) -> None:
+    """ncclGetVersion(int *) of the libnccl.so.2 that dlopen finds, in a process of its own"""
     path = libraries(image).first(nccl.LIBRARY)
     if not path:
         fail("{} is nowhere on the loader's path, nor in a wheel".format(nccl.LIBRARY))
@@ -51,6 +52,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     needs=("nccl.version",),
 )
 def test_cuda_tag(image: Situation, measure: Measure) -> None:
+    """`NCCL version X+cudaY.Z` in the bytes of libnccl.so.2"""
     _, built = nccl.built(libraries(image).first(nccl.LIBRARY))
     measure("CUDA {}".format(built or "not in its bytes"))
     exact = str(image.expected.fact("nccl", "cuda") or "")
@@ -71,6 +73,7 @@ def test_cuda_tag(image: Situation, measure: Measure) -> None:
     needs=("nccl.version",),
 )
 def test_header(image: Situation, measure: Measure) -> None:
+    """NCCL_MAJOR, MINOR and PATCH of nccl.h, and the link libnccl.so"""
     if flavour(image) == "runtime":
         skip("not-applicable", "a runtime image has no headers")
     paths = [under(image.root, path) for path in nccl.HEADERS]
@@ -95,6 +98,8 @@ def test_header(image: Situation, measure: Measure) -> None:
     needs=("nccl.version",),
 )
 def test_copies(image: Situation, measure: Measure) -> None:
+    """libnccl.so.2 on the loader's path and in wheels, and `NCCL version` in the bytes of
+    libtorch_cuda and of Horovod's extensions"""
     copies = nccl_copies(image)
     measure("; ".join(str(one) for one in copies))
     if len({one.version for one in copies}) > 1:
@@ -108,6 +113,7 @@ def test_copies(image: Situation, measure: Measure) -> None:
     cause="it was left over from debugging; NCCL says nothing about it at its usual log level",
 )
 def test_conf(image: Situation, measure: Measure) -> None:
+    """/etc/nccl.conf, ~/.nccl.conf, $NCCL_CONF_FILE and every NCCL_* variable"""
     found = nccl.settings(image.root, image.env)
     seen = ["{}={} ({})".format(name, *said) for name, said in sorted(found.items())]
     measure(", ".join(seen) or "nothing is set")
@@ -126,6 +132,8 @@ def test_conf(image: Situation, measure: Measure) -> None:
     cause="the name is of another machine: NCCL stops with words that do not say so",
 )
 def test_ifname(image: Situation, measure: Measure) -> None:
+    """NCCL_SOCKET_IFNAME (prefixes, ^, =), OMPI_MCA_btl_tcp_if_include and oob_tcp_if_include
+    against /sys/class/net/*/operstate"""
     asked = {"NCCL_SOCKET_IFNAME": nccl.settings(image.root, image.env).get("NCCL_SOCKET_IFNAME")}
     wanted = {name: said[0] for name, said in asked.items() if said and said[0]}
     wanted.update({name: image.env[name] for name in OMPI_INTERFACES if image.env.get(name)})
@@ -157,6 +165,8 @@ def _chosen(name: str, value: str, there: List[str]) -> bool:
     cause="it was switched off by renaming its library, and not back (or mistyped)",
 )
 def test_nearmiss(image: Situation, measure: Measure) -> None:
+    """bak.libnccl-net.so, libnccl-net.so_bak, libnccl-net.so.bak and libncc-net.so on the loader's
+    path"""
     found = net_plugin.disabled(libraries(image).loader.folders)
     measure("none")
     if found:

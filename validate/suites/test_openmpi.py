@@ -32,6 +32,7 @@ def _info(image: Situation) -> Any:
     remedy="unset OPAL_PREFIX",
 )
 def test_prefix(image: Situation, measure: Measure) -> None:
+    """`ompi_info --parsable --path prefix` of the recipe's prefix"""
     mpirun = _prefix(image) + "/bin/mpirun"
     if not os.access(mpirun, os.X_OK):
         fail(
@@ -58,6 +59,7 @@ def test_prefix(image: Situation, measure: Measure) -> None:
     needs=("mpi.prefix",),
 )
 def test_version(image: Situation, measure: Measure) -> None:
+    """first line of `mpirun --version`"""
     result = run([_prefix(image) + "/bin/mpirun", "--version"], 30, image.env)
     version = mpi.parse_version(result.out)
     measure(version)
@@ -74,6 +76,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     cause="another package (HPC-X, OFED --all, conda, apt) brought an MPI of its own",
 )
 def test_single(image: Situation, measure: Measure) -> None:
+    """every mpirun on PATH by real path, every libmpi.so.* in `ldconfig -p`"""
     path = image.env.get("PATH", "")
     ours = os.path.realpath(_prefix(image) + "/bin/mpirun")
     found = distinct(on_path(["mpirun"], path))
@@ -105,6 +108,7 @@ def test_single(image: Situation, measure: Measure) -> None:
     ),
 )
 def test_nonlogin_path(image: Situation, measure: Measure) -> None:
+    """orted (prted since Open MPI 5) on the PATH that /etc/environment gives to sessions"""
     daemon = mpi.DAEMONS.get(str(image.expected.fact("openmpi", "runtime", "orte")), "orted")
     environment = parse_environment(read(under(image.root, "/etc/environment")))
     path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
@@ -120,6 +124,7 @@ def test_nonlogin_path(image: Situation, measure: Measure) -> None:
 
 @check("mpi.root", "how root launches", severity="info")
 def test_root(image: Situation, measure: Measure) -> None:
+    """$OMPI_ALLOW_RUN_AS_ROOT and $OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"""
     names = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
     allowed = all(image.env.get(name) == "1" for name in names)
     measure("allowed by the environment" if allowed else "with `mpirun --allow-run-as-root`")
@@ -137,6 +142,8 @@ def test_root(image: Situation, measure: Measure) -> None:
     needs=("mpi.prefix",),
 )
 def test_2rank(image: Situation, measure: Measure) -> None:
+    """`mpirun -np 2 --allow-run-as-root --bind-to none --map-by slot:OVERSUBSCRIBE -mca pml ob1
+    -mca btl ^openib hostname`, 60 s"""
     result = run(mpi.launch(_prefix(image), 2, ["hostname"], image.env), LAUNCH_SECONDS, image.env)
     hosts = result.out.split()
     measure("2 ranks on {}".format(", ".join(sorted(set(hosts)))))
@@ -155,6 +162,7 @@ def test_2rank(image: Situation, measure: Measure) -> None:
     needs=("mpi.prefix",),
 )
 def test_threads(image: Situation, measure: Measure) -> None:
+    """`ompi_info --parsable --all`: MPI_THREAD_MULTIPLE: yes"""
     result = _info(image)
     measure("MPI_THREAD_MULTIPLE: yes")
     if not mpi.thread_multiple(result.out):
@@ -175,6 +183,7 @@ def test_cuda(image: Situation, measure: Measure) -> None:
     tier="live",
 )
 def test_cma(image: Situation, measure: Measure) -> None:
+    """/proc/sys/kernel/yama/ptrace_scope, SYS_PTRACE in CapEff"""
     scope = read(under(image.root, "/proc/sys/kernel/yama/ptrace_scope")) or "0"
     may = scope == "0" or "SYS_PTRACE" in capabilities(image.root)
     note = "`Read -1, expected …` in a log is harmless; --cap-add SYS_PTRACE silences it"
@@ -189,6 +198,7 @@ def test_cma(image: Situation, measure: Measure) -> None:
     cause="there are several, and ranks may try one that does not lead to their peers",
 )
 def test_ifs(image: Situation, measure: Measure) -> None:
+    """/sys/class/net/*/operstate and $OMPI_MCA_btl_tcp_if_include or _exclude"""
     if not os.path.isdir(under(image.root, "/sys/class/net")):
         skip("not-installed", "/sys is not mounted")
     names = interfaces_up(image.root)

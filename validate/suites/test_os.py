@@ -27,6 +27,7 @@ REBUILD = "imagegen build   # on the base that the recipe names"
     remedy=REBUILD,
 )
 def test_release(image: Situation, measure: Measure) -> None:
+    """/etc/os-release: ID and VERSION_ID"""
     found = read_os_release(image.root)
     measure("{} {}".format(found.get("ID", "?"), found.get("VERSION_ID", "?")))
     for key in ("ID", "VERSION_ID"):
@@ -42,6 +43,7 @@ def test_release(image: Situation, measure: Measure) -> None:
     remedy="docker pull --platform linux/amd64 IMAGE   # or the platform of this host",
 )
 def test_arch(expected: Expected, measure: Measure) -> None:
+    """uname -m"""
     measure(os.uname().machine)
     if os.uname().machine != expected.os.get("arch"):
         fail("{}, the recipe says {}".format(os.uname().machine, expected.os.get("arch")))
@@ -68,6 +70,7 @@ def test_glibc(expected: Expected, measure: Measure) -> None:
 
 @check("os.kernel", "which kernel of the host the container runs on", severity="info")
 def test_kernel(measure: Measure) -> None:
+    """uname -r"""
     measure("{} (the host's)".format(os.uname().release))
 
 
@@ -90,6 +93,8 @@ def _folders(image: Situation) -> List[str]:
     remedy="ldconfig   # in the image, as the last step that copies libraries",
 )
 def test_ldcache(image: Situation, measure: Measure) -> None:
+    """`ldconfig -p` against every lib*.so* (its SONAME) in the folders of /etc/ld.so.conf.d and the
+    distribution's own"""
     cache = _cache(image)
     lost = ldcache.not_in_cache(image.root, _folders(image), cache)
     measure("{} libraries".format(len(cache)))
@@ -105,6 +110,8 @@ def test_ldcache(image: Situation, measure: Measure) -> None:
     ),
 )
 def test_broken_links(image: Situation, measure: Measure) -> None:
+    """links with `.so` in their name in the folders of /etc/ld.so.conf.d, whose target is not
+    there"""
     broken = ldcache.broken_links(image.root, _folders(image))
     measure("none")
     if broken:
@@ -123,6 +130,8 @@ def test_broken_links(image: Situation, measure: Measure) -> None:
     ),
 )
 def test_elf_deps(image: Situation, measure: Measure) -> None:
+    """DT_NEEDED of every .so of torch and horovod, libmpi, libibverbs, librdmacm and libnccl,
+    resolved as ld.so(8) does: RPATH, LD_LIBRARY_PATH, RUNPATH, cache, default folders"""
     lib_dir = image.expected.os.get("lib_dir", "/usr/lib")
     folders = [f for f in image.env.get("LD_LIBRARY_PATH", "").split(":") if f]
     loader = ldcache.Loader(
@@ -161,6 +170,7 @@ def _training_libraries(image: Situation) -> List[str]:
     remedy="export LANG=C.UTF-8 LC_ALL=C.UTF-8",
 )
 def test_locale(image: Situation, measure: Measure) -> None:
+    """$LC_ALL, else $LANG ends in UTF-8"""
     name = image.env.get("LC_ALL") or image.env.get("LANG") or ""
     measure(name)
     if not name.lower().replace("-", "").endswith("utf8"):
@@ -174,6 +184,7 @@ def test_locale(image: Situation, measure: Measure) -> None:
     cause="a build step did not clean up in the instruction that made the files",
 )
 def test_leftovers(image: Situation, measure: Measure) -> None:
+    """files in /tmp and /var/tmp older than process 1, pip's cache, .bash_history, apt's lists"""
     found = secrets.leftovers(image.root, started_at(image.root))
     measure("none")
     if found:
@@ -195,6 +206,8 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
     ),
 )
 def test_secrets(image: Situation, measure: Measure) -> None:
+    """known credential files, and private keys, AWS, GitHub and Hugging Face tokens in files up to
+    64 KiB below /root, /home, /etc, /opt, /srv and others; mounts left out"""
     # SSH keys are the ssh suite's business, which knows those that the entrypoint makes.
     owned = ("/etc/ssh/", "/root/.ssh/") if image.expected.has("ssh") else ()
     found = secrets.secrets(image.root, owned)
@@ -212,6 +225,7 @@ def test_secrets(image: Situation, measure: Measure) -> None:
     remedy="echo \"$(hostname -I | cut -d' ' -f1) $(hostname)\" >> /etc/hosts",
 )
 def test_hostname(host: Any, measure: Measure) -> None:
+    """getent ahostsv4 $(hostname): an address that is not 127.*"""
     name = os.uname().nodename
     addresses = host.addr(name).ipv4_addresses
     measure("{} is {}".format(name, ", ".join(addresses)))

@@ -23,6 +23,7 @@ def _target(image: Situation) -> str:
     remedy="update-alternatives --config python3   # or build the image again",
 )
 def test_version(image: Situation, measure: Measure) -> None:
+    """`PYTHON -c 'sys.version_info'` of the recipe's interpreter"""
     python = _target(image)
     answer = ask(python, VERSION, image.env, 30)
     if not answer.ok:
@@ -41,6 +42,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     cause="a second Python came first on PATH, as OFED and conda installers leave it",
 )
 def test_single(image: Situation, measure: Measure) -> None:
+    """python and python3 on PATH, and the first line of pip and pip3, by real path"""
     path = image.env.get("PATH", "")
     used = {}
     for name in NAMES:
@@ -66,6 +68,7 @@ def test_single(image: Situation, measure: Measure) -> None:
     cause="a package was installed with --no-deps, or another one was upgraded past it",
 )
 def test_pip_check(image: Situation, measure: Measure) -> None:
+    """`PYTHON -m pip check`, without what the distribution packaged"""
     result = run(
         [_target(image), "-m", "pip", "--disable-pip-version-check", "check"], 60, image.env
     )

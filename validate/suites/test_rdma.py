@@ -47,6 +47,7 @@ def _loads(image: Situation, name: str) -> str:
     remedy="apt-get install --reinstall libibverbs1 librdmacm1",
 )
 def test_libs(image: Situation, measure: Measure) -> None:
+    """dlopen of libibverbs.so.1 and librdmacm.so.1; the release in the real name of libibverbs"""
     wanted = ("libibverbs.so.1", "librdmacm.so.1")
     broken = [problem for problem in (_loads(image, name) for name in wanted) if problem]
     if broken:
@@ -66,6 +67,8 @@ def test_libs(image: Situation, measure: Measure) -> None:
     needs=("rdma.libs",),
 )
 def test_provider(image: Situation, measure: Measure) -> None:
+    """LIBDIR/libibverbs/lib<driver>-rdmavNN.so and the `driver` line in /etc/libibverbs.d for each
+    driver of the recipe"""
     promised = [str(name) for name in image.expected.fact("rdma", "providers", ["mlx5"])]
     there = verbs_stack.providers(image.root, _lib_dir(image))
     drivers = verbs_stack.declared_drivers(image.root)
@@ -93,6 +96,7 @@ def _declared(name: str, drivers: List[str]) -> bool:
     needs=("rdma.libs", "rdma.provider"),
 )
 def test_pabi(image: Situation, measure: Measure) -> None:
+    """IBVERBS_PRIVATE_NN in libibverbs.so.1 against the NN in name and bytes of every provider"""
     offered = verbs_stack.private_abis(_library(image, "libibverbs.so.1"))
     providers = verbs_stack.providers(image.root, _lib_dir(image)).values()
     measure("IBVERBS_PRIVATE_{} and {} providers".format(", ".join(offered), len(providers)))
@@ -146,6 +150,7 @@ def test_ofed(image: Situation, host: Any, measure: Measure) -> None:
     remedy="apt-get install ibverbs-utils infiniband-diags perftest iproute2",
 )
 def test_tools(image: Situation, measure: Measure) -> None:
+    """the programs of the recipe on PATH"""
     promised = [str(name) for name in image.expected.fact("rdma", "tools", ["ibv_devinfo"])]
     path = image.env.get("PATH", "") + ":/usr/sbin:/sbin"
     measure(", ".join(promised))
@@ -162,6 +167,7 @@ def test_tools(image: Situation, measure: Measure) -> None:
     remedy="./mlnxofedinstall --user-space-only --without-fw-update --force",
 )
 def test_no_kmod(image: Situation, measure: Measure) -> None:
+    """*.ko below /lib/modules and /usr/src; packages of kernel modules in dpkg's database"""
     files = verbs_stack.kernel_modules(image.root, ["/lib/modules", "/usr/src"])
     there = names(under(image.root, "/var/lib/dpkg/info"))
     packages = [name for name in MODULE_PACKAGES if name + ".list" in there]
@@ -178,6 +184,7 @@ def test_no_kmod(image: Situation, measure: Measure) -> None:
     remedy="modprobe mlx5_ib   # on the host",
 )
 def test_hw(image: Situation, measure: Measure) -> None:
+    """/sys/class/infiniband, else PCI functions of vendor 0x15b3 and class 0x0207"""
     devices = sysfs.rdma_devices(image.root)
     measure(", ".join(devices))
     if devices:
@@ -200,6 +207,8 @@ def test_hw(image: Situation, measure: Measure) -> None:
     needs=("rdma.hw",),
 )
 def test_uverbs(image: Situation, measure: Measure) -> None:
+    """each /sys/class/infiniband_verbs/uverbsN: /dev/infiniband/uverbsN opens O_RDWR;
+    /dev/infiniband/rdma_cm"""
     verbs = sysfs.verbs(image.root)
     lost = [one.node for one in verbs if not one.present]
     measure(", ".join(one.node for one in verbs))
@@ -228,6 +237,7 @@ def _open(node: str) -> None:
     needs=("rdma.hw",),
 )
 def test_port(image: Situation, measure: Measure) -> None:
+    """/sys/class/infiniband/*/ports/*/{state,rate,link_layer}: at least one `4: ACTIVE`"""
     ports = sysfs.ports(image.root)
     seen = "; ".join(str(port) for port in ports)
     measure(seen)

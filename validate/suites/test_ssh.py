@@ -34,6 +34,7 @@ def _root_only() -> None:
     remedy="mkdir -p /run/sshd && /usr/sbin/sshd -t   # says which line",
 )
 def test_sshd(image: Situation, measure: Measure) -> None:
+    """`sshd -t` with a temporary host key, `ssh -V`"""
     _root_only()
     banner = run(["ssh", "-V"]).err.strip()
     version = banner.partition("OpenSSH_")[2].partition("p")[0]
@@ -57,6 +58,7 @@ def test_sshd(image: Situation, measure: Measure) -> None:
     remedy=REBUILD,
 )
 def test_hostkeys_baked(image: Situation, measure: Measure) -> None:
+    """private keys in /etc/ssh that were neither made by this container's entrypoint nor mounted"""
     _baked(image, ssh.host_keys(image.root), measure)
 
 
@@ -70,6 +72,8 @@ def test_hostkeys_baked(image: Situation, measure: Measure) -> None:
     remedy=REBUILD,
 )
 def test_userkeys_baked(image: Situation, measure: Measure) -> None:
+    """private keys in ~/.ssh of all users that were neither made by this container's entrypoint nor
+    mounted"""
     _baked(image, ssh.user_keys(image.root), measure)
 
 
@@ -87,6 +91,7 @@ def _baked(image: Situation, keys: List[str], measure: Measure) -> None:
     remedy="chown -R root:root ~/.ssh && chmod go-w ~ && chmod 0700 ~/.ssh && chmod 0600 ~/.ssh/*",
 )
 def test_perms(image: Situation, host: Any, measure: Measure) -> None:
+    """mode and owner of ~, ~/.ssh, authorized_keys and private keys"""
     root = host.user("root")
     problems = ssh.mode_problems(image.root, root.home, root.uid)
     measure("{}/.ssh is private".format(root.home))
@@ -101,6 +106,8 @@ def test_perms(image: Situation, host: Any, measure: Measure) -> None:
     needs=("ssh.sshd",),
 )
 def test_conf(image: Situation, measure: Measure) -> None:
+    """`sshd -T -C user=root,host=localhost,addr=127.0.0.1` and `ssh -G root@localhost`: port,
+    PermitRootLogin, PubkeyAuthentication, StrictHostKeyChecking, UserKnownHostsFile"""
     _root_only()
     server, client = settings()
     port = str(_port(image))
@@ -141,6 +148,8 @@ def _session(image: Situation, command: str, measure: Measure) -> Any:
     needs=("ssh.sshd", "ssh.userkeys-baked", "ssh.perms", "ssh.conf"),
 )
 def test_login(image: Situation, measure: Measure) -> None:
+    """`ssh -o BatchMode=yes -o ConnectTimeout=5 -p PORT root@localhost true`; an sshd is started
+    where none listens"""
     result = _session(image, "true", measure)
     if not result.ok:
         fail(
@@ -161,6 +170,7 @@ def test_login(image: Situation, measure: Measure) -> None:
     needs=("ssh.login",),
 )
 def test_quiet(image: Situation, measure: Measure) -> None:
+    """`ssh localhost true` prints nothing"""
     result = _session(image, "true", measure)
     if result.out or result.err:
         fail("a session prints `{}`".format(result.tail(1)))
@@ -175,6 +185,8 @@ def test_quiet(image: Situation, measure: Measure) -> None:
     needs=("ssh.login",),
 )
 def test_env_parity(image: Situation, measure: Measure) -> None:
+    """PATH, LD_LIBRARY_PATH, OPAL_PREFIX, NVIDIA_*, CUDA_*, NCCL_*, OMPI_*, HOROVOD_* of
+    /proc/1/environ against `ssh localhost env`"""
     lines = read(under(image.root, "/proc/1/environ")).split("\0")
     here = _of_interest(dict(line.partition("=")[::2] for line in lines))
     there = _of_interest(
@@ -206,6 +218,7 @@ def _of_interest(env: Dict[str, str]) -> Dict[str, str]:
     needs=("ssh.login",),
 )
 def test_limits_parity(image: Situation, measure: Measure) -> None:
+    """`ulimit -l; ulimit -n` here and over ssh"""
     command = "ulimit -l; ulimit -n"
     here = run(["bash", "-c", command]).out.split()
     there = _session(image, command, measure).out.split()

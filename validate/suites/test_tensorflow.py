@@ -23,6 +23,7 @@ DISTRIBUTIONS = ["tensorflow", "tensorflow-gpu", "ttensorflow", "tensorflow-cpu"
     remedy="python3 -c 'import tensorflow'   # shows the whole error; then build the image again",
 )
 def test_import(image: Situation, measure: Measure) -> None:
+    """`import tensorflow` in the image's Python, 120 s"""
     answer = imported(image, TENSORFLOW)
     measure(os.path.dirname(str(answer.facts.get("file", ""))))
     require_import(image, answer)
@@ -35,6 +36,7 @@ def test_import(image: Situation, measure: Measure) -> None:
     remedy="python3 -m pip list | grep -i tensorflow   # and remove what the recipe does not name",
 )
 def test_version(image: Situation, measure: Measure) -> None:
+    """tf.__version__, or the distribution's metadata where only the driver is missing"""
     answer = imported(image, TENSORFLOW)
     # what follows + names a vendor's build, whose own version says nothing of it
     promised = image.expected.version("tensorflow").partition("+")[0]
@@ -54,6 +56,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     needs=("tf.import",),
 )
 def test_cuda_build(image: Situation, measure: Measure) -> None:
+    """tf.test.is_built_with_cuda(), tf.sysconfig.get_build_info()"""
     if not image.expected.has("cuda"):
         skip("not-in-recipe", "the image has no CUDA")
     facts = imported(image, TENSORFLOW).facts

@@ -19,6 +19,7 @@ PATHS = ("PATH", "LD_LIBRARY_PATH")
     remedy="imagegen build   # builds the image again, file and checks together",
 )
 def test_manifest(expected: Expected, measure: Measure) -> None:
+    """mode, owner and `validate` version of /etc/imagegen/image.json"""
     found = os.stat(expected.path)
     measure(
         "{} for {}".format(expected.path, expected.data.get("image") or "an image without a name")
@@ -36,6 +37,8 @@ def test_manifest(expected: Expected, measure: Measure) -> None:
     cause="the launch (`docker run -e`, `env:` of a pod) took the place of what the image sets",
 )
 def test_contract(image: Situation, measure: Measure) -> None:
+    """each ENV of the recipe against this process's environment; PATH and LD_LIBRARY_PATH may have
+    more"""
     wrong = []
     for name, promised in sorted(image.expected.env.items()):
         actual = image.env.get(name)

@@ -1,0 +1,142 @@
+"""HARP as NCCL's net plugin: NCCL finds it, accepts it, and keeps it. No GPU is needed to ask."""
+
+import os
+from typing import List
+
+from validate.check import check, fail, skip
+from validate.plugin import Measure, Situation
+from validate.probes import cuda, nccl, net_plugin
+from validate.probes.files import under
+from validate.probes.libraries import environment, libraries, nccl_copies
+from validate.probes.native import call
+
+DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+
+
+def _path(image: Situation) -> str:
+    return under(image.root, str(image.expected.fact("harp", "path", net_plugin.HARP_PATH)))
+
+
+def _nccls(image: Situation) -> List[nccl.Copy]:
+    found = nccl_copies(image)
+    if not found:
+        fail("there is no NCCL that could open it", "the layer that brings NCCL is missing")
+    return found
+
+
+@check(
+    "plugin.present",
+    "the plugin is what NCCL opens: the loader finds it by the name that NCCL asks for",
+    cause="its folder is not on the loader's path, or NCCL_NET_PLUGIN asks for another name",
+    needs=("harp.lib",),
+)
+def test_present(image: Situation, measure: Measure) -> None:
+    """libnccl-net.so, or what NCCL_NET_PLUGIN means to the image's NCCL, as dlopen finds it:
+    LD_LIBRARY_PATH, cache, default folders; by real path"""
+    path, settings = _path(image), nccl.settings(image.root, image.env)
+    asked = settings.get("NCCL_NET_PLUGIN", ("", ""))[0]
+    for copy in _nccls(image):
+        wanted = net_plugin.wanted_names(asked, copy.version)
+        found = next(filter(None, map(libraries(image).loader.first, wanted)), "")
+        measure("{} is {}".format(" or ".join(wanted), found))
+        if not found:
+            names = " or ".join(wanted) or "no plugin (NCCL_NET_PLUGIN=none)"
+            remedy = "echo {} > /etc/ld.so.conf.d/harp.conf; ldconfig".format(os.path.dirname(path))
+            remedy = "unset NCCL_NET_PLUGIN" if asked else remedy
+            fail("NCCL {} looks for {}: not found".format(copy.version, names), remedy=remedy)
+        if os.path.realpath(found) != os.path.realpath(path):
+            text = "NCCL {} opens {}, HARP is {}"
+            fail(
+                text.format(copy.version, found, path),
+                "another package brings a plugin of the same name, and it comes first",
+                "mv {0} {0}.off; ldconfig".format(found),
+            )
+
+
+@check(
+    "plugin.abi",
+    "every NCCL of the image accepts the plugin; one that does not uses sockets, in silence",
+    cause="the plugin was made for other releases of NCCL",
+    needs=("harp.lib",),
+)
+def test_abi(image: Situation, measure: Measure) -> None:
+    """ncclNetPlugin_vN in .dynsym of the plugin, against ncclNetPlugin_vN in the bytes of every
+    NCCL of the image"""
+    exports, copies = net_plugin.abis(_path(image)), _nccls(image)
+    text = "exports {}; NCCL {}".format(
+        net_plugin.ranges(exports),
+        ", ".join("{} accepts {}".format(c.version, net_plugin.ranges(c.accepts)) for c in copies),
+    )
+    measure(text)
+    promised = str(image.expected.fact("harp", "plugin_abi") or "")
+    if promised and promised not in map(str, exports):
+        fail("{}; the recipe says v{}".format(text, promised), "this is another plugin")
+    deaf = [copy for copy in copies if not set(copy.accepts) & set(exports)]
+    if deaf:
+        seen = [
+            "NCCL {} in {} accepts {}".format(c.version, c.path, net_plugin.ranges(c.accepts))
+            for c in deaf
+        ]
+        fail(
+            "the plugin exports {}; {}".format(net_plugin.ranges(exports), "; ".join(seen)),
+            remedy="imagegen request harp={} nccl='{}'   # or a newer HARP".format(
+                image.expected.version("harp"), net_plugin.ACCEPTED_BY.get(max(exports or (4,)), "")
+            ),
+        )
+
+
+@check(
+    "plugin.deps",
+    "the plugin finds every library that it needs",
+    cause="a library that the plugin is linked against is not in the image: NCCL ignores it then",
+    needs=("harp.lib",),
+)
+def test_deps(image: Situation, measure: Measure) -> None:
+    """DT_NEEDED of the plugin and of all that it loads, as ld.so(8) resolves them"""
+    missing = libraries(image).loader.missing(_path(image))
+    lost = [name for name in missing if name not in DRIVER_LIBRARIES]
+    measure("all there")
+    if lost:
+        remedy = "apt-file search {}   # names the package".format(lost[0])
+        fail("it needs {}".format(", ".join(lost)), remedy=remedy)
+
+
+@check(
+    "plugin.load",
+    "NCCL opens the plugin and keeps it: tried without a GPU",
+    cause="the plugin does not load into NCCL",
+    remedy="mpirun -x NCCL_DEBUG=INFO … | grep NET/Plugin   # says why",
+    needs=("plugin.present", "plugin.abi", "plugin.deps"),
+)
+def test_load(image: Situation, measure: Measure) -> None:
+    """ncclGetUniqueId in a process of its own with NCCL_DEBUG=INFO, and /proc/self/maps after it;
+    NCCL before 2.22"""
+    library = libraries(image).first(nccl.LIBRARY)
+    if not library:
+        skip("not-installed", "there is no {}".format(nccl.LIBRARY))
+    copy = next(one for one in nccl_copies(image) if one.path == library)
+    if cuda.numbers(copy.version) >= net_plugin.LAST_THAT_LOADS_EARLY:
+        skip("not-applicable", "NCCL {} opens plugins with a GPU only".format(copy.version))
+    opened = net_plugin.open_with(library, copy.accepts, environment(image, library))
+    used = "; it uses {}".format(opened.network) if opened.network else ""
+    measure("NCCL {} keeps {}{}".format(copy.version, ", ".join(opened.paths), used))
+    if not opened.paths:
+        why = call(_path(image), {}, environment(image, library)).problem or opened.why
+        fail("NCCL {} keeps no plugin: {}".format(copy.version, why))
+
+
+@check(
+    "plugin.one",
+    "no other plugin is on the loader's path",
+    severity="warn",
+    cause="HPC-X, aws-ofi-nccl, nccl-rdma-sharp-plugins and TCCL bring a file of the same name",
+    needs=("harp.lib",),
+)
+def test_one(image: Situation, measure: Measure) -> None:
+    """every libnccl-net*.so* on the loader's path"""
+    found = libraries(image).loader.named("libnccl-net")
+    measure(", ".join(found))
+    if len(found) > 1:
+        others = [p for p in found if os.path.realpath(p) != os.path.realpath(_path(image))]
+        remedy = "dpkg -S {}   # and remove that package".format(" ".join(others))
+        fail("{} candidates: {}".format(len(found), ", ".join(found)), remedy=remedy)
