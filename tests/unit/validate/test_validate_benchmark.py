@@ -45,6 +45,8 @@ def test_a_good_run_passes(tmp_path: Path) -> None:
         "bench.run": ("passed", "0 s"),
         "bench.parse": ("passed", "515.5 img/sec"),
         "bench.once": ("passed", "one total over 1"),
+        "bench.stability": ("passed", "2.1 % over 2 iterations"),
+        "bench.net": ("skipped", "NCCL said nothing"),
         "bench.device": ("passed", "CPU"),
     }
 
@@ -55,6 +57,33 @@ def test_lines_are_read_between_others_and_under_tags() -> None:
     )
     assert parse(text) == parse(GOOD)
     assert parse(GOOD).iterations == [504.8, 526.2]
+
+
+@pytest.mark.parametrize(
+    ("profile", "network", "outcome"),
+    [
+        ("rdma", "IB", "passed"),
+        ("rdma", "Socket", "failed"),
+        ("harp", "IB", "failed"),
+        ("harp", "HARP", "passed"),
+        ("plain", "Socket", "passed"),
+    ],
+)
+def test_the_network_is_that_of_the_profile(
+    tmp_path: Path, profile: str, network: str, outcome: str
+) -> None:
+    text = GOOD.replace("CPU", "GPU") + f"host:1:1 [0] NCCL INFO Using network {network}\n"
+    recipe = trees.expected(tmp_path, device="gpu", profile=profile)
+    found = {one.check.id: one for one in judge(Result([], 0, text, ""), parse(text), 1, recipe)}
+    assert found["bench.net"].outcome == outcome
+
+
+def test_iterations_that_differ_warn_on_a_gpu_alone(tmp_path: Path) -> None:
+    text = GOOD.replace("526.2", "226.2")
+    assert _judged(tmp_path, text)["bench.stability"][0] == "passed"
+    recipe, text = trees.expected(tmp_path, device="gpu"), text.replace("CPU", "GPU")
+    found = {one.check.id: one for one in judge(Result([], 0, text, ""), parse(text), 1, recipe)}
+    assert found["bench.stability"].outcome == "warned"
 
 
 def test_no_total_line_fails_and_blocks_what_rests_on_it(tmp_path: Path) -> None:

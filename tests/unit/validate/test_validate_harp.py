@@ -19,6 +19,9 @@ STATIC = ("plugin.present", "plugin.abi", "plugin.deps", "plugin.load", "plugin.
 LIVE = ("config", "inactive-installed", "hugepages-host", "hugepages-mount", "hugepages-cgroup")
 
 
+NETWORK = "HARP"
+
+
 def plugin(*abis: int) -> str:
     """C source of a plugin that exports some ABIs."""
     return "".join(f"int ncclNetPlugin_v{abi} = 1;\n" for abi in abis)
@@ -41,6 +44,12 @@ def nccl(version: str, number: int, accepts: tuple[int, ...]) -> str:
             dlclose(h);
             return 0;
         }}
+        typedef struct {{ char bytes[128]; }} Id;
+        int ncclCommInitRank(void **comm, int ranks, Id id, int rank) {{
+            return printf("NCCL INFO Using network {NETWORK}\\n") < 0;
+        }}
+        const char *ncclGetErrorString(int code) {{ return "no error"; }}
+        int ncclCommDestroy(void *comm) {{ return 0; }}
         """ + version_function("ncclGetVersion", number)
 
 
@@ -225,7 +234,17 @@ def test_a_prepared_host_passes(machine: Machine) -> None:
     prepared(machine.root)
     found = machine.findings("harp")
     assert {one.outcome for one in found.values()} == {PASSED}
+    assert found["plugin.used"].measured == "NCCL uses HARP"
     assert list((machine.root / "dev/hugepages").iterdir()) == []
+
+
+def test_a_fallback_to_sockets_on_a_gpu_fails(machine: Machine) -> None:
+    prepared(machine.root)
+    source = nccl("2.9.9", 20909, (4,)).replace("Using network HARP", "Using network Socket")
+    machine.lib("libnccl.so.2", source, "-ldl")
+    found = machine.findings("harp")
+    assert [name for name, one in found.items() if one.outcome == FAILED] == ["plugin.used"]
+    assert found["plugin.used"].measured == "NCCL uses Socket"
 
 
 def test_a_host_that_is_not_prepared_fails_and_the_active_plugin_too(machine: Machine) -> None:
