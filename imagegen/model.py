@@ -57,9 +57,8 @@ class Release:
     `provides` are values of names without rows of their own, such as the NCCL inside a wheel
     (`unknown` where no source says, with a `?` behind it where the source is not certain).
     `also` are other names of the version; `rank` puts rows behind others; a `named` row is taken
-    only by its full name. `facts` are free data for the templates and for `validate`; `origin` says
-    in words where the bits come from, `index`, `tarball` (url, sha256), `artifact` to programs.
-    """
+    only by its full name. `facts` are free data for templates and `validate`; `origin` says in words
+    where the bits come from, `index`, `tarball` (url, sha256), `artifact` to programs."""
 
     component: str
     version: str
@@ -102,8 +101,7 @@ class Component:
     costs; `env` and `path` are what it adds to the environment; `suites` what proves it; `contract`
     what a launch must give it; `trees` maps a context folder to a tree of the payload; `installs`
     are the ways (see `render.ways_of`) of its templates; `aliases` other names of variants; of
-    `one_of` it needs one (the first where none is asked for); `rules` explain its constraints.
-    """
+    `one_of` it needs one (the first where none is asked for); `rules` explain its constraints."""
 
     name: str
     title: str
@@ -132,8 +130,7 @@ class Component:
 class Catalog:
     """All that the tool knows: OS releases and components, by name. Equal is only the very same.
 
-    `virtual` are names that a wish may speak of and that no layer is made of: a GPU, a driver.
-    """
+    `virtual` are names that a wish may speak of and that no layer is made of: a GPU, a driver."""
 
     os: Mapping[str, OsRelease]
     components: Mapping[str, Component]
@@ -159,9 +156,8 @@ class Omission:
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a matrix, before it is resolved. `name` is unique in its matrix; `env` is what
-    the matrix sets in its images, beside what their components do; `notes` say why it is made of
-    what it is made of."""
+    """One point of a matrix, before it is resolved. `name` is unique in its matrix; `env` is what the
+    matrix sets in its images, and `notes` say why it is made of what it is made of."""
 
     matrix: str
     name: str
@@ -199,8 +195,7 @@ class Pin:
 class ImageSpec:
     """A cell with every component pinned. `tag` is the full local reference of the image.
 
-    `given` are the virtual names (GPU, driver, …) with their values; `warnings` are sentences.
-    """
+    `given` are the virtual names (GPU, driver, …) with their values; `warnings` are sentences."""
 
     cell: Cell
     os: OsRelease
