@@ -57,8 +57,8 @@ class Release:
     `provides` are values of names without rows of their own, such as the NCCL inside a wheel
     (`unknown` where no source says, with a `?` behind it where the source is not certain).
     `also` are other names of the version; `rank` puts rows behind others; a `named` row is taken
-    only by its full name. `facts` are free data for templates and `validate`; `origin` says in words
-    where the bits come from, `index`, `tarball` (url, sha256), `artifact` to programs."""
+    only by its full name. `facts` are free data for templates and `validate`; `origin` says
+    in words where the bits come from, `index`, `tarball` (url, sha256), `artifact` to programs."""
 
     component: str
     version: str
@@ -156,8 +156,8 @@ class Omission:
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a matrix, before it is resolved. `name` is unique in its matrix; `env` is what the
-    matrix sets in its images, and `notes` say why it is made of what it is made of."""
+    """One point of a matrix, before it is resolved. `name` is unique in its matrix; `env` is what
+    the matrix sets in its images, and `notes` say why it is made of what it is made of."""
 
     matrix: str
     name: str
