@@ -8,16 +8,20 @@ from imagegen import schemas
 from imagegen.catalog_rows import read_releases
 from imagegen.errors import ConfigError, Problem
 from imagegen.model import Catalog, Component, OsRelease, Release
-from imagegen.payload import Payload, shipped_root, shown
+from imagegen.payload import (
+    COMPONENTS_FOLDER,
+    OS_FOLDER,
+    VIRTUAL_FOLDER,
+    Payload,
+    shipped_root,
+    shown,
+)
 from imagegen.yamlfile import Document, check_schema, load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-OS_FOLDER = "dockerfiles/os"
-COMPONENTS_FOLDER = "dockerfiles/components"
-VIRTUAL_FOLDER = "dockerfiles/virtual"
 PROVIDED = ("glibc", "compiler", "driver")
 """Names that an OS provides, and the driver of a host, which only a wish knows."""
 
@@ -38,16 +42,6 @@ def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
     if problems:
         raise ConfigError(*problems)
     return Catalog(oses, components, virtual)
-
-
-def catalog_files(payload: Payload) -> tuple[Path, ...]:
-    """Every file that `read_catalog` reads, in its order."""
-    relative = [f"{OS_FOLDER}/{name}" for name in payload.names(OS_FOLDER)]
-    components = payload.names(COMPONENTS_FOLDER)
-    relative += [f"{COMPONENTS_FOLDER}/{name}/component.yaml" for name in components]
-    relative += [f"{VIRTUAL_FOLDER}/{name}" for name in payload.names(VIRTUAL_FOLDER)]
-    found = (payload.find(one) for one in relative)
-    return tuple(path for path in found if path is not None)
 
 
 def _read_checked(

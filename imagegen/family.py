@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from imagegen.artifacts import read_artifacts
-from imagegen.catalog_cache import cached_catalog
+from imagegen.cache import remembered
 from imagegen.errors import ImagegenError, NothingSelectedError
-from imagegen.matrix import Matrix, matrix_names, read_matrix
-from imagegen.parts import with_parts
 from imagegen.payload import Payload, open_payload
-from imagegen.plan import layer_orders
 from imagegen.resolve import resolve_cells
 
 if TYPE_CHECKING:
@@ -22,7 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.artifacts import Artifacts
-    from imagegen.model import Catalog, ImageSpec, Recipe
+    from imagegen.matrix import Matrix
+    from imagegen.model import Catalog, Cell, ImageSpec, Recipe
     from imagegen.render import Renderer
 
 
@@ -36,7 +34,11 @@ class Family:
 
 
 class House:
-    """The catalog and the matrices in reach of one run."""
+    """The catalog and the matrices in reach of one run.
+
+    What is remembered from the last run needs no reader: readers of YAML, and Jinja, are loaded by
+    the methods that need them.
+    """
 
     def __init__(
         self, overlay: Path | None = None, measured: Mapping[str, float] | None = None
@@ -46,29 +48,42 @@ class House:
 
     @cached_property
     def catalog(self) -> Catalog:
-        return cached_catalog(self.payload)
+        from imagegen.catalog import read_catalog
+
+        return remembered(
+            "catalog", self.payload.catalog_files(), lambda: read_catalog(self.payload)
+        )
 
     @cached_property
     def artifacts(self) -> Artifacts:
+        from imagegen.artifacts import read_artifacts
+
         return read_artifacts(self.payload)
 
     @cached_property
     def _renderer(self) -> Renderer:
-        from imagegen.render import Renderer  # brings Jinja: not all that has a house renders
+        from imagegen.render import Renderer
 
         return Renderer(self.payload, self.catalog)
 
     def _recipe(self, spec: ImageSpec, order: Sequence[str]) -> Recipe:
+        from imagegen.parts import with_parts
+
         return with_parts(self._renderer.recipe(spec, order), self.artifacts)
 
     def family(self, name: str) -> Family:
         """Raises ConfigError, NothingSelectedError or ResolutionError."""
+        from imagegen.matrix import read_matrix
+        from imagegen.plan import layer_orders
+
         matrix = read_matrix(self.payload, name, self.catalog)
         specs = resolve_cells(matrix.cells, self.catalog)
         return Family(matrix, specs, layer_orders(specs, self.catalog, self._measured))
 
     def families(self) -> tuple[Family, ...]:
         """All matrices in reach. Raises the problems of all of them at once."""
+        from imagegen.matrix import matrix_names
+
         found, errors = [], []
         for name in matrix_names(self.payload):
             try:
@@ -78,6 +93,20 @@ class House:
         if errors:
             raise type(errors[0])(*(problem for error in errors for problem in error.problems))
         return tuple(found)
+
+    def cells(self) -> Mapping[str, tuple[Cell, ...]]:
+        """The cells of all matrices that are well, by matrix, before they are resolved."""
+        files = (*self.payload.catalog_files(), *self.payload.matrix_files())
+        return remembered("cells", files, self._read_cells)
+
+    def _read_cells(self) -> dict[str, tuple[Cell, ...]]:
+        from imagegen.matrix import matrix_names, read_matrix
+
+        found = {}
+        for name in matrix_names(self.payload):
+            with suppress(ImagegenError):
+                found[name] = read_matrix(self.payload, name, self.catalog).cells
+        return found
 
     def recipes(self, family: Family, patterns: Sequence[str] = ()) -> list[Recipe]:
         """Recipes of the cells that the patterns select, all without patterns."""
@@ -92,6 +121,8 @@ class House:
         for family in self.families():
             if spec in family.specs:
                 return self._recipe(spec, family.orders[spec.os.id])
+        from imagegen.plan import layer_orders
+
         order = layer_orders([spec], self.catalog, self._measured)[spec.os.id]
         return self._recipe(spec, order)
 

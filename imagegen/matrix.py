@@ -11,13 +11,12 @@ from imagegen import schemas
 from imagegen.errors import ConfigError, NothingSelectedError
 from imagegen.matrix_cells import expand
 from imagegen.matrix_checks import check
-from imagegen.payload import Payload, shipped_root, shown
+from imagegen.payload import MATRICES_FOLDER, Payload, shipped_root, shown
 from imagegen.yamlfile import check_schema, load
 
 if TYPE_CHECKING:
     from imagegen.model import Catalog, Cell
 
-FOLDER = "matrices"
 LOCK_SUFFIX = ".lock.yaml"
 
 
@@ -35,7 +34,7 @@ class Matrix:
 
 def matrix_names(payload: Payload) -> tuple[str, ...]:
     """Names of all matrices in reach, sorted."""
-    files = payload.names(FOLDER)
+    files = payload.names(MATRICES_FOLDER)
     return tuple(
         name.removesuffix(".yaml")
         for name in files
@@ -71,13 +70,13 @@ def read_matrix(payload: Payload, name: str, catalog: Catalog) -> Matrix:
 def _locate(payload: Payload, name: str) -> tuple[Any, str]:
     if name.endswith((".yaml", ".yml")):
         return Path(name), name
-    path = payload.find(f"{FOLDER}/{name}.yaml")
+    path = payload.find(f"{MATRICES_FOLDER}/{name}.yaml")
     if path is None:
         known = matrix_names(payload)
         near = get_close_matches(name, known, 1)
         raise NothingSelectedError.of(
             f"there is no matrix `{name}`",
             evidence=[f"known matrices: {', '.join(known) or 'none'}"],
-            hint=f"did you mean `{near[0]}`?" if near else f"write `{FOLDER}/{name}.yaml`",
+            hint=f"did you mean `{near[0]}`?" if near else f"write `{MATRICES_FOLDER}/{name}.yaml`",
         )
     return path, shown(path)

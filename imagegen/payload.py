@@ -16,6 +16,10 @@ from imagegen.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+OS_FOLDER = "dockerfiles/os"
+COMPONENTS_FOLDER = "dockerfiles/components"
+VIRTUAL_FOLDER = "dockerfiles/virtual"
+MATRICES_FOLDER = "matrices"
 SUFFIXES_LEFT_OUT = (".pyc", ".pyo")
 
 
@@ -46,6 +50,20 @@ class Payload:
             for entry in (root / folder).iterdir()
         }
         return tuple(sorted(name for name in found if not name.startswith((".", "__"))))
+
+    def catalog_files(self) -> tuple[Path, ...]:
+        """Every file that the catalog is made of."""
+        components = self.names(COMPONENTS_FOLDER)
+        relative = [f"{COMPONENTS_FOLDER}/{name}/component.yaml" for name in components]
+        for folder in (OS_FOLDER, VIRTUAL_FOLDER):
+            relative += [f"{folder}/{name}" for name in self.names(folder)]
+        found = (self.find(one) for one in relative)
+        return tuple(path for path in found if path is not None)
+
+    def matrix_files(self) -> tuple[Path, ...]:
+        """Every file of a matrix or of its lock."""
+        found = (self.find(f"{MATRICES_FOLDER}/{name}") for name in self.names(MATRICES_FOLDER))
+        return tuple(path for path in found if path is not None)
 
     def code(self, folder: str) -> tuple[tuple[str, Path], ...]:
         """Like `tree`, over the overlay and the shipped root alone."""

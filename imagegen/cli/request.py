@@ -78,14 +78,12 @@ def command(
 def _cells(house: House, spec: ImageSpec) -> list[ImageSpec]:
     """The cells of all matrices that may be this image. A wrong one is no answer, and no error."""
     from imagegen.errors import ImagegenError
-    from imagegen.matrix import matrix_names, read_matrix
     from imagegen.request import may_be
     from imagegen.resolve import resolve_cells
 
     found: list[ImageSpec] = []
-    for name in matrix_names(house.payload):
+    for cells in house.cells().values():
         with suppress(ImagegenError):
-            cells = read_matrix(house.payload, name, house.catalog).cells
             found += resolve_cells([c for c in cells if may_be(c, spec)], house.catalog)
     return found
 

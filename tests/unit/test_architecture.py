@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PACKAGE = REPOSITORY / "imagegen"
 STAGES = {
-    "catalog": {"catalog", "catalog_cache"},
+    "catalog": {"catalog"},
     "matrix": {"matrix", "matrix_cells", "matrix_checks"},
     "resolve": {"resolve"},
     "plan": {"plan", "forecast", "time_left"},

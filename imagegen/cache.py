@@ -1,0 +1,128 @@
+"""What the last run read: what was parsed once is not parsed again while no file has changed.
+
+Pickles in a folder of the user's own. One is read only where nobody else can have written it, and
+whatever is wrong with it, with the folder or with the disk, the files themselves are read.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import pickle
+import stat
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from imagegen import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+T = TypeVar("T")
+
+MOST_KEPT = 8
+"""Pickles of one kind: one for each set of roots that somebody works with at a time."""
+
+OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def remembered(
+    kind: str,
+    files: Iterable[Path],
+    make: Callable[[], T],
+    environ: Mapping[str, str] | None = None,
+) -> T:
+    """What `make` makes of these files, or made of them before.
+
+    Raises what `make` raises; that is not kept.
+    """
+    try:
+        folder = _own_folder(os.environ if environ is None else environ)
+        file = folder / f"{kind}-{_key(files)}.pickle"
+    except (OSError, RuntimeError):
+        return make()
+    found: list[T] = _read(kind, file)
+    return found[0] if found else _keep(make(), kind, file)
+
+
+def _key(files: Iterable[Path]) -> str:
+    """Changes with Python, the tool (a checkout changes without a new version), the files, and the
+    names that they have for a user who stands in this directory."""
+    here = os.path.realpath(Path.cwd()) + os.sep
+    with os.scandir(Path(__file__).parent) as modules:
+        own = sorted(entry.path for entry in modules if entry.name.endswith(".py"))
+    lines = [__version__, sys.version]
+    for path in (*map(Path, own), *files):
+        real, found = os.path.realpath(path), path.stat()
+        said = real.removeprefix(here)
+        lines.append(f"{path} {real} {said} {found.st_size} {found.st_mtime_ns}")
+    return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+def _own_folder(environ: Mapping[str, str]) -> Path:
+    """`$XDG_CACHE_HOME/imagegen`, made where it is missing.
+
+    Raises PermissionError where somebody else owns it or may write to it, as with `sudo` in
+    another user's home.
+    """
+    xdg = environ.get("XDG_CACHE_HOME", "")
+    parent = Path(xdg) if xdg.startswith("/") else Path.home() / ".cache"
+    folder = parent / "imagegen"
+    if not folder.is_dir():
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if parent.stat().st_uid != os.geteuid():
+            raise PermissionError(parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    if not (stat.S_ISDIR(folder.lstat().st_mode) and _is_ours(folder.lstat())):
+        raise PermissionError(folder)
+    return folder
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    return found.st_uid == os.geteuid() and not found.st_mode & OTHERS_MAY_WRITE
+
+
+def _read(kind: str, file: Path) -> list[T]:
+    """What a file that is ours holds; nothing where it cannot be read."""
+    with suppress(Exception):
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as opened, _no_collection():
+            found = os.fstat(descriptor)
+            if stat.S_ISREG(found.st_mode) and _is_ours(found):
+                said, made = pickle.load(opened)
+                return [made] if said == kind else []
+    return []
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Thousands of new objects and no garbage: the collector would look at them for nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _keep(made: T, kind: str, file: Path) -> T:
+    """Whole or not at all, and no more than MOST_KEPT of a kind."""
+    import tempfile  # takes longer to load than a pickle that is there
+
+    with suppress(OSError, pickle.PicklingError):
+        descriptor, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=file.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as opened:
+                pickle.dump((kind, made), opened, pickle.HIGHEST_PROTOCOL)
+            Path(name).replace(file)
+        except OSError:
+            Path(name).unlink()
+            raise
+        kept = sorted(file.parent.glob(f"{kind}-*.pickle"), key=lambda one: one.stat().st_mtime_ns)
+        for old in kept[:-MOST_KEPT]:
+            old.unlink()
+    return made
