@@ -31,7 +31,7 @@ from imagegen.lock import (
     preferences,
 )
 from imagegen.model import ContextFile
-from imagegen.preflight import only_index, pip_environ
+from imagegen.preflight import areas_of, only_index, pip_environ
 from imagegen.supply import supply
 from imagegen.wheels import Target
 
@@ -201,7 +201,7 @@ class LockedBuild:
         owners = owners_of(specs)
         base = identity(engine, alias(release))
         found = [] if base == locked.base else [Drift("os", "base", locked.base, base)]
-        found += _package_drift(engine, release, locked, env, owners)
+        found += _package_drift(engine, release, locked, env, specs)
         files, lost = _locked_files(locked, specs, env, owners)
         if found or lost:
             raise drifted(self.lock, [*found, *lost])
@@ -213,10 +213,11 @@ def _package_drift(
     release: OsRelease,
     locked: SystemLock,
     env: BuildEnv,
-    owners: Mapping[str, str],
+    specs: Sequence[ImageSpec],
 ) -> list[Drift]:
+    areas, owners = areas_of(specs), owners_of(specs)
     ref, proxies = alias(release), dict(env.buildargs)
-    listing = archives.apt_in_base(engine, ref, sorted(locked.apt), env.files, proxies)
+    listing = archives.apt_in_base(engine, ref, sorted(locked.apt), env.files, proxies, areas)
     installed = contents(engine, ref).apt
     return drift_of_packages(locked, listing.versions, installed, owners)
 

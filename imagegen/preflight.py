@@ -20,7 +20,7 @@ from imagegen.supply import problem_of
 from imagegen.wheels import Target, judge_wheel
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from imagegen.buildenv import BuildEnv
     from imagegen.engine.archives import Listing
@@ -37,7 +37,8 @@ class Source:
 
     `version` is a pattern for apt, and the base mode for a base; `python` is the Python that a
     wheel is for, `index` the only place where it may come from; `compiled` says that a source
-    archive does as well as a wheel.
+    archive does as well as a wheel. A package is in `areas` of the archive beside `main`, or in a
+    `repository` that its step adds.
     """
 
     kind: Kind
@@ -47,6 +48,8 @@ class Source:
     python: str = ""
     index: str = ""
     compiled: bool = False
+    areas: tuple[str, ...] = ()
+    repository: str = ""
 
     def __str__(self) -> str:
         match self.kind:
@@ -84,25 +87,39 @@ class Means:
 
 
 def sources_of(
-    specs: Sequence[ImageSpec], catalog: Catalog, compiled: Collection[str]
+    specs: Sequence[ImageSpec],
+    catalog: Catalog,
+    compiled: Collection[str],
+    rendered: Mapping[str, str] | None = None,
 ) -> dict[Source, tuple[str, ...]]:
     """Every source of the cells, and the cells that need it; `compiled` components have a stage of
-    their own, which takes their `build_apt` and that of what they need."""
+    their own, which takes their `build_apt` and that of what they need.
+
+    `rendered` are Dockerfiles by id of their cell: what such a cell does not mention it does not
+    need, such as the packages of a compiler where the flavour is `runtime`.
+    """
     uses: dict[Source, list[str]] = {}
     for spec in specs:
+        dockerfile = (rendered or {}).get(spec.cell.id)
         for source in _sources(spec, catalog, compiled):
+            if dockerfile is not None and not _mentioned(source, dockerfile):
+                continue
             uses.setdefault(source, []).append(spec.cell.name)
     return {source: tuple(dict.fromkeys(cells)) for source, cells in uses.items()}
 
 
 def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> Iterator[Source]:
-    base = base_of(spec)
+    base, areas = base_of(spec), areas_of([spec])
     yield Source("base", base.image, spec.cell.base, base)
     for pin in spec.pins:
         release = pin.release
         packages = [*release.apt.items()]
         packages += release.build_apt.items() if _builds(spec, pin, catalog, compiled) else ()
-        yield from (Source("apt", name, version, base) for name, version in packages)
+        own_archive = str(release.facts.get("apt_repo", ""))
+        for name, version in packages:
+            yield Source("apt", name, version, base, areas=areas, repository=own_archive)
+        if "apt_key" in release.facts:
+            yield Source("url", str(release.facts["apt_key"]), "", spec.os)
         python = spec.pin("python")
         own = pin.component in compiled
         for name, version in release.wheels.items():
@@ -112,6 +129,24 @@ def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> It
             yield Source("url", release.tarball["url"], "", spec.os)
         if release.artifact:
             yield Source("artefact", release.artifact, pin.version, spec.os)
+
+
+def areas_of(specs: Iterable[ImageSpec]) -> tuple[str, ...]:
+    """The areas of Debian's archive that rows of the cells ask for beside `main`."""
+    named = [pin.release.facts.get("areas", ()) for spec in specs for pin in spec.pins]
+    return tuple(dict.fromkeys(str(a) for areas in named if isinstance(areas, list) for a in areas))
+
+
+def _mentioned(source: Source, dockerfile: str) -> bool:
+    match source.kind:
+        case "apt":
+            return f"'{source.name}={source.version}'" in dockerfile
+        case "wheel":
+            return f"'{source.name}=={source.version}'" in dockerfile
+        case "artefact":
+            return f"artifacts/{source.name}/{source.version}" in dockerfile
+        case _:
+            return True
 
 
 def _builds(spec: ImageSpec, pin: Pin, catalog: Catalog, compiled: Collection[str]) -> bool:
@@ -161,14 +196,18 @@ def _check_os(
 ) -> list[tuple[Source, Probe]]:
     """The bases of one OS, and its packages in one question."""
     packages = [s for s in sources if s.kind == "apt" and s.os == release]
-    names = sorted({source.name for source in packages})
+    names = sorted({source.name for source in packages if not source.repository})
+    areas = sorted({area for source in packages for area in source.areas})
     try:
         local = archives.local_base(means.engine, release)
         if local and means.engine:
             proxies = dict(means.env.buildargs)
-            listing = archives.apt_in_base(means.engine, local, names, means.env.files, proxies)
+            listing = archives.apt_in_base(
+                means.engine, local, names, means.env.files, proxies, areas
+            )
         else:
-            listing = archives.apt_on_host(release, names, means.state / "apt" / release.id)
+            folder = means.state / "apt" / release.id
+            listing = archives.apt_on_host(release, names, folder, areas)
         found = [(source, judge_package(source, listing)) for source in packages]
         for source in sources:
             if source.kind == "base" and source.os == release:
@@ -182,6 +221,8 @@ def _check_os(
 
 def judge_package(source: Source, listing: Listing) -> Probe:
     """Whether one of the listed versions is what `apt-get install name=pattern` would take."""
+    if source.repository:
+        return Probe("unknown", f"in an archive that its step adds: {source.repository}")
     versions = listing.versions.get(source.name, ())
     fitting = [version for version in versions if _apt_takes(source.version, version)]
     if fitting:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from imagegen.cli import options
-from imagegen.errors import BuildError, EngineError, Problem
+from imagegen.errors import BuildError, EngineError, Problem, RenderError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
     from imagegen.console import Console
     from imagegen.engine.client import Engine
-    from imagegen.family import House
+    from imagegen.family import Family, House
+    from imagegen.model import ImageSpec
     from imagegen.preflight import Finding, Means
 
 HINTS = {
@@ -48,9 +50,10 @@ def command(
 
     started = time.monotonic()
     house = House(overlay)
-    specs = select(house.family(matrix).specs, cells)
+    family = house.family(matrix)
+    specs = select(family.specs, cells)
     means = _means(house, ca_bundle)
-    uses = sources_of(specs, house.catalog, _compiled(house))
+    uses = sources_of(specs, house.catalog, _compiled(house), _rendered(house, family, specs))
     found = check(uses, means)
     _report(found, len(specs), time.monotonic() - started, console)
     lost = [finding for finding in found if finding.probe.state == "missing"]
@@ -86,6 +89,16 @@ def _engine() -> Engine | None:
         return connect()
     except EngineError:
         return None
+
+
+def _rendered(house: House, family: Family, specs: Sequence[ImageSpec]) -> dict[str, str]:
+    """Dockerfiles by id of their cell; a cell that no template can install yet has none."""
+    found = {}
+    for spec in specs:
+        with suppress(RenderError):
+            (recipe,) = house.recipes(family, [spec.cell.id])
+            found[spec.cell.id] = recipe.dockerfile
+    return found
 
 
 def _compiled(house: House) -> set[str]:

@@ -38,6 +38,8 @@ _OPTIONS = {
     "Acquire::https::Timeout": "15",
     "APT::Update::Error-Mode": "any",
 }
+_MAIN_ALONE = re.compile(r"(deb .* main|Components: main)$")
+_SOURCES = "ls -d /etc/apt/sources.list /etc/apt/sources.list.d/*.sources 2>/dev/null"
 _CLEARED = ("Pre-Invoke", "Post-Invoke", "Post-Invoke-Success")
 """Hooks of the host's own apt, which have no business with lists in a folder of ours."""
 
@@ -89,8 +91,10 @@ def apt_in_base(
     names: Iterable[str],
     files: Sequence[ContextFile],
     environ: Mapping[str, str],
+    areas: Sequence[str] = (),
 ) -> Listing:
-    """Ask apt in a container of the base, with the base's own sources.
+    """Ask apt in a container of the base, with the base's own sources and these `areas` of them
+    (`contrib`, `non-free`) beside `main`.
 
     `files` are those of the build environment; they lie where the build steps find them.
     """
@@ -102,6 +106,9 @@ def apt_in_base(
         with running(engine, spec) as container:
             for name, data in placed.items():
                 container.write_file(f"{MOUNT}/{name}", data)
+            for path in container.exec(["sh", "-c", _SOURCES], UPDATE_SECONDS).out.split():
+                text = container.read_file(path).decode(errors="replace")
+                container.write_file(path, with_areas(text, areas).encode())
             update = container.exec(["apt-get", "-q", *options, "update"], UPDATE_SECONDS, env)
             listed = container.exec(["apt-cache", "madison", *names], UPDATE_SECONDS, env)
     except EngineError as error:
@@ -110,8 +117,10 @@ def apt_in_base(
     return _listing(update.code, told, listed.out.splitlines(), f"apt in {ref}")
 
 
-def apt_on_host(os: OsRelease, names: Iterable[str], folder: Path) -> Listing:
-    """Ask this host's apt for the suite, with the host's own archive settings.
+def apt_on_host(
+    os: OsRelease, names: Iterable[str], folder: Path, areas: Sequence[str] = ()
+) -> Listing:
+    """Ask this host's apt for the suite, with the host's own archive settings and these `areas`.
 
     Lists and state are in `folder`: the host's own are not touched, and the next time is faster.
     """
@@ -120,7 +129,7 @@ def apt_on_host(os: OsRelease, names: Iterable[str], folder: Path) -> Listing:
         return Listing(problem=f"the base is not on this engine, and this host is no {os.os_id}")
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / "lock"):
-        config = _private_apt(folder, release.get("VERSION_CODENAME", ""), os.suite)
+        config = _private_apt(folder, release.get("VERSION_CODENAME", ""), os.suite, areas)
         told: list[str] = []
         ended = process.run(["apt-get", "-q", "-c", str(config), "update"], told.append)
         lines: list[str] = []
@@ -135,7 +144,7 @@ def _os_release() -> Mapping[str, str]:
         return {}
 
 
-def _private_apt(folder: Path, own: str, suite: str) -> Path:
+def _private_apt(folder: Path, own: str, suite: str, areas: Sequence[str]) -> Path:
     """An apt.conf for lists, state and sources of the suite, all inside the folder."""
     for name in ("state/lists/partial", "cache/archives/partial", "sources.list.d"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -146,7 +155,8 @@ def _private_apt(folder: Path, own: str, suite: str) -> Path:
     for path in (_APT / "sources.list", *sorted((_APT / "sources.list.d").glob("*"))):
         if path.is_file() and path.suffix in (".list", ".sources"):
             text = path.read_text(errors="replace")
-            (folder / path.relative_to(_APT)).write_text(for_suite(text, own, suite))
+            text = with_areas(for_suite(text, own, suite), areas)
+            (folder / path.relative_to(_APT)).write_text(text)
     settings = _OPTIONS | {
         "Dir::State": f"{folder}/state",
         "Dir::State::status": f"{folder}/status",
@@ -165,6 +175,19 @@ def _private_apt(folder: Path, own: str, suite: str) -> Path:
 def for_suite(sources: str, own: str, wanted: str) -> str:
     """apt sources of the host's release (`bookworm`, `bookworm-security`, …) for another one."""
     return re.sub(rf"(?<![\w-]){re.escape(own)}(?![\w.])", wanted, sources) if own else sources
+
+
+def with_areas(sources: str, areas: Sequence[str]) -> str:
+    """apt sources that read these areas beside `main`, but for a security archive, which lists
+    packages of other areas that it does not have."""
+    if not areas:
+        return sources
+    more = " ".join(areas)
+    lines = [
+        f"{line} {more}" if _MAIN_ALONE.match(line) and "-security" not in line else line
+        for line in sources.split("\n")
+    ]
+    return "\n".join(lines)
 
 
 def _listing(code: int, told: Sequence[str], madison: Sequence[str], asked: str) -> Listing:

@@ -15,7 +15,7 @@ from imagegen.artifacts import Artifacts, read_artifacts
 from imagegen.buildenv import BuildEnv
 from imagegen.cli import main
 from imagegen.engine import archives
-from imagegen.engine.archives import Listing, for_suite, versions_of
+from imagegen.engine.archives import Listing, for_suite, versions_of, with_areas
 from imagegen.engine.probe import Probe
 from imagegen.errors import EngineError
 from imagegen.model import ContextFile
@@ -23,6 +23,7 @@ from imagegen.payload import Payload
 from imagegen.preflight import (
     Means,
     Source,
+    areas_of,
     check,
     judge_package,
     judge_suite,
@@ -82,6 +83,33 @@ def test_what_is_compiled_against_counts_where_something_is_compiled(
     assert not any("libopenmpi-dev" in source and "debian13" in source for source in found)
 
 
+def test_a_cell_needs_what_its_dockerfile_mentions(
+    house: House, specs: tuple[ImageSpec, ...]
+) -> None:
+    dockerfile = "RUN apt-get install 'rdma-core=44.0-*' && pip install 'pytest==8.3.5'"
+    only = {specs[0].cell.id: dockerfile}
+    found = sources_of(specs[:1], house.catalog, COMPILED, only)
+    assert [str(source).partition(" (")[0] for source in found] == [
+        "base debian:bookworm-slim",
+        "apt rdma-core=44.0-*",
+        "pip pytest==8.3.5",
+    ]
+
+
+def test_packages_in_other_areas_or_archives_say_so(
+    house: House, specs: tuple[ImageSpec, ...]
+) -> None:
+    repo = "https://vendor.example/apt"
+    facts = {"areas": ["contrib"], "apt_repo": repo, "apt_key": f"{repo}/key.asc"}
+    changed = with_horovod(specs, facts=facts, apt={"x": "1"})
+    assert areas_of(changed) == ("contrib",)
+    found = sources_of(changed, house.catalog, COMPILED)
+    (own,) = (source for source in found if source.name == "x")
+    assert (own.areas, own.repository) == (("contrib",), repo)
+    assert f"url {repo}/key.asc" in {str(source) for source in found}
+    assert judge_package(own, LISTING).state == "unknown"
+
+
 def package(name: str, version: str, house: House) -> Source:
     return Source("apt", name, version, house.catalog.os["debian12"])
 
@@ -132,6 +160,22 @@ def test_sources_of_this_host_become_those_of_another_suite() -> None:
         "deb http://mirror.example/debian trixie main # trixie/updates\n"
     )
     assert for_suite(text, "", "trixie") == text
+
+
+def test_areas_are_read_beside_main_but_not_of_the_security_archive() -> None:
+    text = (
+        "deb http://mirror.example/debian trixie main\n"
+        "deb http://mirror.example/debian trixie-security main\n"
+        "deb http://mirror.example/debian trixie main contrib\n"
+        "Components: main\n"
+    )
+    assert with_areas(text, ["contrib", "non-free"]) == (
+        "deb http://mirror.example/debian trixie main contrib non-free\n"
+        "deb http://mirror.example/debian trixie-security main\n"
+        "deb http://mirror.example/debian trixie main contrib\n"
+        "Components: main contrib non-free\n"
+    )
+    assert with_areas(text, []) == text
 
 
 def test_pip_is_asked_with_what_the_build_steps_have(tmp_path: Path) -> None:
