@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 LABEL_PARTS = "io.imagegen.parts"
 """The sha256 of every vendor part and tarball that the build mounted, as JSON."""
 
+LABEL_UNTIL = "io.imagegen.until"
+"""On an image that ends in the middle of a recipe: `cell stage`. It is nobody's."""
+
 LABEL_UNVERIFIED = "io.imagegen.unverified"
 """Those of them whose rows have no sha256, taken with `--allow-unverified`."""
 

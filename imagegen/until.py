@@ -12,6 +12,7 @@ from imagegen.cell_build import attempts, log_path, request_of, run_request
 from imagegen.dockerfile import until_before
 from imagegen.engine import buildkit
 from imagegen.errors import BuildError, ConfigError
+from imagegen.labels import LABEL_UNTIL
 from imagegen.model import LABEL_CELL, LABEL_MATRIX
 from imagegen.staleness import Staleness
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from imagegen.cell_build import BuildOptions, Run
     from imagegen.engine.client import Engine
     from imagegen.model import BuildRecord, Recipe
-
-LABEL_UNTIL = "io.imagegen.until"
-"""On an image that ends in the middle of a recipe: `cell component`. It is nobody's."""
 
 
 @dataclass(frozen=True)

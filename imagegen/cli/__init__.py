@@ -31,6 +31,7 @@ VERBS = {
     "catalog": "what the tool knows: releases, what they need, where they come from",
     "launch": "the command line that starts an image",
     "history": "what was built, validated and published",
+    "prune": "remove superseded images, leftovers and old cache",
 }
 
 

@@ -1,0 +1,113 @@
+"""`imagegen prune`: disk back from images and cache that nobody needs any more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from imagegen.cli import options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from imagegen.console import Console
+    from imagegen.engine.client import Engine
+    from imagegen.engine.leftovers import Inventory
+    from imagegen.prune import Goes
+
+
+@click.command("prune")
+@click.option("--matrix", "-m", "matrices", multiple=True, help="only its images; may be repeated")
+@click.option("--dry-run", is_flag=True, help="say what would go, and remove nothing")
+@click.option(
+    "--cache-days",
+    type=click.IntRange(0),
+    default=14,
+    show_default=True,
+    help="build cache goes that no build has used for so many days",
+)
+@click.option("--keep-cache", is_flag=True, help="leave the build cache alone")
+@options.common
+def command(
+    matrices: tuple[str, ...],
+    dry_run: bool,
+    cache_days: int,
+    keep_cache: bool,
+    console: Console,
+    overlay: Path | None,
+) -> None:
+    """Remove superseded images, leftovers of failed builds and old cache.
+
+    What has a tag, was ever published, or is in a container stays. With `--matrix` the cache stays.
+    """
+    from imagegen.engine.client import connect
+    from imagegen.engine.leftovers import inventory
+    from imagegen.journal import open_journal
+    from imagegen.prune import superfluous
+
+    del overlay
+    engine = connect()
+    found = inventory(engine)
+    published = open_journal().published_images()
+    goes = superfluous(found, published, matrices, lambda tag: _being_built(engine, tag))
+    containers = () if matrices else found.containers
+    days = None if keep_cache or matrices else cache_days
+    if not dry_run:
+        goes = _remove(engine, goes, containers)
+    cache = _cache(engine, found, days, dry_run=dry_run)
+    _show(goes, containers, cache, console, dry_run=dry_run)
+
+
+def _being_built(engine: Engine, tag: str) -> bool:
+    from imagegen.cell_locks import cell_lock, free
+    from imagegen.journal import state_folder
+
+    return bool(tag) and not free(cell_lock(state_folder(), engine.endpoint.url, tag))
+
+
+def _remove(engine: Engine, goes: list[Goes], containers: tuple[str, ...]) -> list[Goes]:
+    """Those that really went: an image may have got a tag in the meantime."""
+    from imagegen.engine.leftovers import remove_container, remove_image
+
+    for name in containers:
+        remove_container(engine, name)
+    return [one for one in goes if remove_image(engine, one.id)]
+
+
+def _cache(engine: Engine, found: Inventory, days: int | None, *, dry_run: bool) -> int:
+    from datetime import datetime, timezone
+
+    from imagegen.engine.leftovers import old_cache_bytes, prune_cache
+
+    if days is None:
+        return 0
+    if dry_run:
+        return old_cache_bytes(found.cache, days, datetime.now(timezone.utc))
+    return prune_cache(engine, days)
+
+
+def _show(
+    goes: list[Goes], containers: tuple[str, ...], cache: int, console: Console, *, dry_run: bool
+) -> None:
+    from imagegen.human import human_bytes
+
+    whole = sum(one.size_bytes for one in goes)
+    console.data(
+        {
+            "dry_run": dry_run,
+            "images": [vars(one) for one in goes],
+            "containers": list(containers),
+            "images_bytes": whole,
+            "cache_bytes": cache,
+        }
+    )
+    if goes:
+        rows = [(one.id[7:19], one.cell, human_bytes(one.size_bytes), one.why) for one in goes]
+        console.table(("image", "cell", "its own", "why"), rows)
+    for name in containers:
+        console.line(f"container {name}: stopped, and of no use")
+    verb = "would go" if dry_run else "went"
+    console.line(
+        f"{len(goes)} images with {human_bytes(whole)} and {human_bytes(cache)} of cache {verb}"
+    )

@@ -1,0 +1,67 @@
+"""What may go from an engine."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+from imagegen.engine.leftovers import Inventory, Kept, old_cache_bytes
+from imagegen.labels import LABEL_UNTIL
+from imagegen.model import LABEL_CELL, LABEL_MATRIX
+from imagegen.prune import LABEL_TITLE, superfluous
+
+NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
+
+
+def image(name: str, cell: str = "a", matrix: str = "cpu", *tags: str, **more: str) -> Kept:
+    labels = {LABEL_MATRIX: matrix, LABEL_CELL: cell, LABEL_TITLE: f"imagegen/{matrix}:{cell}"}
+    return Kept(name, tags, labels | more, 5)
+
+
+def inventory(*images: Kept, used: frozenset[str] = frozenset()) -> Inventory:
+    return Inventory(images, used, (), ())
+
+
+def test_what_has_a_tag_was_published_or_runs_stays() -> None:
+    found = inventory(
+        image("tagged", "a", "cpu", "imagegen/cpu:a"),
+        image("published"),
+        image("running"),
+        used=frozenset({"running"}),
+    )
+    assert superfluous(found, {"published"}) == []
+
+
+def test_what_goes_says_why() -> None:
+    found = inventory(
+        image("new", "a", "cpu", "imagegen/cpu:a"),
+        image("old"),
+        image("failed", "b"),
+        image("middle", "a", "cpu", **{LABEL_UNTIL: "cpu/a torch"}),
+    )
+    assert [(one.id, one.cell, one.why.partition(":")[0]) for one in superfluous(found, set())] == [
+        ("old", "cpu/a", "superseded"),
+        ("failed", "cpu/b", "left over"),
+        ("middle", "cpu/a", "ends in the middle"),
+    ]
+
+
+def test_a_matrix_is_pruned_alone() -> None:
+    found = inventory(image("one"), image("two", matrix="other"))
+    assert [one.id for one in superfluous(found, set(), ["other"])] == ["two"]
+
+
+def test_what_is_being_built_stays() -> None:
+    found = inventory(image("one", "a"), image("two", "b"))
+    goes = superfluous(found, set(), being_built=lambda tag: tag == "imagegen/cpu:a")
+    assert [one.id for one in goes] == ["two"]
+
+
+def test_old_cache_is_what_no_build_has_used_for_long() -> None:
+    def entry(days: int, **more: object) -> dict[str, object]:
+        used = (NOW - timedelta(days=days)).isoformat().replace("+00:00", ".123456789Z")
+        return {"Size": 10**days, "LastUsedAt": used, **more}
+
+    cache = (entry(1), entry(2), entry(3, InUse=True), entry(4, Shared=True))
+    assert old_cache_bytes(cache, 1, NOW + timedelta(hours=1)) == 110
+    assert old_cache_bytes(cache, 9, NOW) == 0
+    assert old_cache_bytes(({"Size": 7, "LastUsedAt": None, "CreatedAt": "?"},), 0, NOW) == 0
