@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: build test lint unit golden integration setup engine clean
+.PHONY: build test lint unit golden integration test-images setup engine clean
 
 setup: $(STAMP)
 
@@ -33,6 +33,10 @@ integration: engine
 	$(BIN)/pytest -q tests/integration
 
 test: lint unit integration
+
+# CUDA images built and measured for real, without a GPU: long, and no part of `test`.
+test-images: engine
+	$(BIN)/pytest -q tests/images
 
 clean:
 	rm -rf $(VENV) out dist
