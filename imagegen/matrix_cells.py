@@ -66,6 +66,7 @@ def _cell(
         base=data.get("base", "auto"),
         file=document.file,
         line=document.line(path),
+        allow_unknown=data.get("allow_unknown") in (True, "true"),
         env=dict(sorted(data.get("env", {}).items())),
         notes=tuple(data.get("notes", ())),
     )

@@ -169,6 +169,7 @@ class Cell:
     base: BaseMode
     file: str
     line: int
+    allow_unknown: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -31,12 +31,12 @@ def answer_to(
 ) -> ImageSpec | Refusal:
     """The image that the wishes lead to, or why there is none and what is nearest to them."""
     wishes = meant(wishes, catalog)
-    cell = as_cell(wishes)
+    cell = replace(as_cell(wishes), allow_unknown=allow_unknown)
     space = space_of(catalog, cell.wants)
-    cell = replace(cell, wants=_by_default(space, cell, allow_unknown))
+    cell = replace(cell, wants=_by_default(space, cell))
     wants = wishes_of(cell)
     if fits(space, wants, allow_unknown=allow_unknown):
-        spec = resolve_cell(cell, catalog, space, allow_unknown=allow_unknown)
+        spec = resolve_cell(cell, catalog, space)
         return replace(spec, tag=_tag(spec, wishes))
     unknown = unknown_values(wishes, catalog)
     conflict = conflict_of(space, wants, allow_unknown=allow_unknown)
@@ -49,7 +49,7 @@ def answer_to(
     )
 
 
-def _by_default(space: Space, cell: Cell, allow_unknown: bool) -> tuple[Want, ...]:
+def _by_default(space: Space, cell: Cell) -> tuple[Want, ...]:
     """The wishes, with what they need and do not name, where it fits.
 
     One of several frameworks, and the libraries that a framework computes on a GPU with.
@@ -59,9 +59,10 @@ def _by_default(space: Space, cell: Cell, allow_unknown: bool) -> tuple[Want, ..
 
     def first_that_fits(extras: Sequence[tuple[Want, ...]]) -> tuple[Want, ...]:
         tried = ((*wants, *more) for more in extras)
-        return next(
-            (one for one in tried if fits(space, (*one, *gone), allow_unknown=allow_unknown)), wants
+        fitting = (
+            one for one in tried if fits(space, (*one, *gone), allow_unknown=cell.allow_unknown)
         )
+        return next(fitting, wants)
 
     wants = first_that_fits(_frameworks(space, wants))
     return first_that_fits(_gpu_libraries({*gone, *wants}))

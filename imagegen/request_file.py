@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
+from imagegen import constraint
 from imagegen.errors import ConfigError, Problem
-from imagegen.request import BUILDS_DIFFER
-from imagegen.wishes import parse, quoted
+from imagegen.request import HOSTS
+from imagegen.schemas import NAME
+from imagegen.wishes import VALUES, parse, quoted
 from imagegen.yamlfile import load
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from imagegen.model import Catalog, ImageSpec
+    from imagegen.model import Catalog, ImageSpec, Pin
+    from imagegen.payload import Payload
 
 ABOUT = ("owner", "expires")
 
@@ -76,10 +79,52 @@ def as_matrix(name: str, spec: ImageSpec, owner: str, expires: str) -> str:
     repository, _, tag = spec.tag.rpartition(":")
     document: dict[str, object] = {"name": name, "title": "saved from a request"}
     document |= {key: value for key, value in (("owner", owner), ("expires", expires)) if value}
+    document |= {"allow_unknown": True} if spec.cell.allow_unknown else {}
     document |= {
         "tag": f"{repository.rpartition('/')[0]}/{name}:{tag}",
         "axes": {"os": [spec.os.id]},
-        "components": {pin.component: pin.version for pin in spec.pins}
-        | {name: value for name, value in spec.given.items() if name in BUILDS_DIFFER},
+        "components": {pin.component: _exactly(pin) for pin in spec.pins}
+        | {name: value for name, value in spec.given.items() if name in (*HOSTS, *VALUES)},
     }
     return yaml.safe_dump(document, sort_keys=False)
+
+
+def _exactly(pin: Pin) -> str:
+    """The wish that takes this row and no other of the same version."""
+    variant = pin.release.variant
+    return f"{pin.version} {variant}" if constraint.is_variant(variant) else pin.version
+
+
+def check_saving(name: str, owner: str, expires: str, payload: Payload, *, force: bool) -> Path:
+    """Where a request of that name would be saved.
+
+    Raises ConfigError with everything that speaks against it: the name, who asked, until when, and
+    a matrix of that name that is there already (unless `force`).
+    """
+    problems = about_problems(owner, expires)
+    path = Path("matrices", f"{name}.yaml")
+    if not re.fullmatch(NAME, name):
+        text = f"{quoted(name)} cannot name a matrix"
+        problems.insert(0, Problem(text, hint="lower-case letters, digits and `-`"))
+    elif not force and (path.exists() or payload.find(path.as_posix()) is not None):
+        text = f"{path} exists already" if path.exists() else f"a matrix `{name}` exists already"
+        problems.append(Problem(text, hint="choose another name, or `--force`"))
+    if problems:
+        raise ConfigError(*problems)
+    return path
+
+
+def save(path: Path, spec: ImageSpec, owner: str, expires: str) -> None:
+    """Write a request as a matrix, whole or not at all. Raises ConfigError where it cannot."""
+    temporary = path.with_suffix(".part")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        temporary.write_text(as_matrix(path.stem, spec, owner, expires), encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise ConfigError.of(f"{path} cannot be written: {error.strerror}") from error
+
+
+def expired(expires: str) -> bool:
+    """Whether a matrix's day is over."""
+    return bool(expires) and expires < today().isoformat()

@@ -59,24 +59,23 @@ def wishes_of(cell: Cell) -> tuple[Want, ...]:
     return (*cell.wants, *gone)
 
 
-def resolve_cell(
-    cell: Cell, catalog: Catalog, space: Space | None = None, *, allow_unknown: bool = False
-) -> ImageSpec:
+def resolve_cell(cell: Cell, catalog: Catalog, space: Space | None = None) -> ImageSpec:
     """The cell with everything pinned.
 
     Raises ResolutionError naming the facts that collide.
     """
     searched, wants = space or space_of(catalog, cell.wants), wishes_of(cell)
-    found = choose(searched, wants, allow_unknown=allow_unknown)
+    found = choose(searched, wants, allow_unknown=cell.allow_unknown)
     if found is None:
-        conflict = conflict_of(searched, wants, allow_unknown=allow_unknown)
+        conflict = conflict_of(searched, wants, allow_unknown=cell.allow_unknown)
+        risk = "; or take the risk: `allow_unknown: true`" if conflict.unknown else ""
         raise ResolutionError(
             Problem(
                 f"cell `{cell.name}` cannot be resolved",
                 file=cell.file,
                 line=cell.line,
                 evidence=(conflict.text, *conflict.facts),
-                hint="correct the matrix, or exclude this cell with a reason",
+                hint=f"correct the matrix, or exclude this cell with a reason{risk}",
             )
         )
     return _spec(cell, found[0], found[1])

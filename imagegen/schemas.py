@@ -178,6 +178,7 @@ MATRIX = _object(
     exclude=_list({**_row(reason=_text(TEXT)), "required": ["reason"]}),
     notes=_list(_text(TEXT)),
     env=_map(OWN_ENV_NAME, _text(ENV_VALUE)),
+    allow_unknown={"type": "boolean"},
     owner=_text(TEXT),
     expires=_text(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
 )

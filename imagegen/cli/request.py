@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from imagegen.console import Console
+    from imagegen.existing import Found
     from imagegen.family import House
     from imagegen.model import BaseMode, ImageSpec, Pin
     from imagegen.refusal import Refusal
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="the arguments are files of requests (key: value); answer all of them",
 )
+@click.option("--registry", default="", metavar="HOST/PREFIX", help="look for the image there, too")
 @click.option("--save", metavar="NAME", help="write it as matrices/NAME.yaml")
+@click.option("--force", is_flag=True, help="with --save: overwrite a matrix of that name")
 @click.option("--owner", default="", help="who asked, kept with a saved request")
 @click.option("--expires", default="", metavar="YYYY-MM-DD", help="kept with a saved request")
 @click.option("--build", "build_it", is_flag=True, help="build it now")
@@ -40,7 +43,9 @@ def command(
     wishes: tuple[str, ...],
     allow_unknown: bool,
     check: bool,
+    registry: str,
     save: str | None,
+    force: bool,
     owner: str,
     expires: str,
     build_it: bool,
@@ -51,28 +56,63 @@ def command(
     overlay: Path | None,
 ) -> int:
     """Pin every component for the wishes, or exit 4 and say what does not fit."""
+    from imagegen.existing import check_registry, look_for
     from imagegen.family import House
     from imagegen.refusal import Refusal
-    from imagegen.request import answer_to, same_image
+    from imagegen.request import answer_to
     from imagegen.wishes import parse
 
-    if not wishes:
-        raise ConfigError.of("nothing is asked for", hint="such as `imagegen request torch=any`")
+    _check_usage(
+        wishes, alone=check, saving=save is not None, about=owner or expires, build=build_it
+    )
+    check_registry(registry)
     house = House(overlay)
     if check:
-        return _check([Path(name) for name in wishes], house, console, allow_unknown=allow_unknown)
+        return _check(wishes, house, console, allow_unknown, registry)
+    path = _where_to_save(house, save, owner, expires, force)
     spec = answer_to(parse(wishes, house.catalog), house.catalog, allow_unknown=allow_unknown)
     if isinstance(spec, Refusal):
         return _refuse(spec, console)
-    existing = same_image(spec, _cells(house, spec))
+    existing = _same(house, spec)
     answer = existing or spec
-    built = _is_built(answer)
-    _show(answer, existing is not None, built, console)
-    if save:
-        console.line(f"wrote {_save(save, spec, owner, expires)}")
-    if build_it and not built:
+    found = look_for(house, answer, registry)
+    _show(answer, existing is not None, found, console)
+    if path is not None:
+        _save(path, spec, owner, expires, console)
+    if build_it and not found.where:
         _build(house, answer, console, jobs, ca_bundle, base)
     return 0
+
+
+def _check_usage(
+    wishes: Sequence[str], *, alone: bool, saving: bool, about: str, build: bool
+) -> None:
+    """Raises ConfigError for options that say nothing together."""
+    if not wishes:
+        raise ConfigError.of("nothing is asked for", hint="such as `imagegen request torch=any`")
+    if alone and (saving or build):
+        text = "`--check` answers a queue: it neither saves nor builds"
+        raise ConfigError.of(text, hint="leave out `--save` and `--build`, or ask for one request")
+    if about and not saving:
+        text = "`--owner` and `--expires` are kept with a saved request"
+        raise ConfigError.of(text, hint="add `--save NAME`")
+
+
+def _where_to_save(
+    house: House, name: str | None, owner: str, expires: str, force: bool
+) -> Path | None:
+    """Checked before anything is asked, so that no answer is lost to a misspelt date."""
+    from imagegen.request_file import check_saving
+
+    if name is None:
+        return None
+    return check_saving(name, owner, expires, house.payload, force=force)
+
+
+def _same(house: House, spec: ImageSpec) -> ImageSpec | None:
+    from imagegen.request import same_image
+
+    return same_image(spec, _cells(house, spec))
 
 
 def _cells(house: House, spec: ImageSpec) -> list[ImageSpec]:
@@ -96,51 +136,61 @@ def _refuse(refusal: Refusal, console: Console) -> int:
     return ResolutionError.exit_code
 
 
-def _check(files: Sequence[Path], house: House, console: Console, *, allow_unknown: bool) -> int:
-    """Answers to a queue of request files, one line each; 4 if any has none."""
+def _check(
+    files: Sequence[str], house: House, console: Console, allow_unknown: bool, registry: str
+) -> int:
+    """Answers to a queue of request files, a line (or a JSON document) each; the worst code."""
+    worst, rows = 0, []
+    for file in files:
+        code, row, data = _answer(Path(file), house, allow_unknown, registry)
+        worst = max(worst, code)
+        rows.append((file, *row))
+        console.data({"file": file, **data})
+    console.table(("request", "answer", "image, or why there is none"), rows)
+    return worst
+
+
+def _answer(
+    file: Path, house: House, allow_unknown: bool, registry: str
+) -> tuple[int, tuple[str, str], dict[str, Any]]:
+    """One of a queue: exit code, answer and image (or why there is none), and the JSON answer."""
+    from imagegen.existing import look_for
     from imagegen.refusal import Refusal
     from imagegen.request import answer_to
     from imagegen.request_file import read_wishes
 
-    rows, answers, code = [], [], 0
-    for file in files:
-        answer = answer_to(read_wishes(file, house.catalog)[0], house.catalog,
-                           allow_unknown=allow_unknown)  # fmt: skip
-        if isinstance(answer, Refusal):
-            code = ResolutionError.exit_code
-            rows.append((str(file), "impossible", answer.conflicts[0].text))
-            answers.append({"file": str(file), **answer.as_data()})
-        else:
-            rows.append((str(file), "ok", answer.tag))
-            answers.append({"file": str(file), **_data(answer, "ok", None)})
-    console.data(answers)
-    console.table(("request", "answer", "image, or why there is none"), rows)
-    return code
+    try:
+        wishes, about = read_wishes(file, house.catalog)
+    except ConfigError as error:
+        said = "; ".join(" ".join(filter(None, (one.text, one.hint))) for one in error.problems)
+        return error.exit_code, ("wrong", said), {"status": "wrong", "problems": said}
+    answer = answer_to(wishes, house.catalog, allow_unknown=allow_unknown)
+    if isinstance(answer, Refusal):
+        text = answer.conflicts[0].text
+        return ResolutionError.exit_code, ("impossible", text), {**answer.as_data(), **about}
+    existing = _same(house, answer)
+    spec = existing or answer
+    found = look_for(house, spec, registry)
+    data = _data(spec, existing is not None, found)
+    return 0, (data["status"], found.reference or spec.tag), {**data, **about}
 
 
-def _is_built(spec: ImageSpec) -> bool:
-    """Whether an engine in reach has the image; without an engine it is not known to exist."""
-    from imagegen.engine.look import has_image
-
-    return has_image(spec.tag)
-
-
-def _data(spec: ImageSpec, status: str, cell: str | None) -> dict[str, object]:
+def _data(spec: ImageSpec, known: bool, found: Found) -> dict[str, Any]:
     from imagegen.request import pinned
 
     return {
-        "status": status,
-        "image": spec.tag,
-        "cell": cell,
+        "status": "exists" if found.where else "ok",
         "pins": pinned(spec),
-        "warnings": list(spec.warnings),
+        "image": found.reference or spec.tag,
+        "cell": spec.cell.id if known else None,
+        "warnings": [*spec.warnings, *filter(None, [found.note])],
         "conflicts": [],
         "alternatives": [],
     }
 
 
-def _show(spec: ImageSpec, known: bool, built: bool, console: Console) -> None:
-    console.data(_data(spec, "exists" if built else "ok", spec.cell.id if known else None))
+def _show(spec: ImageSpec, known: bool, found: Found, console: Console) -> None:
+    console.data(_data(spec, known, found))
     console.table(
         ("component", "version", "asked for by"),
         [
@@ -150,32 +200,22 @@ def _show(spec: ImageSpec, known: bool, built: bool, console: Console) -> None:
         ],
         title=spec.tag,
     )
-    for warning in spec.warnings:
+    for warning in filter(None, [*spec.warnings, found.note]):
         console.line(f"warning: {warning}")
-    state = "exists on this engine" if built else "is not built yet"
-    console.line(f"{spec.tag} {state}" + (f" (cell {spec.cell.id})" if known else ""))
+    state = f"exists {found.where}" if found.where else "is not built yet"
+    cell = f" (cell {spec.cell.id})" if known else ""
+    console.line(f"{found.reference or spec.tag} {state}{cell}")
 
 
 def _version(pin: Pin) -> str:
     return f"{pin.version} ({pin.release.variant})" if pin.release.variant else pin.version
 
 
-def _save(name: str, spec: ImageSpec, owner: str, expires: str) -> Path:
-    import re
+def _save(path: Path, spec: ImageSpec, owner: str, expires: str, console: Console) -> None:
+    from imagegen.request_file import save
 
-    from imagegen.request_file import as_matrix
-    from imagegen.schemas import NAME
-
-    if not re.fullmatch(NAME, name):
-        raise ConfigError.of(f"`{name}` cannot name a matrix", hint="letters, digits and `-`")
-    path = Path("matrices", f"{name}.yaml")
-    if path.exists():
-        raise ConfigError.of(f"{path} exists already", hint="choose another name")
-    path.parent.mkdir(exist_ok=True)
-    temporary = path.with_suffix(".part")
-    temporary.write_text(as_matrix(name, spec, owner, expires), encoding="utf-8")
-    temporary.replace(path)
-    return path
+    save(path, spec, owner, expires)
+    console.line(f"wrote {path}")
 
 
 def _build(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -114,14 +115,32 @@ class Session:
             raise Refused(msg)
         return answer.headers["Content-Type"], answer.content
 
+    def labels(self, reference: str) -> dict[str, str]:
+        """The labels of an image, from its configuration alone: no layer is read. Empty for none.
+
+        Of an image for several platforms those of the first.
+        """
+        if self.digest(reference) is None:
+            return {}
+        manifest = json.loads(self.manifest(reference)[1])
+        while "manifests" in manifest:
+            manifest = json.loads(self.manifest(manifest["manifests"][0]["digest"])[1])
+        answer = self._call("GET", manifest["config"]["digest"], {}, kind="blobs")
+        return dict((answer.json().get("config") or {}).get("Labels") or {})
+
     def put_manifest(self, reference: str, kind: str, manifest: bytes) -> str:
         """Store a manifest under a tag or digest; the digest that the registry gives it."""
         return _digest(self._call("PUT", reference, {"Content-Type": kind}, manifest))
 
     def _call(
-        self, method: str, reference: str, headers: Mapping[str, str], data: bytes | None = None
+        self,
+        method: str,
+        reference: str,
+        headers: Mapping[str, str],
+        data: bytes | None = None,
+        kind: str = "manifests",
     ) -> requests.Response:
-        url = f"{self.target.base}/manifests/{reference}"
+        url = f"{self.target.base}/{kind}/{reference}"
         answer = self._send(method, url, headers, data)
         if answer.status_code == 401 and self._authorize(answer, push=method == "PUT"):
             answer = self._send(method, url, headers, data)

@@ -20,7 +20,7 @@ from imagegen.engine.distribution import Refused, Session, target_of
 from imagegen.errors import PublishError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 ATTEMPTS = 4
 PUSH_SECONDS = 3600
@@ -72,6 +72,17 @@ def digest_of(ref: str, engine: Engine | None = None) -> str | None:
     doing = f"the registry does not say what `{ref}` is"
     with _publish_errors(doing, ref), Session(target) as session:
         return _retry(session.digest)(target.reference)
+
+
+def labels_of(ref: str, engine: Engine | None = None) -> Mapping[str, str]:
+    """The labels of the image that a tag names in its registry; empty where there is none.
+
+    Nothing is pulled. Raises PublishError where the registry does not answer.
+    """
+    target = target_of(ref, engine)
+    doing = f"the registry does not say what `{ref}` is"
+    with _publish_errors(doing, ref), Session(target) as session:
+        return _retry(session.labels)(target.reference)
 
 
 def move_tag(repository_ref: str, digest: str, tag: str, engine: Engine | None = None) -> None:

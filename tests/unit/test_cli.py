@@ -266,8 +266,8 @@ def test_an_error_in_the_json_format_is_one_document(small: Overlay, run: Run) -
                     "key": "colour",
                     "evidence": [
                         (
-                            "known: axes, base, components, defaults, env, exclude, expires, "
-                            "include, name, notes, owner, profile, tag, title"
+                            "known: allow_unknown, axes, base, components, defaults, env, "
+                            "exclude, expires, include, name, notes, owner, profile, tag, title"
                         )
                     ],
                     "hint": "remove `colour`",
