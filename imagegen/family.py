@@ -118,12 +118,13 @@ class House:
 
     def recipe_of(self, spec: ImageSpec) -> Recipe:
         """The recipe of a cell of any matrix, in the family's order, or of a lone request."""
+        from imagegen.matrix import matrix_names
+        from imagegen.plan import layer_orders
+
         if spec.cell.matrix in matrix_names(self.payload):
             family = self.family(spec.cell.matrix)
             if spec in family.specs:
                 return self.recipe(family, spec)
-        from imagegen.plan import layer_orders
-
         order = layer_orders([spec], self.catalog, self._measured)[spec.os.id]
         return self._recipe(spec, order)
 
