@@ -36,6 +36,9 @@ CELLS = (
     "cu124/ubuntu22.04-none",
     "cu126/ubuntu24.04-3.3.0",
     "cu128/ubuntu24.04-24.10",
+    "debian-cu118/debian12-runtime",
+    "debian-cu124/debian13-devel-2.22.3_debian",
+    "debian-cu124/debian13-runtime-2.21.5_pypi",
 )
 
 Recipes = dict[str, Recipe]
