@@ -56,18 +56,9 @@ def look_for(house: House, spec: ImageSpec, registry: str = "") -> Found:
 
 def _label_here(tag: str) -> str:
     """The recipe of the image with a tag; without an engine in reach there is none."""
-    from imagegen.engine.look import has_image
+    from imagegen.engine.look import labels_of
 
-    if not has_image(tag):
-        return ""
-    from imagegen.engine import images
-    from imagegen.engine.client import connect
-
-    try:
-        image = images.find(connect(), tag)
-    except EngineError:
-        return ""
-    return image.labels.get(LABEL_RECIPE, "") if image else ""
+    return labels_of(tag).get(LABEL_RECIPE, "")
 
 
 def _label_there(reference: str) -> tuple[str, str]:

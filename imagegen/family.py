@@ -48,11 +48,12 @@ class House:
 
     @cached_property
     def catalog(self) -> Catalog:
+        return remembered("catalog", self.payload.catalog_files(), self._read_catalog)
+
+    def _read_catalog(self) -> Catalog:
         from imagegen.catalog import read_catalog
 
-        return remembered(
-            "catalog", self.payload.catalog_files(), lambda: read_catalog(self.payload)
-        )
+        return read_catalog(self.payload)
 
     @cached_property
     def artifacts(self) -> Artifacts:

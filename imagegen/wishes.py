@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from imagegen import constraint
 from imagegen.errors import ConfigError, Problem
-from imagegen.matrix_checks import value_problem
 from imagegen.model import Catalog, Cell, Omission, Want
 from imagegen.refusal import EVERY_IMAGE, THE_REQUEST
 from imagegen.space import DRIVER, OS
@@ -177,6 +176,8 @@ def unknown_values(wishes: Mapping[str, str], catalog: Catalog) -> list[Problem]
 
 def _unknown(name: str, value: str, catalog: Catalog) -> Iterator[Problem]:
     if name in catalog.components:
+        from imagegen.matrix_checks import value_problem  # brings the reader of YAML
+
         found = value_problem(catalog.components[name], value)
         if found is not None:
             text, evidence, hint = found

@@ -102,10 +102,10 @@ def _where_to_save(
     house: House, name: str | None, owner: str, expires: str, force: bool
 ) -> Path | None:
     """Checked before anything is asked, so that no answer is lost to a misspelt date."""
-    from imagegen.request_file import check_saving
-
     if name is None:
         return None
+    from imagegen.request_file import check_saving
+
     return check_saving(name, owner, expires, house.payload, force=force)
 
 

@@ -1,4 +1,4 @@
-"""Whether an engine has an image, asked without the SDK where that can be done.
+"""The labels of an image on the engine, asked without the SDK where that can be done.
 
 To load the SDK takes longer than a whole request; over a plain socket two short calls say it too.
 """
@@ -36,10 +36,10 @@ class _Unix(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def has_image(ref: str, environ: Mapping[str, str] | None = None) -> bool:
-    """Whether the engine that `client.connect` would find has an image of that reference.
+def labels_of(ref: str, environ: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """The labels of an image of that reference on the engine that `client.connect` would find.
 
-    Without an engine that answers no image is known.
+    None where it has no such image, and where no engine answers.
     """
     where = dict(os.environ if environ is None else environ)
     addresses = plain_addresses(where)
@@ -52,7 +52,7 @@ def has_image(ref: str, environ: Mapping[str, str] | None = None) -> bool:
             continue
         except (OSError, http.client.HTTPException, ValueError):
             return _asked_by_sdk(ref, where)
-    return False
+    return {}
 
 
 def plain_addresses(environ: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -86,8 +86,8 @@ def _context(environ: Mapping[str, str]) -> str:
         return ""
 
 
-def _asked(url: str, ref: str) -> bool:
-    """Raises OSError, HTTPException or ValueError for any answer but yes and no."""
+def _asked(url: str, ref: str) -> Mapping[str, str]:
+    """Raises OSError, HTTPException or ValueError for any answer but an image and none."""
     parts = urlsplit(url)
     connection: http.client.HTTPConnection = (
         _Unix(url.removeprefix("unix://"))
@@ -101,17 +101,18 @@ def _asked(url: str, ref: str) -> bool:
         version = ping.headers["Api-Version"] or ""
         connection.request("GET", f"/v{version}/images/{quote(ref, safe='/:@')}/json")
         answer = connection.getresponse()
-        answer.read()
-        if answer.status not in (200, 404):
+        described = json.loads(answer.read())
+        if answer.status not in (200, 404) or not isinstance(described, dict):
             raise ValueError(answer.status)
-        return answer.status == 200
+        return (described.get("Config") or {}).get("Labels") or {}
 
 
-def _asked_by_sdk(ref: str, environ: Mapping[str, str]) -> bool:
+def _asked_by_sdk(ref: str, environ: Mapping[str, str]) -> Mapping[str, str]:
     from imagegen.engine import images
     from imagegen.engine.client import connect
 
     try:
-        return images.find(connect(environ), ref) is not None
+        found = images.find(connect(environ), ref)
     except EngineError:
-        return False
+        return {}
+    return found.labels if found else {}

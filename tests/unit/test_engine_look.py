@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from imagegen.engine import client, images, look
-from imagegen.engine.look import has_image, plain_addresses
+from imagegen.engine.look import labels_of, plain_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
 REF = "imagegen/request:debian12-torch1.13.1"
+LABELS = {"io.imagegen.recipe": "sha256:1"}
+HAS = {
+    "/_ping": b"OK",
+    f"/v1.47/images/{REF}/json": json.dumps({"Config": {"Labels": LABELS}}).encode(),
+    "/v1.47/images/bare/json": json.dumps({"Config": {"Labels": None}}).encode(),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +34,8 @@ def docker_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Server(socketserver.ThreadingUnixStreamServer):
-    """An engine: it speaks API 1.47 and has one image; `status` is said of all others."""
+    """An engine: it speaks API 1.47 and has two images, one without labels; `status` is said of all
+    others."""
 
     status = 404
     asked: list[str]
@@ -40,12 +47,12 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
-        has = self.path in ("/_ping", f"/v1.47/images/{REF}/json")
-        self.send_response(200 if has else self.server.status)
+        body = HAS.get(self.path, b'{"message": "no such image"}')
+        self.send_response(200 if self.path in HAS else self.server.status)
         self.send_header("Api-Version", "1.47")
-        self.send_header("Content-Length", "2")
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(b"{}")
+        self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Says nothing."""
@@ -66,7 +73,8 @@ def sdk(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 
     def says(found: bool) -> None:
         monkeypatch.setattr(client, "connect", lambda environ: environ)
-        monkeypatch.setattr(images, "find", lambda engine, ref: (engine, ref) if found else None)
+        image = images.LocalImage("sha256:2", (REF,), LABELS, 1)
+        monkeypatch.setattr(images, "find", lambda *_: image if found else None)
 
     def refuse(*_: Any) -> None:
         raise AssertionError("the SDK was asked")
@@ -81,13 +89,11 @@ def at(folder: Path) -> dict[str, str]:
 
 @pytest.mark.usefixtures("sdk")
 def test_an_image_is_found_and_another_is_not(engine: Server, tmp_path: Path) -> None:
-    assert has_image(REF, at(tmp_path))
-    assert not has_image("imagegen/cpu:a@b", at(tmp_path))
-    assert engine.asked[1:] == [
-        f"/v1.47/images/{REF}/json",
-        "/_ping",
-        "/v1.47/images/imagegen/cpu:a@b/json",
-    ]
+    assert labels_of(REF, at(tmp_path)) == LABELS
+    assert labels_of("bare", at(tmp_path)) == {}
+    assert labels_of("imagegen/cpu:a@b", at(tmp_path)) == {}
+    assert engine.asked[::2] == ["/_ping"] * 3
+    assert engine.asked[-1] == "/v1.47/images/imagegen/cpu:a@b/json"
 
 
 @pytest.mark.usefixtures("sdk")
@@ -96,13 +102,13 @@ def test_the_rootless_engine_answers_where_there_is_no_other(
 ) -> None:
     monkeypatch.setattr(look, "SYSTEM_SOCKET", str(tmp_path / "nowhere.sock"))
     where = {"XDG_RUNTIME_DIR": str(tmp_path), "DOCKER_CONFIG": str(tmp_path)}
-    assert has_image(REF, where)
+    assert labels_of(REF, where) == LABELS
     assert engine.asked
 
 
 @pytest.mark.usefixtures("sdk")
 def test_without_an_engine_no_image_is_known(tmp_path: Path) -> None:
-    assert not has_image(REF, at(tmp_path))
+    assert labels_of(REF, at(tmp_path)) == {}
 
 
 def test_an_answer_that_is_neither_yes_nor_no_is_asked_again_by_the_sdk(
@@ -110,7 +116,7 @@ def test_an_answer_that_is_neither_yes_nor_no_is_asked_again_by_the_sdk(
 ) -> None:
     engine.status = 400
     sdk(True)
-    assert has_image("imagegen/cpu:other", at(tmp_path))
+    assert labels_of("imagegen/cpu:other", at(tmp_path)) == LABELS
 
 
 def test_what_is_no_engine_is_asked_again_by_the_sdk(
@@ -123,7 +129,7 @@ def test_what_is_no_engine_is_asked_again_by_the_sdk(
     sdk(False)
     with socketserver.ThreadingUnixStreamServer(str(tmp_path / "docker.sock"), Silent) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-        assert not has_image(REF, at(tmp_path))
+        assert labels_of(REF, at(tmp_path)) == {}
         server.shutdown()
 
 
@@ -141,7 +147,7 @@ def test_ssh_tls_and_contexts_are_the_sdks(
 ) -> None:
     sdk(True)
     assert plain_addresses(environ) is None
-    assert has_image(REF, environ)
+    assert labels_of(REF, environ) == LABELS
 
 
 @pytest.mark.parametrize(
