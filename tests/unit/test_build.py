@@ -32,6 +32,7 @@ from imagegen.errors import ConfigError, EngineError, Interrupted, Problem, Vali
 from imagegen.family import House
 from imagegen.inputs import LABEL_INPUTS, inputs_of
 from imagegen.labels import LABEL_PARTS, LABEL_UNVERIFIED
+from imagegen.lock import LABEL_LOCK
 from imagegen.model import (
     LABEL_BASE,
     LABEL_CELL,
@@ -198,6 +199,42 @@ def test_the_settings_of_the_host_join_the_context_and_no_label(
     assert b"BEGIN CERTIFICATE secret" in gzip.decompress(b"".join(request.context))
     assert request.buildargs["HTTPS_PROXY"] == "http://user:secret@proxy"
     assert "secret" not in str(request.labels)
+
+
+class Held:
+    """What a lock does to a build, without asking an archive."""
+
+    def digest(self, os_id: str) -> str:
+        return f"sha256:lock of {os_id}"
+
+    def recipe(self, recipe: Recipe) -> Recipe:
+        return replace(recipe, dockerfile="FROM exactly\n")
+
+    def environment(self, _: Engine, recipes: list[Recipe], env: BuildEnv) -> BuildEnv:
+        data = " ".join(recipe.spec.cell.name for recipe in recipes).encode()
+        return replace(env, files=(ContextFile("build-env/preferences", data),))
+
+
+def test_a_locked_build_is_held_to_the_lock_of_its_system_and_the_label_says_so(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    machine.images = [image_of(recipe) for recipe in recipes[:1]]
+    locked = {LABEL_LOCK: "sha256:lock of debian13"}
+    machine.images += [image_of(recipe, **locked) for recipe in recipes[1:]]
+    build(recipes, tmp_path, lock=Held(), jobs=1)
+    assert {request.labels[LABEL_LOCK] for request in machine.requests} == {
+        "sha256:lock of debian12"
+    }
+    first = next(r for r in machine.requests if r.labels[LABEL_CELL] == "debian12-core")
+    assert first.labels[LABEL_RECIPE] == recipes[0].digest
+    with tarfile.open(fileobj=io.BytesIO(b"".join(first.context))) as tar:
+        preferences, dockerfile = (
+            tar.extractfile(name) for name in ("build-env/preferences", "Dockerfile")
+        )
+        assert preferences is not None
+        assert dockerfile is not None
+        assert preferences.read() == b"debian12-core debian12-none"
+        assert dockerfile.read().startswith(b"FROM exactly\n")
 
 
 def with_tarball(recipe: Recipe, tmp_path: Path, sha256: str) -> Recipe:
