@@ -5,6 +5,9 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Tests that start anew each time compile each time, where the environment forbids byte code.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: build test lint unit golden integration test-images setup engine clean
 
 setup: $(STAMP)
