@@ -58,10 +58,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def parsed(argv: List[str]) -> Any:
+    """The command line as data. Raises SystemExit where it is none."""
+    return _parser().parse_args(argv)
+
+
 def main(argv: List[str]) -> int:
     """Run; the exit code."""
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = parsed(argv)
     except SystemExit as end:
         return int(end.code or 0) if not isinstance(end.code, str) else USAGE
     try:

@@ -19,12 +19,22 @@ if TYPE_CHECKING:
     from imagegen.validation import ValidationRequest
 
 
+PROFILES = ("plain", "cpu", "gpu", "rdma", "harp")
+"""Those of validate/catalogue.py."""
+
+
 @click.command("validate", context_settings={"ignore_unknown_options": False})
 @click.argument("images", nargs=-1, metavar="[IMAGE|CELL]...")
 @click.option("--matrix", "-m", "matrix", help="every cell of this matrix")
 @click.option("--static", is_flag=True, help="only what needs no device and no running service")
 @click.option("--only", help="suites, comma-separated")
 @click.option("--require", help="what must not be skipped, such as `rdma,gpu`")
+@click.option(
+    "--profile", type=click.Choice(PROFILES), help="what it is launched for: requires that"
+)
+@click.option("--loopback", is_flag=True, help="move data through each RDMA port too")
+@click.option("--expect", type=click.Path(exists=True, dir_okay=False), help="with --hosts")
+@click.option("--hosts", help="containers that run already: docker://NAME,kubectl://POD,ssh://HOST")
 @click.option("--benchmark", is_flag=True, help="the synthetic benchmark too")
 @click.option("--ranks", type=click.IntRange(1), help="ranks of the benchmark")
 @click.option(
@@ -42,6 +52,10 @@ def command(
     static: bool,
     only: str | None,
     require: str | None,
+    profile: str | None,
+    loopback: bool,
+    expect: str | None,
+    hosts: str | None,
     benchmark: bool,
     ranks: int | None,
     soft_roce: bool,
@@ -55,12 +69,18 @@ def command(
     from imagegen.validation import ValidationRequest
     from imagegen.workflow import recorded, validation_failures
 
+    valued = {"--only": only, "--require": require, "--profile": profile}
+    valued["--ranks"] = str(ranks) if ranks else None
+    arguments = [part for name, value in valued.items() if value for part in (name, value)]
+    flags = {"--benchmark": benchmark, "--loopback": loopback}
+    arguments += [name for name, wanted in flags.items() if wanted]
+    if hosts is not None:
+        arguments += ["--expect", expect] if expect else []
+        _from_outside(hosts, [*arguments, *(["--static"] if static else [])], console)
+        return
     if not images and matrix is None:
         raise ConfigError.of("no image named", hint="imagegen validate IMAGE, or --matrix NAME")
     references = _references(images, matrix, overlay)
-    valued = {"--only": only, "--require": require, "--ranks": str(ranks) if ranks else None}
-    arguments = [part for name, value in valued.items() if value for part in (name, value)]
-    arguments += ["--benchmark"] if benchmark else []
     request = ValidationRequest(static, tuple(arguments), timeout=timeout)
     if soft_roce and request.argv != ValidationRequest().argv:
         raise ConfigError.of(
@@ -78,6 +98,16 @@ def command(
         failures = validation_failures(records)
         if failures is not None:
             raise failures
+
+
+def _from_outside(hosts: str, arguments: list[str], console: Console) -> None:
+    from imagegen.outside import failures, validate_hosts
+
+    reports = validate_hosts(hosts, arguments, console.line)
+    console.data(reports)
+    failed = failures(reports)
+    if failed is not None:
+        raise failed
 
 
 def _validated(

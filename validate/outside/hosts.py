@@ -135,7 +135,10 @@ def main(arguments: Any) -> int:
     return code
 
 
-HINT = "docker://NAME, podman://NAME, kubectl://POD?namespace=NAME or ssh://USER@HOST:PORT"
+HINT = (
+    "docker://NAME, podman://NAME, kubectl://POD?namespace=NAME or ssh://USER@HOST:PORT; "
+    "`--expect FILE` where the host does not say what to expect"
+)
 
 
 def visits(specs: List[str], arguments: Any) -> Tuple[List[Dict[str, Any]], List[str]]:

@@ -1,0 +1,46 @@
+"""Containers that run already: what their reports come to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from imagegen.cli.validate import PROFILES
+from imagegen.errors import ValidationError
+from imagegen.outside import failures, validate_hosts
+from validate import catalogue
+
+
+def _report(host: str, code: int, *checks: tuple[str, str], missing: tuple[str, ...] = ()) -> Any:
+    rows = [{"id": name, "outcome": outcome, "measured": "seen"} for name, outcome in checks]
+    return {"host": host, "exit_code": code, "checks": rows, "missing": list(missing)}
+
+
+def test_hosts_that_pass_are_no_error() -> None:
+    assert failures([_report("docker://a", 0, ("lim.shm", "warned"))]) is None
+
+
+def test_what_failed_is_named_by_host() -> None:
+    reports = [
+        _report("docker://a", 0, ("os.arch", "passed")),
+        _report("docker://b", 1, ("os.arch", "failed"), ("os.glibc", "passed")),
+        _report("docker://c", 3, missing=("rdma",)),
+    ]
+    error = failures(reports)
+    assert isinstance(error, ValidationError)
+    assert error.problems[0].text == "2 of 3 hosts did not pass"
+    assert list(error.problems[0].evidence) == [
+        "docker://b: os.arch: seen",
+        "docker://c: required, but it did not run: rdma",
+    ]
+
+
+def test_a_host_that_is_none_is_named() -> None:
+    with pytest.raises(ValidationError) as caught:
+        validate_hosts("nothing://x", [], lambda _: None)
+    assert caught.value.problems[0].text.startswith("`nothing://x` is no host: ")
+
+
+def test_the_profiles_are_those_of_validate() -> None:
+    assert set(PROFILES) == set(catalogue.PROFILES)
