@@ -15,6 +15,7 @@ from imagegen.cell_build import BuildOptions, Run, build_cell, lines, up_to_date
 from imagegen.engine import buildkit
 from imagegen.engine.bases import ensure_base
 from imagegen.errors import EngineError, Interrupted
+from imagegen.mirrors import rewrite_image
 from imagegen.model import BuildRecord
 from imagegen.staleness import Staleness, find_stale, spread
 from imagegen.supply import supply
@@ -114,11 +115,13 @@ def _ensure_bases(
 
 def _ensure_base(engine: Engine, recipe: Recipe, options: BuildOptions, board: Board) -> str:
     spec = recipe.spec
+    wanted = base_of(spec)
     base = ensure_base(
         engine,
-        base_of(spec),
+        wanted,
         options.base_mode or spec.cell.base,
         lambda line: board.step(spec.cell.id, f"base: {line}"),
+        rewrite_image(wanted.image, options.store.mirrors),
     )
     return base.id
 

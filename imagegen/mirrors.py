@@ -63,6 +63,17 @@ def rewrite(url: str, mirrors: Mapping[str, str]) -> str:
     return prefixes[longest].rstrip("/") + wanted[len(longest) :]
 
 
+def rewrite_image(image: str, mirrors: Mapping[str, str]) -> str:
+    """The reference to pull instead of one of Docker Hub, by a prefix such as `https://docker.io/`.
+
+    The reference itself where no prefix fits.
+    """
+    path = image if "/" in image else f"library/{image}"
+    upstream = f"https://docker.io/{path}"
+    found = rewrite(upstream, mirrors)
+    return image if found == upstream else found.partition("://")[2]
+
+
 def _lowered(address: str) -> str:
     """Scheme and host in lower case: in any case they mean the same."""
     parts = urlsplit(address)

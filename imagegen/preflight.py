@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,7 +15,7 @@ from imagegen.base import base_of
 from imagegen.engine import archives
 from imagegen.engine.probe import Probe, probe, without_secrets
 from imagegen.errors import ImagegenError
-from imagegen.mirrors import rewrite
+from imagegen.mirrors import rewrite, rewrite_image
 from imagegen.supply import problem_of
 from imagegen.wheels import Target, judge_wheel
 
@@ -211,7 +211,8 @@ def _check_os(
         found = [(source, judge_package(source, listing)) for source in packages]
         for source in sources:
             if source.kind == "base" and source.os == release:
-                answer = archives.probe_base(means.engine, release, source.version)
+                wanted = replace(release, image=rewrite_image(release.image, means.mirrors))
+                answer = archives.probe_base(means.engine, wanted, source.version)
                 found.append((source, answer or judge_suite(listing)))
         return found
     except (ImagegenError, OSError) as error:

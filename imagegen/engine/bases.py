@@ -62,17 +62,17 @@ def alias(os: OsRelease) -> str:
 
 
 def ensure_base(
-    engine: Engine, os: OsRelease, mode: Mode, on_line: Callable[[str], None]
+    engine: Engine, os: OsRelease, mode: Mode, on_line: Callable[[str], None], mirror: str = ""
 ) -> BaseImage:
     """Make `alias(os)` name a base. What is there already is taken, if it came the way of `mode`.
 
-    `auto` prefers the local image `os.image`, then the registry if that is in reach, then a
-    bootstrap. Raises EngineError.
+    `auto` prefers the local image `os.image`, then the registry if that is in reach (`mirror` is
+    what to pull in its place), then a bootstrap. Raises EngineError.
     """
     present = _present(engine, os)
     if present and mode in ("auto", present.how):
         return present
-    if mode != "bootstrap" and _from_registry(engine, os, mode, on_line):
+    if mode != "bootstrap" and _from_registry(engine, os, mode, on_line, mirror or os.image):
         return _base(engine, os, "registry")
     _bootstrap(engine, os, on_line)
     return _base(engine, os, "bootstrap")
@@ -114,33 +114,33 @@ def _base(engine: Engine, os: OsRelease, how: str) -> BaseImage:
 
 
 def _from_registry(
-    engine: Engine, os: OsRelease, mode: Mode, on_line: Callable[[str], None]
+    engine: Engine, os: OsRelease, mode: Mode, on_line: Callable[[str], None], wanted: str
 ) -> bool:
-    """Take `os.image`, local or pulled; False where `auto` has to bootstrap instead."""
-    local = images.find(engine, os.image)
-    if local is None:
-        why = out_of_reach(engine, os.image)
+    """Take `os.image` if it is local, else pull `wanted`; False where `auto` has to bootstrap."""
+    found = os.image
+    if images.find(engine, os.image) is None:
+        found, why = wanted, out_of_reach(engine, wanted)
         if why and mode == "auto" and os.bootstrap:
-            on_line(f"{os.image} is not in reach, bootstrapping {os.suite}: {why}")
+            on_line(f"{wanted} is not in reach, bootstrapping {os.suite}: {why}")
             return False
         if why:
-            raise _no_base(os, why)
-        on_line(f"pulling {os.image}")
-        _pull(engine, os)
-    images.tag(engine, os.image, alias(os))
+            raise _no_base(os, wanted, why)
+        on_line(f"pulling {wanted}")
+        _pull(engine, wanted)
+    images.tag(engine, found, alias(os))
     return True
 
 
-def _no_base(os: OsRelease, why: str) -> Exception:
+def _no_base(os: OsRelease, wanted: str, why: str) -> Exception:
     hint = f"docker pull {os.image}, on a machine that reaches it, then docker save and load"
     if os.bootstrap:
         hint = "set `base: bootstrap`"
-    return EngineError.of(f"base image `{os.image}` is not in reach", evidence=[why], hint=hint)
+    return EngineError.of(f"base image `{wanted}` is not in reach", evidence=[why], hint=hint)
 
 
-def _pull(engine: Engine, os: OsRelease) -> None:
-    repository, tag = images.split(os.image)
-    with engine_errors(f"pull `{os.image}`"), engine.fresh(timeout=PULL_SECONDS) as api:
+def _pull(engine: Engine, reference: str) -> None:
+    repository, tag = images.split(reference)
+    with engine_errors(f"pull `{reference}`"), engine.fresh(timeout=PULL_SECONDS) as api:
         for message in api.pull(repository, tag, stream=True, decode=True):
             if "error" in message:
                 raise DockerException(message["error"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from imagegen.errors import ConfigError
-from imagegen.mirrors import read_mirrors, rewrite
+from imagegen.mirrors import read_mirrors, rewrite, rewrite_image
 from imagegen.payload import Payload
 
 if TYPE_CHECKING:
@@ -74,3 +74,25 @@ def test_two_spellings_of_one_prefix_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="means the same as") as caught:
         read_mirrors(payload(tmp_path, text))
     assert caught.value.problems[0].line == 3
+
+
+@pytest.mark.parametrize(
+    ("image", "mirrors", "pulled"),
+    [
+        ("nvidia/cuda:9.0-devel-ubuntu16.04", {}, "nvidia/cuda:9.0-devel-ubuntu16.04"),
+        (
+            "nvidia/cuda:9.0-devel-ubuntu16.04",
+            {"https://docker.io/nvidia/": "https://mirror:5000/nv"},
+            "mirror:5000/nv/cuda:9.0-devel-ubuntu16.04",
+        ),
+        (
+            "debian:bookworm-slim",
+            {"https://docker.io": "https://mirror/hub"},
+            "mirror/hub/library/debian:bookworm-slim",
+        ),
+    ],
+)
+def test_a_base_of_docker_hub_is_pulled_from_its_mirror(
+    image: str, mirrors: dict[str, str], pulled: str
+) -> None:
+    assert rewrite_image(image, mirrors) == pulled
