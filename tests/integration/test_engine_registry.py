@@ -107,6 +107,26 @@ def test_a_local_image_serves_as_the_base_of_a_registry(
         images.remove(engine, base.ref)
 
 
+def test_a_toolkits_base_is_pulled_from_its_mirror_and_not_bootstrapped(
+    engine: Engine, builder: Builder, registry: str, token: str
+) -> None:
+    image_id = builder(f"RUN echo {token}", f"LABEL {bases.LABEL_HOW}=")
+    repository = f"{registry}/nv-{token}/cuda"
+    move_tag(repository, push(engine, image_id, f"{repository}:9.0", print), "9.0")
+    wanted = f"nowhere.invalid/nvidia/cuda-{token}:9.0"
+    os = replace(DEBIAN_12, id=f"test-{token}", image=wanted, bootstrap=False)
+    lines: list[str] = []
+    with pytest.raises(EngineError, match="is not in reach"):
+        ensure_base(engine, os, "auto", lines.append)
+    base = ensure_base(engine, os, "auto", lines.append, f"{repository}:9.0")
+    try:
+        assert (base.id, base.how) == (image_id, "registry")
+        assert lines == [f"pulling {repository}:9.0"]
+    finally:
+        images.remove(engine, base.ref)
+        images.remove(engine, f"{repository}:9.0")
+
+
 def test_no_base_is_an_error_with_a_way_out(engine: Engine, token: str) -> None:
     far = replace(DEBIAN_12, id=f"test-{token}", image=f"127.0.0.1:1/none:{token}")
     with pytest.raises(EngineError, match="hint: set `base: bootstrap`"):
