@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @options.allow_unverified
 @options.ca_bundle
 @options.base
+@options.progress
 @options.common
 def command(
     matrices: tuple[str, ...],
@@ -47,6 +48,7 @@ def command(
     from imagegen.family import House
     from imagegen.journal import open_journal
     from imagegen.nightly import as_json, as_markdown, run_night
+    from imagegen.planning import prices_of
     from imagegen.workflow import BuildWishes, recorded
 
     book = open_journal()
@@ -54,7 +56,11 @@ def command(
     recipes = [recipe for name in matrices for recipe in house.recipes(house.family(name))]
     engine = connect()
     wishes = BuildWishes(
-        jobs=jobs, ca_bundle=ca_bundle, base=base, allow_unverified=allow_unverified
+        jobs=jobs,
+        ca_bundle=ca_bundle,
+        base=base,
+        allow_unverified=allow_unverified,
+        prices=prices_of(house, book),
     )
     with recorded(book, "nightly") as run_id:
         report = run_night(engine, recipes, house.payload, to, wishes, console, book, run_id)
