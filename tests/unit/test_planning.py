@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from imagegen.artifacts import Artifacts
-from imagegen.engine import images
+from imagegen.engine import client, images
 from imagegen.engine.images import LocalImage
 from imagegen.family import House
 from imagegen.forecast import Cost
@@ -19,11 +19,12 @@ from imagegen.planning import as_data, dot, judge, measured_seconds, plan_cells,
 from imagegen.supply import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from imagegen.engine.client import Engine
     from imagegen.planning import Planned, PlannedCell
-    from unit.conftest import Overlay
+    from unit.conftest import Ended, Overlay
 
 ENGINE = cast("Engine", object())
 BASE = LocalImage("sha256:base", (), {}, 1)
@@ -148,6 +149,35 @@ def test_for_programs_and_as_a_picture(tmp_path: Path) -> None:
     picture = dot(planned)
     assert picture.count("->") == 7
     assert '"debian12/alpha 3.11" -> "debian12/alpha 3.11/beta 1.13.1";' in picture
+
+
+@pytest.fixture
+def engine(there: list[LocalImage], monkeypatch: pytest.MonkeyPatch) -> list[LocalImage]:
+    """What the verb connects to."""
+    monkeypatch.setattr(client, "connect", lambda: ENGINE)
+    monkeypatch.setattr(client, "machine", lambda _: client.Machine(2, 1 << 33, "/", None))
+    return there
+
+
+def test_the_verb_shows_steps_totals_and_cells(
+    small: Overlay, engine: list[LocalImage], run: Callable[..., Ended]
+) -> None:
+    engine += images_of(["debian12-none", "debian13-*"])
+    edited = 'RUN one "{{ release.version }}"\nRUN two\n'
+    small.template("delta", edited)
+    ended = run("plan", "--matrix", "small", "--why")
+    assert ended.code == 0
+    lines = [line.split() for line in ended.out.splitlines()]
+    assert ["delta", "44.0", "core", "8.0s", "?", "1", "predicted", "to", "make"] in lines
+    assert ["alpha", "3.11", "10.0s", "?", "2", "predicted", "there"] in lines
+    assert ["still", "to", "make", "2", "16.0s", "8.0s", "0", "B"] in lines
+    assert ["debian13-none", "up", "to", "date"] in lines
+    assert "debian13-core:\n  dockerfiles/components/delta/install.j2:1 changed\n" in ended.out
+
+
+@pytest.mark.usefixtures("small", "engine")
+def test_the_verb_draws(run: Callable[..., Ended]) -> None:
+    assert run("plan", "--matrix", "small", "--dot").out.startswith("digraph plan {\n")
 
 
 def test_costs_come_from_the_journal_where_it_has_them(small: Overlay, tmp_path: Path) -> None:
