@@ -21,7 +21,8 @@ LOOK_SECONDS = 120
 # What setuptools carries in a folder `_vendor` came with it and by no wheel of its own.
 _LOOK = r"""
 dpkg-query -W -f='apt ${db:Status-Abbrev} ${Package} ${Version}\n'
-find / -xdev -path '*.dist-info/INSTALLER' ! -path '*/_vendor/*' | LC_ALL=C sort | while read -r installer; do
+find / -xdev -path '*.dist-info/INSTALLER' ! -path '*/_vendor/*' | LC_ALL=C sort |
+while read -r installer; do
   folder="${installer%/INSTALLER}"
   echo "dist $(cat "$installer") ${folder##*/}"
   grep '^Tag: ' "$folder/WHEEL"
