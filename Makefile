@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Tests that start anew each time compile each time, where the environment forbids byte code.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: build test lint unit golden integration test-images setup engine clean
+.PHONY: build test lint unit golden integration kill test-images setup engine clean
 
 setup: $(STAMP)
 
@@ -34,6 +34,10 @@ unit: setup
 
 integration: engine
 	$(BIN)/pytest -q tests/integration
+
+# The long form of the test that kills imagegen and an engine of its own: 25 times each.
+kill: engine
+	IMAGEGEN_KILLS=25 $(BIN)/pytest -q tests/integration/test_kill.py
 
 test: lint unit integration
 

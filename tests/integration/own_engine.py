@@ -1,0 +1,147 @@
+"""An engine of a test's own, to be killed: dockerd with its own folders, socket and bridge.
+
+It shares nothing with the engine of this machine but the kernel, and its containers reach no
+network. Needs root, as the tests here do.
+"""
+
+from __future__ import annotations
+
+import io
+import secrets
+import signal
+import subprocess
+import tarfile
+import time
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.engine import images
+from imagegen.engine.bases import LABEL_HOW
+from imagegen.engine.client import Engine, connect
+from imagegen.engine.containers import Container
+from imagegen.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECONDS = 60
+_LIB = "lib/x86_64-linux-gnu"
+SHELL = {
+    "bin/bash": "bin/bash",
+    "bin/sleep": "bin/sleep",
+    "lib64/ld-linux-x86-64.so.2": f"{_LIB}/ld-linux-x86-64.so.2",
+    f"{_LIB}/libc.so.6": f"{_LIB}/libc.so.6",
+    f"{_LIB}/libtinfo.so.6": f"{_LIB}/libtinfo.so.6.4",
+}
+"""What a RUN step of a test needs, and which file of Debian 12 that is."""
+
+
+@dataclass
+class OwnEngine:
+    """Runs until it is killed; `start` starts it again on the same data."""
+
+    folder: Path
+    bridge: str
+    process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    @property
+    def address(self) -> str:
+        return f"unix://{self.folder}/docker.sock"
+
+    def start(self) -> None:
+        (self.folder / "pid").unlink(missing_ok=True)
+        self._bury_containerd()
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    "dockerd",
+                    f"--data-root={self.folder}/data",
+                    f"--exec-root={self.folder}/exec",
+                    f"--pidfile={self.folder}/pid",
+                    f"--host={self.address}",
+                    f"--bridge={self.bridge}",
+                    "--iptables=false",
+                    "--ip-masq=false",
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        with closing(self.connected().api):
+            pass
+
+    def _bury_containerd(self) -> None:
+        """The kernel kills it with its dockerd. Where nobody reaps it, its number lives on, and a
+        new dockerd would wait for it in vain."""
+        file = self.folder / "exec/containerd/containerd.pid"
+        if not file.exists():
+            return
+        stat, deadline = Path("/proc", file.read_text().strip(), "stat"), time.monotonic() + SECONDS
+        while stat.exists() and ") Z " not in stat.read_text():
+            assert time.monotonic() < deadline, "containerd outlives its dockerd"
+            time.sleep(0.05)
+        file.unlink()
+
+    def connected(self) -> Engine:
+        """The engine, as soon as it answers."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            try:
+                return connect({"DOCKER_HOST": self.address})
+            except EngineError:
+                said = (self.folder / "log").read_text()[-2000:]
+                assert time.monotonic() < deadline, said
+                time.sleep(0.1)
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        assert self.process is not None
+        self.process.send_signal(how)
+        self.process.wait(SECONDS)
+
+
+@contextmanager
+def own_engine(folder: Path, origin: Engine, base: str) -> Iterator[OwnEngine]:
+    """An engine with a base of a few megabytes, out of a Debian 12 base of another engine."""
+    bridge = f"ig-{secrets.token_hex(4)}"
+    _ip("link", "add", "name", bridge, "type", "bridge")
+    try:
+        _ip("addr", "add", f"10.213.{secrets.randbelow(250)}.1/24", "dev", bridge)
+        _ip("link", "set", bridge, "up")
+        made = OwnEngine(folder, bridge)
+        made.start()
+        try:
+            _bring_base(origin, made, base)
+            yield made
+        finally:
+            made.stop()
+    finally:
+        _ip("link", "del", bridge)
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True)
+
+
+def _bring_base(origin: Engine, target: OwnEngine, base: str) -> None:
+    created = origin.api.create_container(base, ["none"])
+    try:
+        packed = _packed(Container(origin, created["Id"], base))
+    finally:
+        origin.api.remove_container(created["Id"])
+    with closing(target.connected().api) as api:
+        repository, tag = images.split(base)
+        changes = [f"LABEL {LABEL_HOW}=bootstrap"]
+        api.import_image_from_data(packed, repository=repository, tag=tag, changes=changes)
+
+
+def _packed(container: Container) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for path, source in SHELL.items():
+            data, info = container.read_file(f"/{source}"), tarfile.TarInfo(path)
+            info.size, info.mode = len(data), 0o755
+            tar.addfile(info, io.BytesIO(data))
+    return packed.getvalue()
