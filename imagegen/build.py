@@ -148,7 +148,12 @@ def _build_stale(run: Run, stale: Sequence[Staleness]) -> dict[str, BuildRecord]
                 hint="the same command goes on where the layers of this run end",
             ) from None
     if run.lost is not None:
-        raise run.lost
+        ready = sum(record.outcome in ("built", "up-to-date") for record in records.values())
+        raise EngineError.of(
+            f"the engine died: {ready} of {len(stale)} images were ready by then",
+            evidence=lines(run.lost),
+            hint="start it again (`imagegen doctor`), then `imagegen build --resume`",
+        ) from run.lost
     return records
 
 
