@@ -123,7 +123,7 @@ def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> It
         python = spec.pin("python")
         own = pin.component in compiled
         for name, version in release.wheels.items():
-            running = python.version if python else ""
+            running = str(release.facts.get("python", python.version if python else ""))
             yield Source("wheel", name, version, spec.os, running, release.index, own)
         if release.tarball:
             yield Source("url", release.tarball["url"], "", spec.os)

@@ -64,6 +64,8 @@ def judge_wheel(wanted: str, target: Target, lines: Sequence[str]) -> Probe:
         failed = next((m for m in map(_FAILED.search, lines) if m), None)
         where = f" ({without_secrets(failed[1])}: {failed[2]})" if failed else ""
         return Probe("unknown", f"{trouble}: an index did not answer{where}")
+    if of_version and not any(file.endswith(".whl") for file, _ in of_version):
+        return Probe("unknown", f"{of_version[0][0]}: no wheel, so pip has to compile it")
     if of_version:
         return Probe("missing", f"no file for Python {target.python} and glibc {target.glibc}")
     known = sorted({Version(version) for version in versions.values() if version}, reverse=True)

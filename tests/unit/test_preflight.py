@@ -110,6 +110,13 @@ def test_packages_in_other_areas_or_archives_say_so(
     assert judge_package(own, LISTING).state == "unknown"
 
 
+def test_wheels_for_a_python_of_their_own_are_asked_for_it(
+    house: House, specs: tuple[ImageSpec, ...]
+) -> None:
+    changed = with_horovod(specs, facts={"python": "3.12"})
+    assert "pip horovod==0.28.1 (debian12, python 3.12)" in uses(house, changed)
+
+
 def package(name: str, version: str, house: House) -> Source:
     return Source("apt", name, version, house.catalog.os["debian12"])
 
