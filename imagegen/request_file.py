@@ -84,7 +84,8 @@ def as_matrix(name: str, spec: ImageSpec, owner: str, expires: str) -> str:
         "tag": f"{repository.rpartition('/')[0]}/{name}:{tag}",
         "axes": {"os": [spec.os.id]},
         "components": {pin.component: _exactly(pin) for pin in spec.pins}
-        | {name: value for name, value in spec.given.items() if name in (*HOSTS, *VALUES)},
+        | {name: value for name, value in spec.given.items() if name in (*HOSTS, *VALUES)}
+        | {omission.component: constraint.NONE for omission in spec.cell.omitted},
     }
     return yaml.safe_dump(document, sort_keys=False)
 

@@ -162,7 +162,9 @@ def _answer(
     try:
         wishes, about = read_wishes(file, house.catalog)
     except ConfigError as error:
-        said = "; ".join(" ".join(filter(None, (one.text, one.hint))) for one in error.problems)
+        said = "; ".join(
+            f"{one.text} ({one.hint})" if one.hint else one.text for one in error.problems
+        )
         return error.exit_code, ("wrong", said), {"status": "wrong", "problems": said}
     answer = answer_to(wishes, house.catalog, allow_unknown=allow_unknown)
     if isinstance(answer, Refusal):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from imagegen.engine import images
+from imagegen.engine import registry as registries
 
 if TYPE_CHECKING:
     from tiny_family import TinyFamily, TinyMaker
@@ -99,6 +100,31 @@ def test_a_saved_request_is_a_matrix(shop: TinyFamily) -> None:
     answer = request(shop, *wishes)
     assert isinstance(answer, dict)
     assert (answer["status"], answer["cell"]) == ("exists", f"{shop.matrix}/debian12")
+
+
+def test_an_image_in_a_registry_answers_too(shop: TinyFamily, registry: str) -> None:
+    wishes = ("os=debian12", f"{part(shop)}=1", "check=1", *BASICS)
+    shop.run("request", "--overlay", str(shop.root), *wishes, "--build")
+    answer = request(shop, *wishes)
+    assert isinstance(answer, dict)
+    ref = answer["image"]
+    built = images.find(shop.engine, ref)
+    assert built is not None
+    there = f"{registry}/team/{ref.rpartition('/')[2]}"
+    digest = registries.push(shop.engine, built.id, there, lambda _: None)
+    registries.move_tag(there, digest, ref.rpartition(":")[2], shop.engine)
+    images.remove(shop.engine, ref)
+    answer = request(shop, *wishes, "--registry", f"{registry}/team")
+    assert isinstance(answer, dict)
+    assert (answer["status"], answer["image"]) == ("exists", there)
+    answer = request(shop, *wishes, "--registry", f"{registry}/others")
+    assert isinstance(answer, dict)
+    assert (answer["status"], answer["image"]) == ("ok", ref)
+    answer = request(shop, *wishes, "--registry", "localhost:1/team")
+    assert isinstance(answer, dict)
+    assert answer["status"] == "ok"
+    assert any("the registry was not heard" in warning for warning in answer["warnings"])
+    shop.run("request", *wishes, "--registry", "not a/registry", code=2)
 
 
 def test_build_builds_what_was_asked_for(shop: TinyFamily) -> None:
