@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from imagegen.constraint import NONE
 from imagegen.space import OS, Choice, Edge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from imagegen.model import Release, Want
     from imagegen.space import Space
@@ -41,6 +41,8 @@ class Domains:
 
     def narrowed(self, name: str, mask: int) -> Domains:
         """The same with a name narrowed to a set, and pruned again."""
+        if mask == self.left[name]:
+            return self
         other = replace(self, left={**self.left, name: mask})
         prune(other, [name])
         return other
@@ -60,23 +62,88 @@ def bits(mask: int) -> Iterator[int]:
 
 def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> Domains:
     """The names that wishes bring into an image and what is left of each, pruned."""
+    domains = _situation(space, wants, allow_unknown=allow_unknown)
+    for name in domains.present:
+        everything = space.every(name) & ~space.hidden(name)
+        domains.left[name] = domains.asked.get(name, everything)
+    _prune_all(domains)
+    domains.start = dict(domains.left)
+    return domains
+
+
+class Descent:
+    """The same for many wishes, of which each shares the first ones with those before.
+
+    So do the cells of a matrix, whose last axis changes fastest. What is left under the first
+    wishes is known, and only the others prune: in whatever order, the same is left.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._paths: dict[Hashable, list[_Step]] = {}
+
+    def domains_of(self, wants: Sequence[Want], *, allow_unknown: bool = False) -> Domains:
+        """What `domains_of` gives."""
+        situation = _situation(self._space, wants, allow_unknown=allow_unknown)
+        key = (situation.choice, situation.present, tuple(situation.asked))
+        path = self._paths.get(key)
+        if path is None:
+            path = self._paths[key] = [_Step("", 0, self._first(situation))]
+        shared = 1
+        for name, mask in situation.asked.items():
+            if name not in situation.present:
+                continue  # kept out, and nothing else brings it in
+            if shared < len(path) and path[shared].asked_the_same(name, mask):
+                shared += 1
+                continue
+            del path[shared:]
+            before = path[-1].domains
+            path.append(_Step(name, mask, before.narrowed(name, before.left[name] & mask)))
+            shared += 1
+        last = path[-1].domains
+        left = dict(last.left)
+        return replace(last, asked=situation.asked, left=left, start=last.left)
+
+    def _first(self, situation: Domains) -> Domains:
+        """Where all wishes are still open; a name that is wished for may be one that hides.
+
+        What needs a name that is not present is wished for in none of these cells.
+        """
+        space, present = self._space, situation.present
+        first = replace(situation, left={}, edges={})
+        for name in present:
+            hidden = 0 if name in situation.asked else space.hidden(name)
+            first.left[name] = space.every(name) & ~hidden & ~space.needing_more(name, present)
+        _prune_all(first)
+        return first
+
+
+class _Step(NamedTuple):
+    name: str
+    mask: int
+    domains: Domains
+
+    def asked_the_same(self, name: str, mask: int) -> bool:
+        return self.name == name and self.mask == mask
+
+
+def _situation(space: Space, wants: Sequence[Want], *, allow_unknown: bool) -> Domains:
+    """What is asked, and the names that it brings in, before anything is left of them."""
     choice = Choice(
         frozenset(want.component for want in wants if "+" in want.constraint), allow_unknown
     )
     asked = _asked(space, wants)
     present = _present(space, asked, {w.component for w in wants if w.constraint != NONE})
-    domains = Domains(space, choice, present, asked)
-    for name in present:
-        everything = space.every(name) & ~space.hidden(name)
-        domains.left[name] = asked.get(name, everything)
-    for name in present:
+    return Domains(space, choice, present, asked)
+
+
+def _prune_all(domains: Domains) -> None:
+    for name in domains.present:
         domains.edges[name] = {
-            index: space.statements(name, index, present, choice)
+            index: domains.space.statements(name, index, domains.present, domains.choice)
             for index in bits(domains.left[name])
         }
     prune(domains, sorted(domains.left))
-    domains.start = dict(domains.left)
-    return domains
 
 
 def _asked(space: Space, wants: Sequence[Want]) -> dict[str, int]:
@@ -106,13 +173,8 @@ def _present(space: Space, asked: Mapping[str, int], wished: set[str]) -> frozen
 
 
 def _brought_by(space: Space, name: str, mask: int, present: set[str]) -> set[str]:
-    found: set[str] = set()
-    for index in bits(mask):
-        row = space.candidates[name][index]
-        found |= set(row.requires)
-        if name in space.catalog.virtual:
-            found |= set(row.provides)
-        found |= {one for one in row.constrains if space.provider(one) in present}
+    brought, constrained = space.spoken_of(name, mask)
+    found = {*brought, *(one for one in constrained if space.provider(one) in present)}
     component = space.catalog.components.get(name)
     if component and component.one_of and not present & set(component.one_of):
         found.add(component.one_of[0])

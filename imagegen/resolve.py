@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from imagegen import constraint
 from imagegen.conflict import conflict_of
-from imagegen.domains import domains_of
+from imagegen.domains import Descent, domains_of
 from imagegen.errors import ConfigError, Problem, ResolutionError
 from imagegen.model import Catalog, Cell, ImageSpec, Pin, Release, Want
 from imagegen.refusal import THE_REQUEST
@@ -43,11 +43,8 @@ def _shared_space(catalog: Catalog, drivers: tuple[str, ...]) -> Space:
     return Space(catalog, drivers)
 
 
-def choose(
-    space: Space, wants: Sequence[Want], *, allow_unknown: bool = False
-) -> tuple[dict[str, Release], Domains] | None:
+def choose(domains: Domains) -> tuple[dict[str, Release], Domains] | None:
     """Name -> candidate, for components and virtual names; None if nothing fits."""
-    domains = domains_of(space, wants, allow_unknown=allow_unknown)
     chosen = search(domains)
     return None if chosen is None else (chosen, domains)
 
@@ -65,7 +62,11 @@ def resolve_cell(cell: Cell, catalog: Catalog, space: Space | None = None) -> Im
     Raises ResolutionError naming the facts that collide.
     """
     searched, wants = space or space_of(catalog, cell.wants), wishes_of(cell)
-    found = choose(searched, wants, allow_unknown=cell.allow_unknown)
+    return _resolved(cell, wants, domains_of(searched, wants, allow_unknown=cell.allow_unknown))
+
+
+def _resolved(cell: Cell, wants: Sequence[Want], domains: Domains) -> ImageSpec:
+    found, searched = choose(domains), domains.space
     if found is None:
         conflict = conflict_of(searched, wants, allow_unknown=cell.allow_unknown)
         risk = "; or take the risk: `allow_unknown: true`" if conflict.unknown else ""
@@ -103,8 +104,7 @@ def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains
         if want.constraint != constraint.NONE:
             via[want.component].add(want.asked_by)
     for name, row in chosen.items():
-        index = domains.space.candidates[name].index(row)
-        for edge in domains.edges[name][index]:
+        for edge in domains.edges[name][domains.space.place(name, row)]:
             if edge.kind not in ("provides", "known"):
                 via[edge.target].add(row.where)
     components = domains.space.catalog.components
@@ -121,7 +121,7 @@ def pin(wants: Sequence[Want], catalog: Catalog) -> dict[str, Pin]:
     Raises ResolutionError whose evidence is one line for each fact that collides.
     """
     space = space_of(catalog, wants)
-    found = choose(space, wants)
+    found = choose(domains_of(space, wants))
     if found is None:
         conflict = conflict_of(space, wants)
         raise ResolutionError.of(conflict.text, evidence=conflict.facts)
@@ -146,9 +146,12 @@ def resolve_cells(cells: Sequence[Cell], catalog: Catalog) -> tuple[ImageSpec, .
     specs: list[ImageSpec] = []
     problems: list[Problem] = []
     space = space_of(catalog, (want for cell in cells for want in cell.wants))
+    descent = Descent(space)
     for cell in cells:
+        wants = wishes_of(cell)
         try:
-            specs.append(resolve_cell(cell, catalog, space))
+            domains = descent.domains_of(wants, allow_unknown=cell.allow_unknown)
+            specs.append(_resolved(cell, wants, domains))
         except ResolutionError as error:
             problems.extend(error.problems)
     if problems:

@@ -38,7 +38,7 @@ def warnings(
 
 
 def _meets(space: Space, name: str, wishes: tuple[str, ...], row: Release) -> bool:
-    return bool(space.mask(name, wishes) >> space.candidates[name].index(row) & 1)
+    return bool(space.mask(name, wishes) >> space.place(name, row) & 1)
 
 
 def reason(catalog: Catalog, component: str, other: str) -> str:

@@ -11,7 +11,7 @@ from resolvelib.resolvers import ResolutionTooDeep
 from imagegen.domains import bits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from imagegen.domains import Domains
     from imagegen.model import Release
@@ -42,8 +42,9 @@ class Candidate:
 
 
 class _Provider(AbstractProvider[Requirement, Candidate, str]):
-    def __init__(self, domains: Domains) -> None:
+    def __init__(self, domains: Domains, decided: Collection[str]) -> None:
         self._domains = domains
+        self._decided = decided
 
     def identify(self, requirement_or_candidate: Requirement | Candidate) -> str:
         return requirement_or_candidate.name
@@ -77,24 +78,45 @@ class _Provider(AbstractProvider[Requirement, Candidate, str]):
 
     def get_dependencies(self, candidate: Candidate) -> Iterable[Requirement]:
         edges = self._domains.edges[candidate.name][candidate.index]
-        return [Requirement(edge.target, edge.mask) for edge in edges]
+        return [
+            Requirement(edge.target, edge.mask)
+            for edge in edges
+            if edge.target not in self._decided
+        ]
 
 
 def search(domains: Domains) -> dict[str, Release] | None:
     """Name -> the best candidate, for every name that is present; None if nothing fits.
 
     The names settle one after the other, each on the newest with which the rest still fits. Narrows
-    the domains to the answer.
+    the domains to the answer. What is open may be open in many cells: it is searched once.
     """
+    if domains.empty:
+        return None
+    undecided = tuple((name, mask) for name, mask in domains.left.items() if mask & (mask - 1))
+    key = (domains.choice, domains.present, undecided)
+    answers = domains.space.answers
+    if key not in answers:
+        answers[key] = _settled(domains, [name for name, _ in undecided])
+    answer = answers[key]
+    if answer is None:
+        return None
+    domains.left.update(answer)
+    found = {name: mask.bit_length() - 1 for name, mask in domains.left.items()}
+    _prefer_fewer_warnings(domains, found)
+    return {name: domains.space.candidates[name][index] for name, index in found.items()}
+
+
+def _settled(domains: Domains, undecided: Sequence[str]) -> dict[str, int] | None:
+    """What the undecided names come to, each a set of one."""
     found = any_answer(domains)
     if found is None:
         return None
     for name in PROVIDED_BY_OS:
         found = _settle(domains, name, found, ranked=True)
-    for name in sorted(domains.left, key=_turn):
+    for name in sorted(undecided, key=_turn):
         found = _settle(domains, name, found)
-    _prefer_fewer_warnings(domains, found)
-    return {name: domains.space.candidates[name][index] for name, index in found.items()}
+    return {name: domains.left[name] for name in undecided}
 
 
 def _turn(name: str) -> tuple[int, str]:
@@ -102,16 +124,22 @@ def _turn(name: str) -> tuple[int, str]:
 
 
 def any_answer(domains: Domains) -> dict[str, int] | None:
-    """Name -> index of some answer, not of the best one; None if nothing fits."""
+    """Name -> index of some answer, not of the best one; None if nothing fits.
+
+    A name of which one candidate is left is decided: all that others have left admits it.
+    """
     if domains.empty:
         return None
-    asked = [Requirement(name, domains.left[name]) for name in sorted(domains.left)]
-    resolver = Resolver(_Provider(domains), BaseReporter())
+    decided = {n: m.bit_length() - 1 for n, m in domains.left.items() if not m & (m - 1)}
+    asked = [Requirement(n, domains.left[n]) for n in sorted(domains.left) if n not in decided]
+    if not asked:
+        return decided
+    resolver = Resolver(_Provider(domains, decided), BaseReporter())
     try:
         found = resolver.resolve(asked, max_rounds=MOST_ROUNDS)
     except (ResolutionImpossible, ResolutionTooDeep):
         return None
-    return {name: candidate.index for name, candidate in found.mapping.items()}
+    return {**decided, **{name: candidate.index for name, candidate in found.mapping.items()}}
 
 
 def _settle(
@@ -119,6 +147,8 @@ def _settle(
 ) -> dict[str, int]:
     """Narrow a name to its best candidate (`ranked`: to those of the best rank) that still fits."""
     mask = domains.left.get(name, 0)
+    if not mask & (mask - 1):
+        return found
     for choice in _by_rank(domains, name) if ranked else (1 << index for index in bits(mask)):
         if found[name] in bits(choice):
             narrowed, answer = domains.narrowed(name, choice), found

@@ -15,7 +15,7 @@ from imagegen import constraint
 from imagegen.model import Catalog, OsRelease, Release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 OS, DRIVER = "os", "driver"
 UNKNOWN = "unknown"
@@ -65,6 +65,11 @@ class Space:
         }
         self._edges: dict[tuple[str, int, frozenset[str], Choice], tuple[Edge, ...]] = {}
         self._masks: dict[tuple[str, tuple[str, ...], bool], int] = {}
+        self.answers: dict[Hashable, dict[str, int] | None] = {}
+        """What a search found for what was open, for the next one that comes upon the same."""
+        self._hidden: dict[tuple[str, str], int] = {}
+        self._places: dict[str, dict[int, int]] = {}
+        self._spoken_of: dict[tuple[str, int], tuple[frozenset[str], frozenset[str]]] = {}
 
     def every(self, name: str) -> int:
         return (1 << len(self.candidates.get(name, ()))) - 1
@@ -103,14 +108,41 @@ class Space:
             for other in candidate.also
         )
 
+    def place(self, name: str, row: Release) -> int:
+        """Where a candidate stands among those of its name."""
+        places = self._places.get(name)
+        if places is None:
+            rows = self.candidates[name]
+            places = self._places[name] = {id(one): index for index, one in enumerate(rows)}
+        return places[id(row)]
+
+    def spoken_of(self, name: str, mask: int) -> tuple[frozenset[str], frozenset[str]]:
+        """The names that some of these candidates bring along, and those that they constrain."""
+        key = (name, mask)
+        if key not in self._spoken_of:
+            rows = [row for at, row in enumerate(self.candidates.get(name, ())) if mask >> at & 1]
+            brought = {other for row in rows for other in row.requires}
+            if name in self.catalog.virtual:
+                brought |= {other for row in rows for other in row.provides}
+            constrained = frozenset(other for row in rows for other in row.constrains)
+            self._spoken_of[key] = frozenset(brought), constrained
+        return self._spoken_of[key]
+
+    def needing_more(self, name: str, present: frozenset[str]) -> int:
+        """The candidates that need a name which is not present."""
+        rows = enumerate(self.candidates.get(name, ()))
+        return sum(1 << index for index, row in rows if not row.requires.keys() <= present)
+
     def hidden(self, name: str, wish: str = "") -> int:
         """The candidates that only their full name brings in, and that a wish does not name."""
-        rows = self.candidates.get(name, ())
-        return sum(
-            1 << index
-            for index, row in enumerate(rows)
-            if row.named and wish not in (row.version, row.variant or row.version)
-        )
+        key = (name, wish)
+        if key not in self._hidden:
+            self._hidden[key] = sum(
+                1 << index
+                for index, row in enumerate(self.candidates.get(name, ()))
+                if row.named and wish not in (row.version, row.variant or row.version)
+            )
+        return self._hidden[key]
 
     def provided(self, name: str) -> bool:
         """Whether a name has values only, which rows of other names provide."""

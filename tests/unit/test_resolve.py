@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from imagegen.domains import Descent, domains_of
 from imagegen.errors import ConfigError, ResolutionError
 from imagegen.model import Want
-from imagegen.resolve import pin, resolve_cells
+from imagegen.resolve import pin, resolve_cells, space_of, wishes_of
 from unit.conftest import SMALL
 
 if TYPE_CHECKING:
+    from imagegen.family import House
     from imagegen.model import ImageSpec
     from unit.conftest import Overlay
 
@@ -102,3 +104,26 @@ def test_two_cells_with_one_tag_are_refused(overlay: Overlay) -> None:
         "\n"
         "hint: name the axis that tells them apart in `tag`"
     )
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_cells_share_changes_nothing(house: House, backwards: bool) -> None:
+    cells = [
+        cell for matrix in ("cpu", "cu112", "cu113", "cu124") for cell in house.cells()[matrix]
+    ]
+    space = space_of(house.catalog, ())
+    descent = Descent(space)
+    for cell in reversed(cells) if backwards else cells:
+        wants = wishes_of(cell)
+        alone, after = domains_of(space, wants), descent.domains_of(wants)
+        assert (after.left, after.start, after.asked) == (alone.left, alone.start, alone.asked)
+
+
+def test_a_cell_without_an_answer_leaves_the_others_theirs(house: House) -> None:
+    space = space_of(house.catalog, ())
+    descent = Descent(space)
+    answers = []
+    for torch in ("1.13.1", "9.9", "1.13.1"):
+        wants = [Want("os", "debian12", "test"), Want("torch", torch, "test")]
+        answers.append((torch, not descent.domains_of(wants).empty))
+    assert answers == [("1.13.1", True), ("9.9", False), ("1.13.1", True)]
