@@ -1,0 +1,62 @@
+"""Libraries that hide one another on the loader's path of a made-up machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from validate.plugin import PASSED, WARNED
+
+from . import trees
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from validate.plugin import Found
+
+CHECK = "os.shadowed"
+
+
+def shadows(root: Path, folder: Path) -> Found:
+    return trees.findings(root, "os", trees.expected(folder), static=True)[CHECK]
+
+
+def test_one_of_each_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    root = tmp_path / "root"
+    library = trees.write(root, f"{trees.LIB_DIR}/libnccl.so.2.21.5", "nccl")
+    (library.parent / "libnccl.so.2").symlink_to(library.name)
+    trees.write(root, f"{trees.LIB_DIR}/libcudart.so.11.0", "eleven")
+    trees.write(root, f"{trees.LIB_DIR}/libcudart.so.12", "twelve")
+    found = shadows(root, tmp_path)
+    assert (found.outcome, found.measured) == (
+        PASSED,
+        "libcudart.so.11.0, libcudart.so.12, libnccl.so.2",
+    )
+
+
+def test_what_hides_another_is_named_in_the_order_of_the_loader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "root"
+    system = trees.write(root, f"{trees.LIB_DIR}/libibverbs.so.1", "of the image")
+    other = trees.write(root, "/opt/hpcx/lib/libibverbs.so.1", "of another stack")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/hpcx/lib")
+    found = shadows(root, tmp_path)
+    assert found.outcome == WARNED
+    assert found.measured == f"libibverbs.so.1 is {other}, which hides {system}"
+    assert found.cause
+    assert found.remedy
+
+
+def test_a_folder_of_the_configuration_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    root = tmp_path / "root"
+    trees.write(root, "/etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n")
+    trees.write(root, "/etc/ld.so.conf.d/other.conf", "/opt/other\n")
+    trees.write(root, "/opt/other/libmpi.so.40", "one")
+    trees.write(root, f"{trees.LIB_DIR}/libmpi.so.40", "two")
+    assert shadows(root, tmp_path).measured.count("libmpi.so.40") == 3
