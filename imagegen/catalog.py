@@ -172,8 +172,15 @@ def _component(document: Document, releases: tuple[Release, ...]) -> Component:
         aliases=data.get("aliases", {}),
         one_of=tuple(data.get("one_of", ())),
         rules=data.get("rules", {}),
-        megabytes=float(data.get("megabytes", "0")),
+        megabytes=_megabytes(data.get("megabytes", {})),
     )
+
+
+def _megabytes(data: str | Mapping[str, str]) -> dict[str, float]:
+    """By a word of a layer's name, such as `gpu`; under no word for all of them."""
+    return {
+        word: float(size) for word, size in ({"": data} if isinstance(data, str) else data).items()
+    }
 
 
 def _contract(data: Mapping[str, Any]) -> dict[str, object]:

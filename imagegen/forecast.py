@@ -73,8 +73,11 @@ class Prices:
     def of(self, spec: ImageSpec, pin: Pin) -> Cost:
         """Measured seconds or bytes win over predicted ones, each by itself."""
         component = self._catalog.components[pin.component]
-        predicted = Cost(component.seconds, round(component.megabytes * MEGABYTE))
-        known = self._measured.get((pin.component, layer_name(spec, pin)))
+        name = layer_name(spec, pin)
+        sizes = [component.megabytes.get(word) for word in ("", *name.split())]
+        size = next((one for one in sizes if one is not None), 0.0)
+        predicted = Cost(component.seconds, round(size * MEGABYTE))
+        known = self._measured.get((pin.component, name))
         if known is None:
             return predicted
         return Cost(

@@ -17,6 +17,8 @@ def layer_sizes(
 ) -> Mapping[tuple[str, int], int]:
     """(stage, index) -> bytes, for the steps of the chain that the image stands on.
 
+    By position alone: where two stages stand on one, BuildKit of Docker 20.10 writes instructions
+    of the one into the history of the other (the sizes stay where they are).
     Counted from the end: a base image may bring a history of its own. Empty where the history is
     shorter than the recipe, as when an engine squashed it.
     """

@@ -119,7 +119,7 @@ class Component:
     aliases: Mapping[str, str] = field(default_factory=dict)
     one_of: tuple[str, ...] = ()
     rules: Mapping[str, str] = field(default_factory=dict)
-    megabytes: float = 0.0
+    megabytes: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def variants(self) -> tuple[str, ...]:

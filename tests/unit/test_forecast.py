@@ -75,6 +75,19 @@ def test_predicted_and_measured_costs(house: House, family: Family) -> None:
     assert measured == Total(4, 168.0, 50_000_970, 168.0)
 
 
+def test_a_size_may_depend_on_a_word_of_the_layer_s_name(small: Overlay) -> None:
+    path = "dockerfiles/components/delta/component.yaml"
+    text = (small.root / path).read_text()
+    small.write(
+        path, text.replace("seconds: 8\n", 'seconds: 8\nmegabytes: {other: "1", core: "9"}\n')
+    )
+    house = House()
+    spec = house.family("small").specs[0]
+    pin = spec.pin("delta")
+    assert pin is not None
+    assert Prices(house.catalog, {}).of(spec, pin) == Cost(8.0, 9_000_000)
+
+
 def test_the_sum_over_cells_counts_a_shared_step_for_each(house: House, family: Family) -> None:
     every = unshared(tree(on_debian12(family), ORDER, Prices(house.catalog, {})))
     assert every == Total(7, 418.0, 100_000_000, 213.0)
