@@ -5,8 +5,9 @@ Also the contract (what a launch must give the image) and the environment: both 
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
+
+import orjson
 
 from imagegen import __version__
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from imagegen.model import Catalog, Component, ImageSpec, Pin, Release
 
 SCHEMA = 1
+AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 BASE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BASE_ENV = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PATH": BASE_PATH}
 
@@ -140,4 +142,4 @@ def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict
 
 def as_json(document: Mapping[str, object]) -> bytes:
     """The bytes of a document: same data, same bytes."""
-    return (json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    return orjson.dumps(document, option=AS_TEXT)

@@ -51,7 +51,7 @@ class Part:
 def with_parts(recipe: Recipe, artifacts: Artifacts) -> Recipe:
     """The recipe with the parts that its Dockerfile mounts; a part of another sha256 is another
     recipe. Raises RenderError where it mounts one that no row of the image names."""
-    mounted = set(_MOUNT.findall(recipe.dockerfile))
+    mounted = _mounted(recipe.dockerfile)
     if not mounted:
         return recipe
     known = {part.folder: part for part in _parts(recipe.spec, artifacts)}
@@ -64,6 +64,10 @@ def with_parts(recipe: Recipe, artifacts: Artifacts) -> Recipe:
         )
     parts = tuple(known[folder] for folder in sorted(mounted))
     return replace(recipe, parts=parts, digest=_digest(recipe.digest, parts))
+
+
+def _mounted(dockerfile: str) -> set[str]:
+    return set(_MOUNT.findall(dockerfile)) if "source=artifacts/" in dockerfile else set()
 
 
 def _parts(spec: ImageSpec, artifacts: Artifacts) -> Iterator[Part]:

@@ -6,13 +6,15 @@ Same inputs, same bytes: no clock, no network, no environment, no dictionary ord
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from imagegen import __version__
 from imagegen.base import base_of
 from imagegen.errors import RenderError
 from imagegen.expectation import as_json, contract, environment, expectation, stage_env
 from imagegen.model import EXPECTATION_PATH, ContextFile, Recipe, StepOrigin
+from imagegen.replay import Replay
 from imagegen.templates import Mark, Templates, split_marks
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ BUILD_ENV = "build-env"
 """Context folder that the downloading steps mount; certificates join it at build time only."""
 
 
+_Body = tuple[str, tuple[Mark, ...]]
+
+
 class Renderer:
     """Renders any number of images from one payload; templates are compiled once."""
 
@@ -33,6 +38,8 @@ class Renderer:
         self._catalog = catalog
         self._templates = Templates(payload)
         self._folders: dict[str, tuple[ContextFile, ...]] = {}
+        self._bodies: Replay[_Body] = Replay()
+        self._digested: dict[int, bytes] = {}
 
     def recipe(self, spec: ImageSpec, order: Sequence[str]) -> Recipe:
         """The recipe of one image.
@@ -67,7 +74,7 @@ class Renderer:
             files=files,
             origins=(*origins, *more),
             contract=contract(spec, self._catalog),
-            digest=_digest(dockerfile, files),
+            digest=_digest(dockerfile, files, self._digested),
             templates=self._templates.hashes,
         )
 
@@ -134,19 +141,27 @@ class Renderer:
         at = [order.index(need) for need in needs if need in order]
         return order[max(at)] if at else "base"
 
-    def _body(self, spec: ImageSpec, name: str, kind: str) -> tuple[str, tuple[Mark, ...]]:
-        pin = spec.pin(name)
-        assert pin is not None
-        context = {
-            "image": spec,
-            "os": spec.os,
-            "release": pin.release,
-            "pins": _releases(spec.pins),
-            "entrypoint": self._catalog.components[name].entrypoint,
-        }
-        return split_marks(
-            self._templates.render(f"components/{name}/{kind}.j2", context, spec.tag)
-        )
+    def _body(self, spec: ImageSpec, name: str, kind: str) -> _Body:
+        """Text and marks of a stage; rendered again only for an image that reads another way."""
+        entrypoint = self._catalog.components[name].entrypoint
+
+        def rendered(seen: Mapping[str, Any]) -> _Body:
+            image, pins = seen["image"], seen["pins"]
+            context = {
+                "image": image,
+                "os": image.os,
+                "release": pins[name],
+                "pins": pins,
+                "entrypoint": entrypoint,
+            }
+            template = f"components/{name}/{kind}.j2"
+            return split_marks(self._templates.render(template, context, spec.tag))
+
+        subjects = {"image": spec, "pins": _releases(spec.pins)}
+        try:
+            return self._bodies.made((name, kind), subjects, rendered)
+        except RenderError:
+            return rendered(subjects)  # raises again, in the names that a template's author knows
 
     def _entrypoint(self, spec: ImageSpec) -> str:
         found = [self._catalog.components[pin.component].entrypoint for pin in spec.pins]
@@ -171,6 +186,7 @@ class Renderer:
             self._folders[source] = tuple(
                 ContextFile(f"{target}/{name}", path.read_bytes()) for name, path in tree
             )
+            self._digested |= {id(file): _digest_of(file) for file in self._folders[source]}
         return self._folders[source]
 
 
@@ -213,9 +229,7 @@ def _env_lines(env: Mapping[str, str]) -> list[str]:
     return ["ENV " + " \\\n    ".join(f"{name}={value}" for name, value in env.items())]
 
 
-def _origins(
-    stage: str, component: str, marks: Sequence[Mark], first: int = 0
-) -> list[StepOrigin]:
+def _origins(stage: str, component: str, marks: Sequence[Mark], first: int = 0) -> list[StepOrigin]:
     return [
         StepOrigin(stage, index, component, f"dockerfiles/{mark.template}", mark.line)
         for index, mark in enumerate(marks, first)
@@ -229,10 +243,16 @@ def _tidy(text: str) -> str:
     return "\n".join(kept).strip() + "\n"
 
 
-def _digest(dockerfile: str, files: Sequence[ContextFile]) -> str:
+def _digest(
+    dockerfile: str, files: Sequence[ContextFile], known: Mapping[int, bytes] = MappingProxyType({})
+) -> str:
     """sha256 over the Dockerfile and every context file with its path and mode."""
     total = hashlib.sha256(dockerfile.encode())
     for file in files:
-        total.update(f"\0{file.path}\0{file.mode:o}\0".encode())
-        total.update(hashlib.sha256(file.data).digest())
+        total.update(known.get(id(file)) or _digest_of(file))
     return f"sha256:{total.hexdigest()}"
+
+
+def _digest_of(file: ContextFile) -> bytes:
+    head = f"\0{file.path}\0{file.mode:o}\0".encode()
+    return head + hashlib.sha256(file.data).digest()

@@ -68,9 +68,17 @@ class Templates:
             lstrip_blocks=True,
             keep_trailing_newline=False,
             autoescape=False,
+            cache_size=-1,
+            auto_reload=False,
         )
+        self._there: dict[str, bool] = {}
 
     def has(self, name: str) -> bool:
+        if name not in self._there:
+            self._there[name] = self._has(name)
+        return self._there[name]
+
+    def _has(self, name: str) -> bool:
         try:
             self._environment.get_template(name)
         except TemplateNotFound:

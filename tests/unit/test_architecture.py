@@ -26,7 +26,7 @@ STAGES = {
     "matrix": {"matrix", "matrix_cells", "matrix_checks"},
     "resolve": {"resolve"},
     "plan": {"plan", "forecast", "time_left"},
-    "render": {"render", "templates", "expectation"},
+    "render": {"render", "templates", "expectation", "replay"},
     "build": {"build", "build_log", "cell_build", "staleness", "until"},
     "validation": {"validation", "soft_roce"},
     "publish": {"publish"},
