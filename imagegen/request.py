@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from imagegen import constraint
 from imagegen.alternatives import nearest
 from imagegen.conflict import conflict_of, fits
-from imagegen.model import Catalog, Cell, ImageSpec, Want
-from imagegen.refusal import Refusal, told
+from imagegen.model import Catalog, Cell, ImageSpec, Omission, Want
+from imagegen.refusal import EVERY_IMAGE, THE_REQUEST, Refusal, told
 from imagegen.resolve import resolve_cell, space_of, wishes_of
-from imagegen.space import DRIVER, Space
+from imagegen.space import DRIVER, OS, Space
 from imagegen.wishes import MATRIX, OFED, RDMA, VALUES, as_cell, meant, unknown_values
 
 if TYPE_CHECKING:
@@ -33,11 +33,12 @@ def answer_to(
     wishes = meant(wishes, catalog)
     cell = replace(as_cell(wishes), allow_unknown=allow_unknown)
     space = space_of(catalog, cell.wants)
+    cell = _without_what_no_os_has(space, cell)
     cell = replace(cell, wants=_by_default(space, cell))
     wants = wishes_of(cell)
     if fits(space, wants, allow_unknown=allow_unknown):
         spec = resolve_cell(cell, catalog, space)
-        return replace(spec, tag=_tag(spec, wishes))
+        return replace(spec, tag=_tag(spec, wishes), warnings=(*spec.warnings, *_left_out(cell)))
     unknown = unknown_values(wishes, catalog)
     conflict = conflict_of(space, wants, allow_unknown=allow_unknown)
     if any(want.component == DRIVER for want in conflict.wants):
@@ -47,6 +48,29 @@ def answer_to(
     return Refusal(
         told(unknown, conflict, instead, allow_unknown), (conflict,), tuple(instead), allow_unknown
     )
+
+
+def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:
+    """Less those parts of every image of which no release is known for the OS that is asked for."""
+    system = [want for want in cell.wants if want.component == OS]
+    gone = [
+        want
+        for want in cell.wants
+        if want.asked_by == EVERY_IMAGE and system and not fits(space, [*system, want])
+    ]
+    if not gone or not fits(space, system):
+        return cell
+    said = f"no release of it is known for {system[0].constraint}"
+    omitted = (*cell.omitted, *(Omission(want.component, said) for want in gone))
+    return replace(cell, wants=tuple(w for w in cell.wants if w not in gone), omitted=omitted)
+
+
+def _left_out(cell: Cell) -> list[str]:
+    return [
+        f"{one.component} is left out: {one.reason}"
+        for one in cell.omitted
+        if one.reason != THE_REQUEST
+    ]
 
 
 def _by_default(space: Space, cell: Cell) -> tuple[Want, ...]:
