@@ -1,0 +1,171 @@
+"""The zoo of images that are broken on purpose: how they are made, and how they are looked at."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import nccl_parts
+import yaml
+from nccl_parts import at_hand, compiled, on_disk
+
+from imagegen.engine import images
+from imagegen.engine.buildkit import BuildRequest, build, pack_context
+from imagegen.validation import ValidationRequest, validate_image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from imagegen.engine.client import Engine
+    from imagegen.engine.context import HostFile
+    from imagegen.model import ContextFile
+
+LABEL = "io.imagegen.test"
+HERE = Path(__file__).parent
+ZOO, BASES = HERE / "zoo", HERE / "zoo_bases"
+SECONDS = 300.0
+NCCL, CUDART = "nvidia-nccl-cu12==2.21.5", "nvidia-cuda-runtime-cu12==12.4.127"
+
+CUDNN = "unsigned long cudnnGetVersion(void) {{ return {0}; }}\n"
+CUDNN += "unsigned long cudnnGetCudartVersion(void) {{ return 12040; }}\n"
+OTHER_NCCL = """
+#include <dlfcn.h>
+const char said[] = "NCCL version 2.20.5+cuda12.4", symbol[] = "ncclNetPlugin_v8";
+int ncclGetVersion(int *v) { *v = 22005; return 0; }
+int ncclGetUniqueId(void *id) { (void)id; return !dlopen("libnccl-net.so", RTLD_NOW); }
+"""
+STUB_OF_THE_DRIVER = "int cuInit(unsigned flags) { (void)flags; return 34; }\n"
+
+
+@dataclass(frozen=True)
+class Animal:
+    """A recipe for a broken image, and what `validate` has to say of it.
+
+    `image` names the healthy one that it stands on; `run` holds the arguments; `fails` and `warns`
+    are the ids beyond what the healthy image is warned of, `code` is the exit code of `validate`.
+    """
+
+    name: str
+    image: str
+    fails: tuple[str, ...] = ()
+    warns: tuple[str, ...] = ()
+    run: tuple[str, ...] = ("--static",)
+    code: int | None = None
+
+    @property
+    def exit_code(self) -> int:
+        return self.code if self.code is not None else int(bool(self.fails))
+
+    @property
+    def named(self) -> set[str]:
+        return {*self.fails, *self.warns}
+
+
+def animals() -> list[Animal]:
+    """All of them, by name."""
+    return [_animal(path.parent) for path in sorted(ZOO.glob("*/Dockerfile"))]
+
+
+def _animal(folder: Path) -> Animal:
+    said: dict[str, Any] = yaml.safe_load((folder / "expect.yaml").read_text())
+    for name in ("fails", "warns"):
+        said[name] = tuple(said.get(name, ()))
+    if "run" in said:
+        said["run"] = tuple(said["run"].split())
+    return Animal(folder.name, **said)
+
+
+@dataclass
+class Keeper:
+    """Makes images that do not outlive the tests, and looks at them."""
+
+    engine: Engine
+    folder: Path
+    made: list[str] = field(default_factory=list)
+
+    def make(
+        self,
+        recipe: Path,
+        on: str,
+        files: Iterable[ContextFile] = (),
+        large: Iterable[HostFile] = (),
+    ) -> str:
+        """Build a recipe on an image; a tag, as `FROM` takes no image id."""
+        tag = f"test-zoo/{recipe.name}:{secrets.token_hex(6)}"
+        request = BuildRequest(
+            context=pack_context((recipe / "Dockerfile").read_text(), files, large),
+            build_id=f"test-{secrets.token_hex(6)}",
+            # A label of its own, so that no other run removes it; not those of the healthy image.
+            labels={
+                LABEL: secrets.token_hex(6), "io.imagegen.recipe": "", "io.imagegen.matrix": "",
+            },
+            buildargs={"IMAGE": on},
+            tag=tag,
+        )  # fmt: skip
+        build(self.engine, request, lambda _: None)
+        self.made.append(tag)
+        return tag
+
+    def small(self, on: str) -> str:
+        """A real image that promises less."""
+        return self.make(BASES / "small", on)
+
+    def harp(self, on: str) -> str:
+        """The small one with NCCL, CUDA's run time, and stand-ins for cuDNN and HARP."""
+        files = [
+            at_hand("components.json", (BASES / "harp/components.json").read_bytes()),
+            *(at_hand(f"lib/{name}", data) for name, data in self._libraries().items()),
+            *(at_hand(f"spare/{name}", data) for name, data in self._spares().items()),
+        ]
+        runtime = nccl_parts.out_of_wheel(
+            self.folder, CUDART, "nvidia/cuda_runtime/lib/libcudart.so.12"
+        )
+        large = [
+            on_disk("lib/libnccl.so.2.21.5", nccl_parts.nccl_library(self.folder, NCCL)),
+            on_disk("lib/libcudart.so.12.4.127", runtime),
+        ]
+        return self.make(BASES / "harp", on, files, large)
+
+    def _libraries(self) -> dict[str, bytes]:
+        return {
+            "libnccl-net.so": nccl_parts.plugin(self.folder, 4, 6, 8),
+            "libcudnn.so.9.1.0": self._named("libcudnn.so.9", CUDNN.format(90100)),
+            "libcudnn_ops.so.9.1.0": self._named("libcudnn_ops.so.9", CUDNN.format(90100)),
+        }
+
+    def _spares(self) -> dict[str, bytes]:
+        """What the recipes of the zoo put in the place of something."""
+        self._named("libtfabric.so", "int tfabric_open(void) { return 0; }\n")
+        needs = ["-DNEEDS_MORE", "-Wl,--no-as-needed", str(self.folder / "libtfabric.so")]
+        return {
+            "plugin-v4.so": nccl_parts.plugin(self.folder, 4),
+            "plugin-needs-more.so": nccl_parts.plugin(self.folder, 4, 6, 8, more=needs),
+            "nccl-2.20.5.so": self._named("libnccl.so.2", OTHER_NCCL),
+            "cudnn-9.0.0.so": self._named("libcudnn.so.9", CUDNN.format(90000)),
+            "cudnn-ops.so": self._named("libcudnn_ops.so.9", CUDNN.format(90300)),
+            "libcuda-stub.so": self._named("libcuda.so.1", STUB_OF_THE_DRIVER),
+        }
+
+    def _named(self, name: str, source: str) -> bytes:
+        return compiled(self.folder, name, source, [f"-Wl,-soname,{name}"])
+
+    def look(self, ref: str, run: Iterable[str], look_into_layers: bool = False) -> dict[str, Any]:
+        """The report of `validate` with these arguments."""
+        asked = list(run)
+        static = "--static" in asked
+        arguments = tuple(part for part in asked if part != "--static")
+        request = ValidationRequest(
+            static, arguments, look_into_layers=look_into_layers, timeout=SECONDS
+        )
+        return dict(validate_image(self.engine, ref, request, lambda _: None).report)
+
+    def clean(self) -> None:
+        for tag in reversed(self.made):
+            images.remove(self.engine, tag, force=True)
+
+
+def ids(report: Mapping[str, Any], outcome: str) -> list[str]:
+    """Ids of the checks that came to an outcome."""
+    return [check["id"] for check in report["checks"] if check["outcome"] == outcome]
