@@ -132,7 +132,7 @@ def test_build_builds_what_was_asked_for(shop: TinyFamily) -> None:
     argv = ("request", "--overlay", str(shop.root))
     failed = shop.run(*argv, *open_wishes, "check=2", "--build", code=6)
     assert "tiny.verdict: the verdict of release 2" in failed.err
-    images.remove(shop.engine, failed.err.partition("\n  image ")[2].split()[0])
+    images.remove(shop.engine, failed.err.partition("  image ")[2].split()[0])
     wishes = (*open_wishes, "check=1")
     path = shop.run.cwd / "matrices" / f"{shop.matrix}.yaml"
     path.unlink(missing_ok=True)
