@@ -118,11 +118,19 @@ def own_engine(folder: Path, origin: Engine, base: str) -> Iterator[OwnEngine]:
         finally:
             made.stop()
     finally:
+        _unmount_below(folder)
         _ip("link", "del", bridge)
 
 
 def _ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True)
+
+
+def _unmount_below(folder: Path) -> None:
+    """What the killed daemons had mounted: nobody else knows of it any more."""
+    points = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for point in reversed([one for one in points if one.startswith(f"{folder}/")]):
+        subprocess.run(["umount", "--lazy", point], check=True)
 
 
 def _bring_base(origin: Engine, target: OwnEngine, base: str) -> None:
