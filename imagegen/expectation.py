@@ -5,6 +5,7 @@ Also the contract (what a launch must give the image) and the environment: both 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import orjson
@@ -50,7 +51,12 @@ def contract(spec: ImageSpec, catalog: Catalog) -> dict[str, object]:
 
     Lists are united, the largest shared memory and the host network win.
     """
-    parts = [catalog.components[pin.component].contract for pin in spec.pins]
+    return _contract(tuple(pin.component for pin in spec.pins), catalog)
+
+
+@lru_cache(maxsize=256)
+def _contract(names: tuple[str, ...], catalog: Catalog) -> dict[str, object]:
+    parts = [catalog.components[name].contract for name in names]
     ulimits: dict[str, int] = {}
     for part in parts:
         ulimits.update(_ulimits(part))
@@ -83,6 +89,11 @@ def _integer(value: object) -> int:
 def suites(spec: ImageSpec, catalog: Catalog) -> list[str]:
     """The suites that prove this image; those of omitted components too, to say why they rest."""
     names = [pin.component for pin in spec.pins] + [o.component for o in spec.cell.omitted]
+    return _suites(tuple(names), catalog)
+
+
+@lru_cache(maxsize=256)
+def _suites(names: tuple[str, ...], catalog: Catalog) -> list[str]:
     return sorted({suite for name in names for suite in catalog.components[name].suites})
 
 

@@ -6,6 +6,7 @@ Frozen, without IO. A stage takes the record of the stage before it and returns 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Release:
     artifact: str = ""
     notes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def where(self) -> str:
         """The row as a user finds it: `torch 1.11.0+cu113 (…/component.yaml:31)`."""
         name = f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
@@ -275,10 +276,8 @@ class BuildRecord:
 
 @dataclass(frozen=True)
 class ValidationRecord:
-    """What `validate` said inside a container of exactly this image id.
-
-    `tier` is `static`, `full`, `partial` or `soft-roce`; `counts` maps outcomes (passed, …) to
-    numbers; `report` is the JSON document of `validate --json`.
+    """What `validate` said in a container of this image id. `tier` is `static`, `full`, `partial` or
+    `soft-roce`; `counts` maps outcomes to numbers; `report` is the document of `validate --json`.
     """
 
     image_id: str

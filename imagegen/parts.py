@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 UNVERIFIED = "unverified"
 """What a row says where no source gives the sha256 of its tarball."""
 
-_MOUNT = re.compile(r"\bsource=(artifacts/[^\s,]+)")
+_MOUNT = re.compile(r"source=(artifacts/[^\s,]+)")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Part:
 def with_parts(recipe: Recipe, artifacts: Artifacts) -> Recipe:
     """The recipe with the parts that its Dockerfile mounts; a part of another sha256 is another
     recipe. Raises RenderError where it mounts one that no row of the image names."""
-    mounted = _mounted(recipe.dockerfile)
+    mounted = set(_MOUNT.findall(recipe.dockerfile))
     if not mounted:
         return recipe
     known = {part.folder: part for part in _parts(recipe.spec, artifacts)}
@@ -64,10 +64,6 @@ def with_parts(recipe: Recipe, artifacts: Artifacts) -> Recipe:
         )
     parts = tuple(known[folder] for folder in sorted(mounted))
     return replace(recipe, parts=parts, digest=_digest(recipe.digest, parts))
-
-
-def _mounted(dockerfile: str) -> set[str]:
-    return set(_MOUNT.findall(dockerfile)) if "source=artifacts/" in dockerfile else set()
 
 
 def _parts(spec: ImageSpec, artifacts: Artifacts) -> Iterator[Part]:

@@ -6,8 +6,8 @@ Same inputs, same bytes: no clock, no network, no environment, no dictionary ord
 from __future__ import annotations
 
 import hashlib
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from imagegen import __version__
 from imagegen.base import base_of
@@ -15,10 +15,10 @@ from imagegen.errors import RenderError
 from imagegen.expectation import as_json, contract, environment, expectation, stage_env
 from imagegen.model import EXPECTATION_PATH, ContextFile, Recipe, StepOrigin
 from imagegen.replay import Replay
-from imagegen.templates import Mark, Templates, split_marks
+from imagegen.templates import Mark, Templates, split_marks, without_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from imagegen.model import Catalog, ImageSpec, Pin, Release
     from imagegen.payload import Payload
@@ -27,7 +27,27 @@ BUILD_ENV = "build-env"
 """Context folder that the downloading steps mount; certificates join it at build time only."""
 
 
-_Body = tuple[str, tuple[Mark, ...]]
+_OWN = "image/"
+"""Context folder of what is written for this image alone."""
+
+_EMPTY_LINES = re.compile(r"\n{3,}")
+
+
+class _Body(NamedTuple):
+    """What a template came to: text, and where its instructions came from."""
+
+    text: str
+    marks: tuple[Mark, ...]
+    origins: tuple[StepOrigin, ...]
+
+
+class _Shared(NamedTuple):
+    """Context files that images of the same components share, in order, with the part of the
+    digest that they make: those before an image's own files, and those after."""
+
+    before: tuple[ContextFile, ...]
+    after: tuple[ContextFile, ...]
+    digested: tuple[bytes, bytes]
 
 
 class Renderer:
@@ -39,7 +59,8 @@ class Renderer:
         self._templates = Templates(payload)
         self._folders: dict[str, tuple[ContextFile, ...]] = {}
         self._bodies: Replay[_Body] = Replay()
-        self._digested: dict[int, bytes] = {}
+        self._shared: dict[tuple[str, ...], _Shared] = {}
+        self._ways: dict[tuple[str, int], Release] = {}
 
     def recipe(self, spec: ImageSpec, order: Sequence[str]) -> Recipe:
         """The recipe of one image.
@@ -49,32 +70,30 @@ class Renderer:
         _need_apt(spec)
         base_steps, origins = self._base_steps(spec)
         stages, more = self._stages(spec, [name for name in order if spec.pin(name)])
-        files = tuple(sorted(self._files(spec, order), key=lambda file: file.path))
-        text, _ = split_marks(
-            self._templates.render(
-                "Dockerfile.j2",
-                {
-                    "image": spec,
-                    "os": spec.os,
-                    "base": base_of(spec).image,
-                    "base_steps": base_steps,
-                    "stages": stages,
-                    "last": _last_stage(spec, order),
-                    "entrypoint": self._entrypoint(spec),
-                    "expectation_path": EXPECTATION_PATH,
-                    "tool": __version__,
-                },
-                spec.tag,
-            )
-        )
+        context = {
+            "image": spec,
+            "os": spec.os,
+            "base": base_of(spec).image,
+            "base_steps": base_steps,
+            "stages": stages,
+            "last": _last_stage(spec, order),
+            "entrypoint": self._entrypoint(spec),
+            "expectation_path": EXPECTATION_PATH,
+            "tool": __version__,
+        }
+        text = without_marks(self._templates.render("Dockerfile.j2", context, spec.tag))
         dockerfile = _tidy(text)
+        document = expectation(spec, order, self._catalog)
+        own = _own_files(document)
+        shared = self._shared_files(spec)
+        before, after = shared.digested
         return Recipe(
             spec=spec,
             dockerfile=dockerfile,
-            files=files,
+            files=(*shared.before, *own, *shared.after),
             origins=(*origins, *more),
             contract=contract(spec, self._catalog),
-            digest=_digest(dockerfile, files, self._digested),
+            digest=_digest(dockerfile, [before, *map(_digested, own), after]),
             templates=self._templates.hashes,
         )
 
@@ -84,9 +103,9 @@ class Renderer:
         origins: list[StepOrigin] = []
         for name in sorted(pin.component for pin in spec.pins):
             if self._templates.has(f"components/{name}/base.j2"):
-                body, marks = self._body(spec, name, "base")
-                texts += [body] if body.strip() else []
-                origins += _origins("base", name, marks, len(origins))
+                body = self._body(spec, name, "base")
+                texts += [body.text] if body.text.strip() else []
+                origins += _origins("base", name, body.marks, len(origins))
         return texts, tuple(origins)
 
     def _stages(
@@ -101,13 +120,13 @@ class Renderer:
             for kind, parent in (("build", base), ("install", previous)):
                 if not self._templates.has(f"components/{name}/{kind}.j2"):
                     continue
-                stage = name if kind == "install" else f"{name}-build"
-                body, marks = self._body(spec, name, kind)
-                if kind == "build" and not body.strip():
+                stage = _stage(name, kind)
+                body = self._body(spec, name, kind)
+                if kind == "build" and not body.text.strip():
                     continue  # this row needs nothing compiled
                 env = self._stage_env(spec, name, path) if kind == "install" else {}
-                texts.append("\n".join([f"FROM {parent} AS {stage}", *_env_lines(env), body]))
-                origins += _origins(stage, name, marks)
+                texts.append("\n".join([f"FROM {parent} AS {stage}", *_env_lines(env), body.text]))
+                origins += body.origins
                 path = env.get("PATH", path)
             previous = name
         return texts, tuple(origins)
@@ -121,9 +140,12 @@ class Renderer:
         """A row may be in the catalog before a template can install it; an image may not."""
         pin = spec.pin(name)
         assert pin is not None
+        if self._ways.get((name, id(pin.release))) is pin.release:
+            return
         ways, installs = ways_of(pin.release), self._catalog.components[name].installs
         has_template = self._templates.has(f"components/{name}/install.j2")
         if has_template and (not installs or set(ways) & set(installs)):
+            self._ways[name, id(pin.release)] = pin.release
             return
         raise RenderError.of(
             f"{pin.release.where} cannot be installed yet: no template goes its way",
@@ -142,7 +164,7 @@ class Renderer:
         return order[max(at)] if at else "base"
 
     def _body(self, spec: ImageSpec, name: str, kind: str) -> _Body:
-        """Text and marks of a stage; rendered again only for an image that reads another way."""
+        """What a template comes to; rendered again only for an image that reads another way."""
         entrypoint = self._catalog.components[name].entrypoint
 
         def rendered(seen: Mapping[str, Any]) -> _Body:
@@ -155,7 +177,8 @@ class Renderer:
                 "entrypoint": entrypoint,
             }
             template = f"components/{name}/{kind}.j2"
-            return split_marks(self._templates.render(template, context, spec.tag))
+            text, marks = split_marks(self._templates.render(template, context, spec.tag))
+            return _Body(text, marks, tuple(_origins(_stage(name, kind), name, marks)))
 
         subjects = {"image": spec, "pins": _releases(spec.pins)}
         try:
@@ -167,15 +190,19 @@ class Renderer:
         found = [self._catalog.components[pin.component].entrypoint for pin in spec.pins]
         return next((entrypoint for entrypoint in found if entrypoint), "")
 
-    def _files(self, spec: ImageSpec, order: Sequence[str]) -> Iterator[ContextFile]:
-        document = expectation(spec, order, self._catalog)
-        yield ContextFile("image/image.json", as_json(document))
-        env = environment(spec, order, self._catalog)
-        lines = [f'{name}="{value}"\n' for name, value in env.items()]
-        yield ContextFile("image/environment", "".join(lines).encode())
+    def _shared_files(self, spec: ImageSpec) -> _Shared:
+        names = tuple(pin.component for pin in spec.pins)
+        if names not in self._shared:
+            files = sorted(self._files(names), key=lambda file: file.path)
+            before = tuple(file for file in files if file.path < _OWN)
+            after = tuple(file for file in files if file.path >= _OWN)
+            digested = b"".join(map(_digested, before)), b"".join(map(_digested, after))
+            self._shared[names] = _Shared(before, after, digested)
+        return self._shared[names]
+
+    def _files(self, names: Sequence[str]) -> Iterator[ContextFile]:
         yield from self._folder("dockerfiles/build-env", BUILD_ENV)
-        for pin in spec.pins:
-            name = pin.component
+        for name in names:
             yield from self._folder(f"dockerfiles/components/{name}/files", name)
             for target, tree in self._catalog.components[name].trees.items():
                 yield from self._folder(tree, target, code=True)
@@ -186,7 +213,6 @@ class Renderer:
             self._folders[source] = tuple(
                 ContextFile(f"{target}/{name}", path.read_bytes()) for name, path in tree
             )
-            self._digested |= {id(file): _digest_of(file) for file in self._folders[source]}
         return self._folders[source]
 
 
@@ -218,6 +244,10 @@ def _releases(pins: Sequence[Pin]) -> Mapping[str, object]:
     return {pin.component: pin.release for pin in pins}
 
 
+def _stage(name: str, kind: str) -> str:
+    return name if kind == "install" else f"{name}-build"
+
+
 def _last_stage(spec: ImageSpec, order: Sequence[str]) -> str:
     present = [name for name in order if spec.pin(name)]
     return present[-1] if present else "base"
@@ -238,21 +268,27 @@ def _origins(stage: str, component: str, marks: Sequence[Mark], first: int = 0) 
 
 def _tidy(text: str) -> str:
     """One final newline, no trailing blanks, never two empty lines in a row."""
-    lines = [line.rstrip() for line in text.split("\n")]
-    kept = [line for at, line in enumerate(lines) if line or (at > 0 and lines[at - 1])]
-    return "\n".join(kept).strip() + "\n"
+    lines = "\n".join(map(str.rstrip, text.split("\n")))
+    return _EMPTY_LINES.sub("\n\n", lines).strip() + "\n"
 
 
-def _digest(
-    dockerfile: str, files: Sequence[ContextFile], known: Mapping[int, bytes] = MappingProxyType({})
-) -> str:
+def _own_files(document: Mapping[str, Any]) -> tuple[ContextFile, ...]:
+    """In the order of their paths."""
+    lines = [f'{name}="{value}"\n' for name, value in document["env"].items()]
+    return (
+        ContextFile(f"{_OWN}environment", "".join(lines).encode()),
+        ContextFile(f"{_OWN}image.json", as_json(document)),
+    )
+
+
+def _digest(dockerfile: str, files: Iterable[bytes]) -> str:
     """sha256 over the Dockerfile and every context file with its path and mode."""
     total = hashlib.sha256(dockerfile.encode())
-    for file in files:
-        total.update(known.get(id(file)) or _digest_of(file))
+    for digested in files:
+        total.update(digested)
     return f"sha256:{total.hexdigest()}"
 
 
-def _digest_of(file: ContextFile) -> bytes:
+def _digested(file: ContextFile) -> bytes:
     head = f"\0{file.path}\0{file.mode:o}\0".encode()
     return head + hashlib.sha256(file.data).digest()

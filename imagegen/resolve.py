@@ -134,8 +134,13 @@ def _tag(spec: ImageSpec) -> str:
     values |= spec.given
     values |= {omission.component: constraint.NONE for omission in spec.cell.omitted}
     values |= spec.cell.values
-    clean = {name: re.sub(r"[^A-Za-z0-9._-]+", "-", value) for name, value in values.items()}
+    clean = {name: _clean(value) for name, value in values.items()}
     return spec.cell.tag.format_map(clean)
+
+
+@lru_cache(maxsize=4096)
+def _clean(value: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", value)
 
 
 def resolve_cells(cells: Sequence[Cell], catalog: Catalog) -> tuple[ImageSpec, ...]:

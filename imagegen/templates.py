@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _INSTRUCTION = re.compile(r"^(?=RUN |COPY |ADD |WORKDIR |\{\{ [a-z_]+\.[a-z_]+\()", re.MULTILINE)
 _MARKS = re.compile("\x01([^\x02]*)\x02")
+_FIRST_MARKS = re.compile("^" + _MARKS.pattern, re.MULTILINE)
 _HASH_LETTERS = 12
 
 
@@ -120,9 +121,11 @@ def _as_problem(name: str, error: Exception, image: str = "") -> RenderError:
 def split_marks(text: str) -> tuple[str, tuple[Mark, ...]]:
     """The text without marks, and for each instruction in it the outermost template line."""
     marks = []
-    for line in text.split("\n"):
-        first = _MARKS.match(line)
-        if first is not None:
-            template, _, number = first.group(1).rpartition(":")
-            marks.append(Mark(template, int(number)))
-    return _MARKS.sub("", text), tuple(marks)
+    for found in _FIRST_MARKS.finditer(text):
+        template, _, number = found.group(1).rpartition(":")
+        marks.append(Mark(template, int(number)))
+    return without_marks(text), tuple(marks)
+
+
+def without_marks(text: str) -> str:
+    return _MARKS.sub("", text)

@@ -140,7 +140,7 @@ def test_the_digest_changes_with_a_file_that_is_copied(small: Overlay) -> None:
 
 def test_the_digest_changes_with_a_mode_a_name_or_a_byte() -> None:
     def digest(*files: ContextFile) -> str:
-        return rendering._digest("FROM x\n", files)
+        return rendering._digest("FROM x\n", map(rendering._digested, files))
 
     found = [
         digest(ContextFile("a", b"b")),
