@@ -149,9 +149,8 @@ def _prune_all(domains: Domains) -> None:
 def _asked(space: Space, wants: Sequence[Want]) -> dict[str, int]:
     asked: dict[str, int] = {}
     for want in wants:
-        name = want.component
-        mask = space.mask(name, (want.constraint,)) & ~space.hidden(name, want.constraint)
-        asked[name] = asked.get(name, space.every(name)) & mask
+        mask = space.meant(want.component, want.constraint)
+        asked[want.component] = asked.get(want.component, mask) & mask
     return asked
 
 
@@ -160,6 +159,14 @@ def _present(space: Space, asked: Mapping[str, int], wished: set[str]) -> frozen
 
     What a wish keeps out is present only if another needs it, and then has nothing left.
     """
+    spoken = tuple((name, space.spoken_of(name, mask)) for name, mask in asked.items())
+    key = (spoken, frozenset(wished))
+    if key not in space.presences:
+        space.presences[key] = _closed(space, asked, wished)
+    return space.presences[key]
+
+
+def _closed(space: Space, asked: Mapping[str, int], wished: set[str]) -> frozenset[str]:
     providers = {space.provider(name) for name in wished if space.provided(name)}
     present = {OS, *wished, *(providers - {""})}
     queue = deque(sorted(present))

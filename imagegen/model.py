@@ -276,7 +276,7 @@ class BuildRecord:
 
 @dataclass(frozen=True)
 class ValidationRecord:
-    """What `validate` said in a container of this image id. `tier` is `static`, `full`, `partial` or
+    """What `validate` said in a container of this image. `tier` is `static`, `full`, `partial` or
     `soft-roce`; `counts` maps outcomes to numbers; `report` is the document of `validate --json`.
     """
 

@@ -59,7 +59,24 @@ def distinct_steps(values: Mapping[str, Sequence[str]], subset: Sequence[str], l
     A cell without `last` makes no layer of it.
     """
     columns = [values[name] for name in subset]
-    return len({row for row in zip(*columns, values[last], strict=True) if row[-1] != ABSENT})
+    rows = set(zip(*columns, values[last], strict=True))
+    return sum(row[-1] != ABSENT for row in rows)
+
+
+class _Steps:
+    """Distinct steps, counted once for each set of components: those in which no two cells differ
+    change no count."""
+
+    def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
+        self._values = values
+        self._varying = frozenset(name for name, own in values.items() if len(set(own)) > 1)
+        self._known: dict[tuple[frozenset[str], str], int] = {}
+
+    def after(self, subset: Sequence[str], last: str) -> int:
+        key = (self._varying.intersection(subset), last)
+        if key not in self._known:
+            self._known[key] = distinct_steps(self._values, sorted(key[0]), last)
+        return self._known[key]
 
 
 def cheapest_order(
@@ -75,6 +92,7 @@ def cheapest_order(
     names = sorted(values)
     if len(names) > MOST_COMPONENTS:
         raise ConfigError.of(f"{len(names)} components in one matrix; at most {MOST_COMPONENTS}")
+    steps = _Steps(values)
     best: dict[int, tuple[float, tuple[str, ...]]] = {0: (0.0, ())}
     for subset in range(1, 1 << len(names)):
         options = []
@@ -82,7 +100,7 @@ def cheapest_order(
             before = best.get(subset & ~(1 << bit)) if subset & (1 << bit) else None
             if before is None or not needs[name] <= set(before[1]):
                 continue
-            cost = before[0] + distinct_steps(values, before[1], name) * seconds[name]
+            cost = before[0] + steps.after(before[1], name) * seconds[name]
             options.append((round(cost, 6), (*before[1], name)))
         if options:
             best[subset] = min(options)

@@ -24,8 +24,8 @@ def warnings(
     for name in sorted(chosen):
         row = chosen[name]
         found += [f"{row.where}: {note}" for note in row.notes]
-        found += _unmet(row, chosen, space)
-        found += _other_builds(row, chosen, space)
+        found += _unmet(row, chosen, space) if row.warns else ()
+        found += _other_builds(row, chosen, space) if row.pairs else ()
         if allow_unknown:
             found += _unknown(row, chosen, space)
         if row.confidence == "medium":

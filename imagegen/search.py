@@ -176,6 +176,8 @@ def _prefer_fewer_warnings(domains: Domains, chosen: dict[str, int]) -> None:
     for name in sorted(chosen):
         rows = domains.space.candidates[name]
         taken = rows[chosen[name]]
+        if not taken.warns:
+            continue
         best = (reservations(domains, taken, chosen), chosen[name])
         for index in bits(domains.start[name]) if best[0] else ():
             same = rows[index].version == taken.version and rows[index].rank == taken.rank

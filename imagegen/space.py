@@ -67,7 +67,10 @@ class Space:
         self._masks: dict[tuple[str, tuple[str, ...], bool], int] = {}
         self.answers: dict[Hashable, dict[str, int] | None] = {}
         """What a search found for what was open, for the next one that comes upon the same."""
+        self.presences: dict[Hashable, frozenset[str]] = {}
+        """The names that come along with wishes, for the next that bring the same."""
         self._hidden: dict[tuple[str, str], int] = {}
+        self._meant: dict[tuple[str, str], int] = {}
         self._places: dict[str, dict[int, int]] = {}
         self._spoken_of: dict[tuple[str, int], tuple[frozenset[str], frozenset[str]]] = {}
 
@@ -127,6 +130,13 @@ class Space:
             constrained = frozenset(other for row in rows for other in row.constrains)
             self._spoken_of[key] = frozenset(brought), constrained
         return self._spoken_of[key]
+
+    def meant(self, name: str, wish: str) -> int:
+        """The candidates that a wish asks for."""
+        key = (name, wish)
+        if key not in self._meant:
+            self._meant[key] = self.mask(name, (wish,)) & ~self.hidden(name, wish)
+        return self._meant[key]
 
     def needing_more(self, name: str, present: frozenset[str]) -> int:
         """The candidates that need a name which is not present."""
