@@ -33,7 +33,7 @@ def test_an_image_that_fails_does_not_take_the_tag(healthy: TinyFamily) -> None:
     assert "remedy: take release 1" in ended.err
     assert "hint: mend the image, or build with `--no-validate` to look inside" in ended.err
     assert "0 of 1 images ready" in ended.out
-    failed = ended.err.partition("\n  image ")[2].split()[0]
+    failed = ended.err.partition("\n    image ")[2].split()[0]
     assert failed.startswith("sha256:")
     assert images.find(healthy.engine, failed) is not None
     assert failed != old
