@@ -8,6 +8,7 @@
         sha256: 64 hexadecimal digits
         licence: where the part comes from, and who may use it
         size: 1234567   # bytes, if known
+        os: ubuntu20.04 # if the file is for one OS release only
 
 A `path` that is relative starts at the folder of artifacts.yaml.
 """
@@ -42,6 +43,7 @@ _PROPERTIES = {
     "sha256": _text(r"^[0-9a-f]{64}$", "64 hexadecimal digits in small letters"),
     "licence": _text(_LINE, "a line of text"),
     "size": _text(r"^[1-9][0-9]*$", "a number of bytes"),
+    "os": _text(r"^[a-z0-9][a-z0-9.]*$", "the id of an OS, such as `ubuntu20.04`"),
 }
 _SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -65,7 +67,8 @@ _SCHEMA: Mapping[str, Any] = {
 class Artifact:
     """One vendor part: `path` or `url` is set; `file_name` is its name in a build.
 
-    `size_bytes` 0 is not known; `listed` and `line` say where it stands in artifacts.yaml.
+    `os` is empty where the file is for every OS; `size_bytes` 0 is not known; `listed` and `line`
+    say where it stands in artifacts.yaml.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Artifact:
     url: str
     sha256: str
     licence: str
+    os: str
     size_bytes: int
     listed: str
     line: int
@@ -82,10 +86,14 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Artifacts:
-    """All parts of one artifacts.yaml, by name and version."""
+    """All parts of one artifacts.yaml, by name, version and OS (empty: every OS)."""
 
     file: str = FILE
-    parts: Mapping[tuple[str, str], Artifact] = field(default_factory=dict)
+    parts: Mapping[tuple[str, str, str], Artifact] = field(default_factory=dict)
+
+    def find(self, name: str, version: str, os: str) -> Artifact | None:
+        """What an image on an OS takes: the part for that OS comes before the one for all."""
+        return self.parts.get((name, version, os)) or self.parts.get((name, version, ""))
 
 
 def read_artifacts(payload: Payload) -> Artifacts:
@@ -101,18 +109,18 @@ def read_artifacts(payload: Payload) -> Artifacts:
     if problems:
         raise ConfigError(*problems)
     parts = [_artifact(document, index, path.parent) for index in range(_count(document))]
-    return Artifacts(document.file, {(part.name, part.version): part for part in parts})
+    return Artifacts(document.file, {(p.name, p.version, p.os): p for p in parts})
 
 
-def artifact_for(artifacts: Artifacts, name: str, version: str) -> Artifact:
-    """The part of that name and version. Raises ConfigError where none is listed."""
-    found = artifacts.parts.get((name, version))
+def artifact_for(artifacts: Artifacts, name: str, version: str, os: str) -> Artifact:
+    """The part of that name and version for an OS. Raises ConfigError where none is listed."""
+    found = artifacts.find(name, version, os)
     if found is not None:
         return found
-    others = ", ".join(other for listed, other in artifacts.parts if listed == name)
+    others = ", ".join(f"{v} for {o}" if o else v for n, v, o in artifacts.parts if n == name)
     evidence = (f"it has `{name}` in: {others}",) if others else ()
     hint = "list it there: name, version, file, path or url, sha256, licence"
-    text = f"the vendor part `{name}` {version} is not listed"
+    text = f"the vendor part `{name}` {version} for {os} is not listed"
     raise ConfigError(Problem(text, artifacts.file, evidence=evidence, hint=hint))
 
 
@@ -130,6 +138,7 @@ def _artifact(document: Document, index: int, folder: Path) -> Artifact:
         url=row.get("url", ""),
         sha256=row["sha256"],
         licence=row["licence"],
+        os=row.get("os", ""),
         size_bytes=int(row.get("size", 0)),
         listed=document.file,
         line=document.line(("artifacts", index)),
@@ -139,14 +148,14 @@ def _artifact(document: Document, index: int, folder: Path) -> Artifact:
 def _contradictions(document: Document) -> tuple[Problem, ...]:
     """What a schema cannot say in words: one place for each part, and each part once."""
     problems = []
-    first: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, str, str], int] = {}
     for index, row in enumerate(document.data["artifacts"]):
         where = ("artifacts", index)
         at = (document.file, document.line(where), dotted(where))
         if ("path" in row) == ("url" in row):
             text = "has both `path` and `url`" if "path" in row else "has no `path` and no `url`"
             problems.append(Problem(text, *at, hint="give one of the two"))
-        known = first.setdefault((row["name"], row["version"]), at[1])
+        known = first.setdefault((row["name"], row["version"], row.get("os", "")), at[1])
         if known != at[1]:
             text = f"`{row['name']}` {row['version']} is there twice, first on line {known}"
             problems.append(Problem(text, *at, hint="remove one of the two"))

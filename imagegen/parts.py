@@ -30,7 +30,7 @@ class Part:
     """One such file: a vendor's part, or the tarball of a row (`url`).
 
     `sha256` is empty where artifacts.yaml does not list the part, `unverified` where a row says so;
-    `row` names the release that needs it.
+    `row` names the release that needs it, `os` the OS of the image where the file is for it alone.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Part:
     sha256: str
     url: str
     row: str
+    os: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
@@ -69,16 +70,18 @@ def with_parts(recipe: Recipe, artifacts: Artifacts) -> Recipe:
 def _parts(spec: ImageSpec, artifacts: Artifacts) -> Iterator[Part]:
     for pin in spec.pins:
         if pin.release.artifact:
-            yield _vendor_part(pin, artifacts)
+            yield _vendor_part(pin, spec.os.id, artifacts)
         elif pin.release.tarball:
             tarball, row = pin.release.tarball, pin.release.where
             yield Part(pin.component, pin.version, tarball["sha256"], tarball["url"], row)
 
 
-def _vendor_part(pin: Pin, artifacts: Artifacts) -> Part:
-    name = pin.release.artifact
-    listed = artifacts.parts.get((name, pin.version))
-    return Part(name, pin.version, listed.sha256 if listed else "", "", pin.release.where)
+def _vendor_part(pin: Pin, os: str, artifacts: Artifacts) -> Part:
+    name, row = pin.release.artifact, pin.release.where
+    listed = artifacts.find(name, pin.version, os)
+    if listed is None:
+        return Part(name, pin.version, "", "", row, os)
+    return Part(name, pin.version, listed.sha256, "", row, listed.os)
 
 
 def _digest(digest: str, parts: tuple[Part, ...]) -> str:

@@ -274,7 +274,7 @@ def _check_file(source: Source, means: Means) -> list[tuple[Source, Probe]]:
     if source.kind == "url":
         return [(source, _probe_url(source.name, means))]
     try:
-        part = artifact_for(means.artifacts, source.name, source.version)
+        part = artifact_for(means.artifacts, source.name, source.version, source.os.id)
     except ImagegenError as error:
         return [(source, Probe("missing", f"{_words(error)}; {error.problems[0].hint}"))]
     problem = problem_of(part)

@@ -69,7 +69,7 @@ def _unready(part: Part, store: Store) -> Problem | None:
     if part.url:
         return None
     try:
-        return problem_of(artifact_for(store.artifacts, part.name, part.version))
+        return problem_of(artifact_for(store.artifacts, part.name, part.version, part.os))
     except ConfigError as error:
         return _needed_by(error.problems[0], part)
 
@@ -81,7 +81,7 @@ def _needed_by(problem: Problem, part: Part) -> Problem:
 
 def _bring(part: Part, store: Store, on_line: Callable[[str], None]) -> HostFile:
     if not part.url:
-        listed = artifact_for(store.artifacts, part.name, part.version)
+        listed = artifact_for(store.artifacts, part.name, part.version, part.os)
         path = obtain(listed, store.mirrors, store.cache, store.ca_bundle, on_line)
         return HostFile(f"{part.folder}/{listed.file_name}", path, listed.sha256)
     wanted = Wanted(rewrite(part.url, store.mirrors), part.sha256, upstream=part.url)

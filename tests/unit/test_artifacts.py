@@ -43,7 +43,7 @@ def put(root: Path, data: bytes = DATA) -> Path:
 
 
 def test_a_part_is_found_by_name_and_version(tmp_path: Path) -> None:
-    part = artifact_for(read(tmp_path, LIGHTCC), "lightcc", "3.1.1")
+    part = artifact_for(read(tmp_path, LIGHTCC), "lightcc", "3.1.1", "ubuntu20.04")
     assert (part.file_name, part.sha256, part.size_bytes, part.line) == (
         "light_horovod-3.1.1.whl",
         SHA256,
@@ -57,7 +57,7 @@ def test_a_part_is_found_by_name_and_version(tmp_path: Path) -> None:
 
 def test_an_absolute_path_stays(tmp_path: Path) -> None:
     text = LIGHTCC.replace("vendor/light.whl", "/srv/vendor/light.whl")
-    assert str(artifact_for(read(tmp_path, text), "lightcc", "3.1.1").path) == (
+    assert str(artifact_for(read(tmp_path, text), "lightcc", "3.1.1", "ubuntu20.04").path) == (
         "/srv/vendor/light.whl"
     )
 
@@ -67,13 +67,13 @@ def test_an_earlier_root_wins(tmp_path: Path) -> None:
     read(tmp_path, LIGHTCC)
     read(tmp_path / "overlay", LIGHTCC.replace("3.1.1\n", "3.2\n", 1))
     roots = (tmp_path / "overlay", tmp_path)
-    assert [*read_artifacts(Payload(roots, roots)).parts] == [("lightcc", "3.2")]
+    assert [*read_artifacts(Payload(roots, roots)).parts] == [("lightcc", "3.2", "")]
 
 
 def test_without_a_file_nothing_is_listed(tmp_path: Path) -> None:
     artifacts = read_artifacts(Payload((tmp_path,), ()))
-    with pytest.raises(ConfigError, match=r"`harp` 1\.3 is not listed") as caught:
-        artifact_for(artifacts, "harp", "1.3")
+    with pytest.raises(ConfigError, match=r"`harp` 1\.3 for debian12 is not listed") as caught:
+        artifact_for(artifacts, "harp", "1.3", "debian12")
     (problem,) = caught.value.problems
     assert problem.file == "artifacts.yaml"
     assert "sha256, licence" in problem.hint
@@ -81,11 +81,23 @@ def test_without_a_file_nothing_is_listed(tmp_path: Path) -> None:
 
 def test_another_version_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"it has `lightcc` in: 3\.1\.1"):
-        artifact_for(read(tmp_path, LIGHTCC), "lightcc", "3.1")
+        artifact_for(read(tmp_path, LIGHTCC), "lightcc", "3.1", "debian12")
+
+
+def test_a_part_may_be_for_one_os(tmp_path: Path) -> None:
+    other = LIGHTCC.partition("artifacts:\n")[2].replace("light_horovod-3.1.1", "bionic")
+    artifacts = read(tmp_path, LIGHTCC + other + "    os: ubuntu18.04\n")
+    names = [
+        artifact_for(artifacts, "lightcc", "3.1.1", os).file_name
+        for os in ("ubuntu18.04", "ubuntu20.04")
+    ]
+    assert names == ["bionic.whl", "light_horovod-3.1.1.whl"]
+    with pytest.raises(ConfigError, match=r"it has `lightcc` in: 3\.1\.1, 3\.1\.1 for ubuntu18"):
+        artifact_for(artifacts, "lightcc", "3.1", "debian12")
 
 
 def test_a_missing_file_is_told_with_place_hash_and_licence(tmp_path: Path) -> None:
-    part = artifact_for(read(tmp_path, LIGHTCC), "lightcc", "3.1.1")
+    part = artifact_for(read(tmp_path, LIGHTCC), "lightcc", "3.1.1", "ubuntu20.04")
     with pytest.raises(ConfigError, match="is not there") as caught:
         obtain(part, {}, tmp_path / "cache")
     (problem,) = caught.value.problems
@@ -97,14 +109,14 @@ def test_a_missing_file_is_told_with_place_hash_and_licence(tmp_path: Path) -> N
 
 
 def test_another_file_in_its_place_is_refused(tmp_path: Path) -> None:
-    part = artifact_for(read(tmp_path, LIGHTCC), "lightcc", "3.1.1")
+    part = artifact_for(read(tmp_path, LIGHTCC), "lightcc", "3.1.1", "ubuntu20.04")
     put(tmp_path, b"<html>404</html>")
     with pytest.raises(ConfigError, match=f"wanted {SHA256}; 16 bytes"):
         obtain(part, {}, tmp_path / "cache")
 
 
 def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
-    part = artifact_for(read(tmp_path, LIGHTCC), "lightcc", "3.1.1")
+    part = artifact_for(read(tmp_path, LIGHTCC), "lightcc", "3.1.1", "ubuntu20.04")
     (tmp_path / "vendor/light.whl").mkdir(parents=True)
     problem = problem_of(part)
     assert problem is not None
@@ -114,7 +126,7 @@ def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
 def test_a_part_with_an_address_comes_through_its_mirror_into_the_cache(tmp_path: Path) -> None:
     put(tmp_path)
     text = LIGHTCC.replace("path: vendor/light.whl", "url: https://vendor.example/files/light.whl")
-    part = artifact_for(read(tmp_path, text), "lightcc", "3.1.1")
+    part = artifact_for(read(tmp_path, text), "lightcc", "3.1.1", "ubuntu20.04")
     mirrors = {"https://vendor.example/files/": (tmp_path / "vendor").as_uri()}
     said: list[str] = []
     got = obtain(part, mirrors, tmp_path / "cache", on_line=said.append)

@@ -140,14 +140,14 @@ def test_every_part_comes_under_its_listed_name(site: Overlay) -> None:
 def test_every_problem_is_told_at_once_with_the_file_to_put_where(site: Overlay) -> None:
     site.write("light-3.1.whl", b"another wheel")
     source = replace(recipe().parts[1], sha256="unverified")
-    unlisted = Part("harp", "1.3", "", "", "harp 1.3 (harp.yaml:9)")
+    unlisted = Part("harp", "1.3", "", "", "harp 1.3 (harp.yaml:9)", "debian12")
     with pytest.raises(ConfigError) as caught:
         supply([recipe().parts[0], source, unlisted], store(site))
     wrong, loose, missing = caught.value.problems
     assert "is another file than the one that is listed" in wrong.text
     assert wrong.hint.startswith(f"put light-3.1-py3-none-any.whl with sha256 {sha(WHEEL)} at ")
     assert "`--allow-unverified`" in loose.hint
-    assert missing.text == "the vendor part `harp` 1.3 is not listed"
+    assert missing.text == "the vendor part `harp` 1.3 for debian12 is not listed"
     assert missing.evidence[0] == "needed by harp 1.3 (harp.yaml:9)"
 
 

@@ -240,7 +240,8 @@ def test_a_vendor_part_has_to_be_listed_and_to_be_there(
     assert wanted[part] == ("debian12-rdma-core", "debian12-none")
     (finding,) = check({part: wanted[part]}, means(tmp_path))
     assert finding.probe.state == "missing"
-    assert "the vendor part `light` 0.28.1 is not listed; list it there" in finding.probe.evidence
+    told = "the vendor part `light` 0.28.1 for debian12 is not listed; list it there"
+    assert told in finding.probe.evidence
 
     (tmp_path / "artifacts.yaml").write_text(
         "artifacts:\n- {name: light, version: 0.28.1, file: h.whl, path: h.whl,"

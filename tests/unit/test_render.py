@@ -194,7 +194,7 @@ def test_what_a_matrix_sets_is_in_the_image_and_in_its_promise(small: Overlay) -
 
 def test_a_matrix_may_not_set_the_path(small: Overlay) -> None:
     small.matrix(SMALL + "env: {PATH: /mine}\n")
-    with pytest.raises(ConfigError, match="`env.PATH`: this key"):
+    with pytest.raises(ConfigError, match=r"`env\.PATH`: this key"):
         recipes(small)
 
 
