@@ -39,10 +39,10 @@ def stage_env(component: Component, release: Release, path: str) -> dict[str, st
 def environment(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict[str, str]:
     """The whole environment of the finished image, sorted by name."""
     env = dict(BASE_ENV)
+    pins = {pin.component: pin.release for pin in spec.pins}
     for name in order:
-        pin = spec.pin(name)
-        if pin is not None:
-            env |= stage_env(catalog.components[name], pin.release, env["PATH"])
+        if name in pins:
+            env |= stage_env(catalog.components[name], pins[name], env["PATH"])
     return dict(sorted({**env, **spec.cell.env}.items()))
 
 

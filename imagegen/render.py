@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from imagegen import __version__
@@ -18,9 +20,9 @@ from imagegen.replay import Replay
 from imagegen.templates import Mark, Templates, split_marks, without_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from imagegen.model import Catalog, ImageSpec, Pin, Release
+    from imagegen.model import Catalog, ImageSpec, Release
     from imagegen.payload import Payload
 
 BUILD_ENV = "build-env"
@@ -33,12 +35,13 @@ _OWN = "image/"
 _EMPTY_LINES = re.compile(r"\n{3,}")
 
 
-class _Body(NamedTuple):
-    """What a template came to: text, and where its instructions came from."""
+class _Part(NamedTuple):
+    """What a component adds to a Dockerfile: texts, where their instructions came from, and the
+    PATH behind it."""
 
-    text: str
-    marks: tuple[Mark, ...]
+    texts: tuple[str, ...]
     origins: tuple[StepOrigin, ...]
+    path: str = ""
 
 
 class _Shared(NamedTuple):
@@ -58,9 +61,8 @@ class Renderer:
         self._catalog = catalog
         self._templates = Templates(payload)
         self._folders: dict[str, tuple[ContextFile, ...]] = {}
-        self._bodies: Replay[_Body] = Replay()
+        self._parts: Replay[_Part] = Replay()
         self._shared: dict[tuple[str, ...], _Shared] = {}
-        self._ways: dict[tuple[str, int], Release] = {}
 
     def recipe(self, spec: ImageSpec, order: Sequence[str]) -> Recipe:
         """The recipe of one image.
@@ -68,15 +70,17 @@ class Renderer:
         Raises RenderError when a template fails, or none goes the way of a row or of the OS.
         """
         _need_apt(spec)
-        base_steps, origins = self._base_steps(spec)
-        stages, more = self._stages(spec, [name for name in order if spec.pin(name)])
+        pins = {pin.component: pin.release for pin in spec.pins}
+        present = [name for name in order if name in pins]
+        base_steps, origins = self._base_steps(spec, pins)
+        stages, more = self._stages(spec, pins, present)
         context = {
             "image": spec,
             "os": spec.os,
             "base": base_of(spec).image,
             "base_steps": base_steps,
             "stages": stages,
-            "last": _last_stage(spec, order),
+            "last": present[-1] if present else "base",
             "entrypoint": self._entrypoint(spec),
             "expectation_path": EXPECTATION_PATH,
             "tool": __version__,
@@ -97,60 +101,85 @@ class Renderer:
             templates=self._templates.hashes,
         )
 
-    def _base_steps(self, spec: ImageSpec) -> tuple[list[str], tuple[StepOrigin, ...]]:
+    def _base_steps(
+        self, spec: ImageSpec, pins: Mapping[str, Release]
+    ) -> tuple[list[str], list[StepOrigin]]:
         """What components do to the base before anything is installed on it."""
         texts: list[str] = []
         origins: list[StepOrigin] = []
-        for name in sorted(pin.component for pin in spec.pins):
+        subjects = {"image": spec, "pins": pins}
+        for name in sorted(pins):
             if self._templates.has(f"components/{name}/base.j2"):
-                body = self._body(spec, name, "base")
-                texts += [body.text] if body.text.strip() else []
-                origins += _origins("base", name, body.marks, len(origins))
-        return texts, tuple(origins)
+                part = self._made("base", name, subjects, partial(self._base_step, name, spec.tag))
+                texts += part.texts
+                first = len(origins)
+                origins += [replace(one, index=at) for at, one in enumerate(part.origins, first)]
+        return texts, origins
+
+    def _base_step(self, name: str, tag: str, seen: Mapping[str, Any]) -> _Part:
+        text, marks = self._body(name, "base", tag, seen)
+        return _Part((text,) if text.strip() else (), _origins("base", name, marks))
 
     def _stages(
-        self, spec: ImageSpec, order: Sequence[str]
-    ) -> tuple[list[str], tuple[StepOrigin, ...]]:
+        self, spec: ImageSpec, pins: Mapping[str, Release], order: Sequence[str]
+    ) -> tuple[list[str], list[StepOrigin]]:
         texts: list[str] = []
         origins: list[StepOrigin] = []
         previous, path = "base", environment(spec, (), self._catalog)["PATH"]
         for name in order:
-            self._need_a_way(spec, name)
-            base = self._build_base(name, order)
-            for kind, parent in (("build", base), ("install", previous)):
-                if not self._templates.has(f"components/{name}/{kind}.j2"):
-                    continue
-                stage = _stage(name, kind)
-                body = self._body(spec, name, kind)
-                if kind == "build" and not body.text.strip():
-                    continue  # this row needs nothing compiled
-                env = self._stage_env(spec, name, path) if kind == "install" else {}
-                texts.append("\n".join([f"FROM {parent} AS {stage}", *_env_lines(env), body.text]))
-                origins += body.origins
-                path = env.get("PATH", path)
-            previous = name
-        return texts, tuple(origins)
+            place = {"previous": previous, "base": self._build_base(name, order), "path": path}
+            subjects = {"image": spec, "pins": pins, "place": place}
+            part = self._made("stages", name, subjects, partial(self._part, name, spec.tag))
+            texts += part.texts
+            origins += part.origins
+            previous, path = name, part.path
+        return texts, origins
 
-    def _stage_env(self, spec: ImageSpec, name: str, path: str) -> dict[str, str]:
-        pin = spec.pin(name)
-        assert pin is not None
-        return stage_env(self._catalog.components[name], pin.release, path)
+    def _made(
+        self,
+        kind: str,
+        name: str,
+        subjects: Mapping[str, Any],
+        make: Callable[[Mapping[str, Any]], _Part],
+    ) -> _Part:
+        """What was made of it before, if this image reads the same to the templates."""
+        try:
+            return self._parts.made((kind, name), subjects, make)
+        except RenderError:
+            return make(subjects)  # raises again, in the names that a template's author knows
 
-    def _need_a_way(self, spec: ImageSpec, name: str) -> None:
+    def _part(self, name: str, tag: str, seen: Mapping[str, Any]) -> _Part:
+        """The stages of a component: what compiles it, if anything does, and what installs it."""
+        release, place = seen["pins"][name], seen["place"]
+        self._need_a_way(release, tag)
+        texts: list[str] = []
+        origins: list[StepOrigin] = []
+        path = place["path"]
+        for kind, parent in (("build", place["base"]), ("install", place["previous"])):
+            if not self._templates.has(f"components/{name}/{kind}.j2"):
+                continue
+            stage = name if kind == "install" else f"{name}-build"
+            text, marks = self._body(name, kind, tag, seen)
+            if kind == "build" and not text.strip():
+                continue  # this row needs nothing compiled
+            component = self._catalog.components[name]
+            env = stage_env(component, release, path) if kind == "install" else {}
+            texts.append("\n".join([f"FROM {parent} AS {stage}", *_env_lines(env), text]))
+            origins += _origins(stage, name, marks)
+            path = env.get("PATH", path)
+        return _Part(tuple(texts), tuple(origins), path)
+
+    def _need_a_way(self, release: Release, tag: str) -> None:
         """A row may be in the catalog before a template can install it; an image may not."""
-        pin = spec.pin(name)
-        assert pin is not None
-        if self._ways.get((name, id(pin.release))) is pin.release:
-            return
-        ways, installs = ways_of(pin.release), self._catalog.components[name].installs
+        name = release.component
+        ways, installs = ways_of(release), self._catalog.components[name].installs
         has_template = self._templates.has(f"components/{name}/install.j2")
         if has_template and (not installs or set(ways) & set(installs)):
-            self._ways[name, id(pin.release)] = pin.release
             return
         raise RenderError.of(
-            f"{pin.release.where} cannot be installed yet: no template goes its way",
+            f"{release.where} cannot be installed yet: no template goes its way",
             evidence=[
-                f"`{spec.tag}` asks for it",
+                f"`{tag}` asks for it",
                 f"it is had by: {', '.join(ways) or 'nothing that the row says'}",
                 f"dockerfiles/components/{name} installs: {', '.join(installs) or 'nothing'}",
             ],
@@ -163,28 +192,18 @@ class Renderer:
         at = [order.index(need) for need in needs if need in order]
         return order[max(at)] if at else "base"
 
-    def _body(self, spec: ImageSpec, name: str, kind: str) -> _Body:
-        """What a template comes to; rendered again only for an image that reads another way."""
-        entrypoint = self._catalog.components[name].entrypoint
-
-        def rendered(seen: Mapping[str, Any]) -> _Body:
-            image, pins = seen["image"], seen["pins"]
-            context = {
-                "image": image,
-                "os": image.os,
-                "release": pins[name],
-                "pins": pins,
-                "entrypoint": entrypoint,
-            }
-            template = f"components/{name}/{kind}.j2"
-            text, marks = split_marks(self._templates.render(template, context, spec.tag))
-            return _Body(text, marks, tuple(_origins(_stage(name, kind), name, marks)))
-
-        subjects = {"image": spec, "pins": _releases(spec.pins)}
-        try:
-            return self._bodies.made((name, kind), subjects, rendered)
-        except RenderError:
-            return rendered(subjects)  # raises again, in the names that a template's author knows
+    def _body(
+        self, name: str, kind: str, tag: str, seen: Mapping[str, Any]
+    ) -> tuple[str, tuple[Mark, ...]]:
+        image, pins = seen["image"], seen["pins"]
+        context = {
+            "image": image,
+            "os": image.os,
+            "release": pins[name],
+            "pins": pins,
+            "entrypoint": self._catalog.components[name].entrypoint,
+        }
+        return split_marks(self._templates.render(f"components/{name}/{kind}.j2", context, tag))
 
     def _entrypoint(self, spec: ImageSpec) -> str:
         found = [self._catalog.components[pin.component].entrypoint for pin in spec.pins]
@@ -240,36 +259,23 @@ def ways_of(release: Release) -> tuple[str, ...]:
     return tuple(name for name, there in data.items() if there)
 
 
-def _releases(pins: Sequence[Pin]) -> Mapping[str, object]:
-    return {pin.component: pin.release for pin in pins}
-
-
-def _stage(name: str, kind: str) -> str:
-    return name if kind == "install" else f"{name}-build"
-
-
-def _last_stage(spec: ImageSpec, order: Sequence[str]) -> str:
-    present = [name for name in order if spec.pin(name)]
-    return present[-1] if present else "base"
-
-
 def _env_lines(env: Mapping[str, str]) -> list[str]:
     if not env:
         return []
     return ["ENV " + " \\\n    ".join(f"{name}={value}" for name, value in env.items())]
 
 
-def _origins(stage: str, component: str, marks: Sequence[Mark], first: int = 0) -> list[StepOrigin]:
-    return [
+def _origins(stage: str, component: str, marks: Sequence[Mark]) -> tuple[StepOrigin, ...]:
+    return tuple(
         StepOrigin(stage, index, component, f"dockerfiles/{mark.template}", mark.line)
-        for index, mark in enumerate(marks, first)
-    ]
+        for index, mark in enumerate(marks)
+    )
 
 
 def _tidy(text: str) -> str:
     """One final newline, no trailing blanks, never two empty lines in a row."""
     lines = "\n".join(map(str.rstrip, text.split("\n")))
-    return _EMPTY_LINES.sub("\n\n", lines).strip() + "\n"
+    return (_EMPTY_LINES.sub("\n\n", lines) if "\n\n\n" in lines else lines).strip() + "\n"
 
 
 def _own_files(document: Mapping[str, Any]) -> tuple[ContextFile, ...]:

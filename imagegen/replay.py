@@ -76,7 +76,7 @@ def _token(answer: object) -> Hashable:
 
 def _answer(subject: Any, path: _Question) -> Any:
     for key in path:
-        if isinstance(subject, Mapping):
+        if isinstance(subject, (dict, Mapping)):  # a dict is told at once
             subject = subject if key is _EVERYTHING else subject.get(key, _MISSING)
         else:
             subject = getattr(subject, key, _MISSING)
