@@ -167,7 +167,8 @@ def _collect(
     left = set(futures)
     while left:
         done, left = wait(left, timeout=0.2, return_when=FIRST_COMPLETED)
-        for record in (future.result() for future in done if not future.cancelled()):
+        ended = [future for future in futures if future in done and not future.cancelled()]
+        for record in (future.result() for future in ended):
             if record.cell_id not in records:
                 records[record.cell_id] = record
                 run.options.on_record(record)
