@@ -23,7 +23,7 @@ CELLS = ["debian12-none", "debian12-rdma-core", "debian13-none", "debian13-rdma-
 BASES = ["small", "harp"]
 ANIMALS = animals()
 IN_LAYERS = "key-in-a-deleted-layer"
-AT_ONCE = 2
+AT_ONCE = 3
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Zoo:
 def zoo(
     engine: Engine, cpu_family: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Zoo]:
-    """Two images at a time: most of the time of each goes by in one thread."""
+    """Some images at a time: most of the time of each goes by in one thread, or in waiting."""
     keeper = Keeper(engine, tmp_path_factory.mktemp("parts"))
 
     def command_line(ref: str) -> Ended:
