@@ -30,7 +30,7 @@ lint: setup
 	$(BIN)/vermin --quiet --target=3.6- --no-tips --violations validate
 
 unit: setup
-	$(BIN)/pytest -q -n 2 tests/unit tests/golden
+	$(BIN)/pytest -q -n 2 --dist loadfile tests/unit tests/golden
 
 integration: engine
 	$(BIN)/pytest -q tests/integration

@@ -50,14 +50,15 @@ def run_suites(
 
 
 def _arguments(own: List[str]) -> List[str]:
-    """Ours run without any conftest.py; a user's may have one, and assertions that explain."""
+    """Ours run without any conftest.py; a user's may have one, and assertions that explain.
+
+    The cut keeps pytest from reading every folder above the suites, up to the root.
+    """
     arguments = ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:junitxml"]
     arguments += ["-p", "testinfra.plugin", "-c", os.devnull, "--import-mode=importlib"]
-    if not own:
-        top = ["--rootdir", catalogue.SUITES, "--noconftest", "--assert=plain"]
-        return arguments + top
-    folder = os.path.dirname(own[0])
-    return arguments + ["--rootdir", folder, "--confcutdir", folder, "--assert=rewrite"]
+    folder = os.path.dirname(own[0]) if own else catalogue.SUITES
+    arguments += ["--rootdir", folder, "--confcutdir", folder]
+    return arguments + (["--assert=rewrite"] if own else ["--noconftest", "--assert=plain"])
 
 
 @contextlib.contextmanager

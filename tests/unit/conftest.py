@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import shutil
 import socket
@@ -32,6 +33,12 @@ HARMLESS = (sys.executable, "sh", "bash", "git")
 """Programs that a unit test may start."""
 
 _COUNT = itertools.count()
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded now stays: the collector need not look at it again for every test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
