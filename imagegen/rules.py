@@ -86,8 +86,8 @@ def _two_nccls(chosen: Mapping[str, Release]) -> Iterator[str]:
     if torch is None or nccl is None or not torch.provides.get(NCCL_OF_TORCH):
         return
     own = torch.provides[NCCL_OF_TORCH]
-    if own.removesuffix("?") == nccl.version:
-        return
+    if own.removesuffix("?") == nccl.version or set(torch.wheels) & set(nccl.wheels):
+        return  # of one wheel there is one release in an image: `_other_pins` speaks of that
     said = (
         "an NCCL of its own whose version is unknown" if own == "unknown" else f"its own NCCL {own}"
     )

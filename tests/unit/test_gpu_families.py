@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from imagegen.domains import domains_of
+from imagegen.model import Want
+from imagegen.resolve import space_of
+from imagegen.rules import warnings
+from imagegen.search import search
+
 if TYPE_CHECKING:
     from imagegen.family import House
     from imagegen.model import Recipe
@@ -69,3 +75,14 @@ def test_both_cudas_and_both_nccls_are_told(house: House) -> None:
     for spec in house.family("debian-cu124").specs:
         two = any("uses its own NCCL 2.21.5" in warning for warning in spec.warnings)
         assert two == (spec.cell.values["nccl"] == "2.22.3 debian")
+
+
+def test_a_wheel_in_the_place_of_torchs_own_is_no_second_nccl(house: House) -> None:
+    wishes = {"os": "debian13", "torch": "2.6.0 pypi", "nccl": "2.20.5 pypi"}
+    wants = [Want(name, wish, "the test") for name, wish in wishes.items()]
+    space = space_of(house.catalog, wants)
+    found = search(domains_of(space, wants))
+    assert found is not None
+    told = warnings(found, space, allow_unknown=False)
+    assert not [text for text in told if "two NCCLs" in text]
+    assert [text for text in told if text.startswith("R27") and "2.20.5" in text]
