@@ -52,14 +52,24 @@ def _key(files: Iterable[Path]) -> str:
     """Changes with Python, the tool (a checkout changes without a new version), the files, and the
     names that they have for a user who stands in this directory."""
     here = os.path.realpath(Path.cwd()) + os.sep
-    with os.scandir(Path(__file__).parent) as modules:
-        own = sorted(entry.path for entry in modules if entry.name.endswith(".py"))
     lines = [__version__, sys.version]
-    for path in (*map(Path, own), *files):
-        real, found = os.path.realpath(path), path.stat()
-        said = real.removeprefix(here)
-        lines.append(f"{path} {real} {said} {found.st_size} {found.st_mtime_ns}")
+    with os.scandir(Path(__file__).parent) as modules:
+        own = {entry.path: entry.stat() for entry in modules if entry.name.endswith(".py")}
+    lines += [f"{path} {_state(found)}" for path, found in sorted(own.items())]
+    folders: dict[Path, str] = {}
+    for path in files:
+        found, real = path.lstat(), folders.get(path.parent)
+        if real is None:
+            real = folders[path.parent] = os.path.realpath(path.parent)
+        name = f"{real}{os.sep}{path.name}"
+        if stat.S_ISLNK(found.st_mode):
+            found, name = path.stat(), os.path.realpath(path)
+        lines.append(f"{path} {name} {name.removeprefix(here)} {_state(found)}")
     return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+def _state(found: os.stat_result) -> str:
+    return f"{found.st_size} {found.st_mtime_ns}"
 
 
 def _own_folder(environ: Mapping[str, str]) -> Path:

@@ -7,7 +7,7 @@ all but searched.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,7 +32,7 @@ class Domains:
     left: dict[str, int] = field(default_factory=dict)
     start: Mapping[str, int] = field(default_factory=dict)
     touching: dict[str, set[str]] = field(default_factory=dict)
-    edges: dict[str, dict[int, tuple[Edge, ...]]] = field(default_factory=dict)
+    edges: dict[str, Mapping[int, tuple[Edge, ...]]] = field(default_factory=dict)
 
     def rows(self, name: str, mask: int | None = None) -> list[Release]:
         """The candidates of a name in a set, by default those left, best first."""
@@ -71,6 +71,10 @@ def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = Fal
     return domains
 
 
+FEW = 3
+"""Wishes of one kind that are each pruned alone: to prune what is still open takes longer."""
+
+
 class Descent:
     """The same for many wishes, of which each shares the first ones with those before.
 
@@ -81,12 +85,16 @@ class Descent:
     def __init__(self, space: Space) -> None:
         self._space = space
         self._paths: dict[Hashable, list[_Step]] = {}
+        self._alone: Counter[Hashable] = Counter()
 
     def domains_of(self, wants: Sequence[Want], *, allow_unknown: bool = False) -> Domains:
         """What `domains_of` gives."""
         situation = _situation(self._space, wants, allow_unknown=allow_unknown)
         key = (situation.choice, situation.present, tuple(situation.asked))
         path = self._paths.get(key)
+        if path is None and self._alone[key] < FEW:
+            self._alone[key] += 1
+            return domains_of(self._space, wants, allow_unknown=allow_unknown)
         if path is None:
             path = self._paths[key] = [_Step("", 0, self._first(situation))]
         shared = 1
@@ -139,10 +147,9 @@ def _situation(space: Space, wants: Sequence[Want], *, allow_unknown: bool) -> D
 
 def _prune_all(domains: Domains) -> None:
     for name in domains.present:
-        domains.edges[name] = {
-            index: domains.space.statements(name, index, domains.present, domains.choice)
-            for index in bits(domains.left[name])
-        }
+        domains.edges[name] = domains.space.statements_of(
+            name, domains.left[name], domains.present, domains.choice
+        )
     prune(domains, sorted(domains.left))
 
 

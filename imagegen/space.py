@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from imagegen import constraint
 from imagegen.model import Catalog, OsRelease, Release
@@ -23,8 +23,7 @@ COMPILER, GCC = "compiler", "gcc"
 Kind = Literal["requires", "constrains", "pairs", "known", "provides"]
 
 
-@dataclass(frozen=True)
-class Edge:
+class Edge(NamedTuple):
     """What one candidate asks of another name: `mask` are the candidates that it admits there."""
 
     source: Release
@@ -63,7 +62,11 @@ class Space:
             for name in release.provides
             if name != COMPILER
         }
+        self._silent: dict[str, dict[str, str]] = {}
+        for provided, provider in self._providers.items():
+            self._silent.setdefault(provider, {})[provided] = UNKNOWN
         self._edges: dict[tuple[str, int, frozenset[str], Choice], tuple[Edge, ...]] = {}
+        self._of_sets: dict[Hashable, Mapping[int, tuple[Edge, ...]]] = {}
         self._masks: dict[tuple[str, tuple[str, ...], bool], int] = {}
         self.answers: dict[Hashable, dict[str, int] | None] = {}
         """What a search found for what was open, for the next one that comes upon the same."""
@@ -164,6 +167,18 @@ class Space:
         """The component whose wheel or package brings a provided name; empty for other names."""
         return self._providers.get(name, "")
 
+    def statements_of(
+        self, name: str, mask: int, present: frozenset[str], choice: Choice
+    ) -> Mapping[int, tuple[Edge, ...]]:
+        """The same for a set of candidates, by their places."""
+        key = (name, mask, present, choice)
+        if key not in self._of_sets:
+            places = [index for index in range(mask.bit_length()) if mask >> index & 1]
+            self._of_sets[key] = {
+                index: self.statements(name, index, present, choice) for index in places
+            }
+        return self._of_sets[key]
+
     def statements(
         self, name: str, index: int, present: frozenset[str], choice: Choice
     ) -> tuple[Edge, ...]:
@@ -188,8 +203,7 @@ class Space:
                 if COMPILER in present
             }
         yield from self._of_kind(row, "pairs", pairs, choice)
-        silent = {name: UNKNOWN for name, by in self._providers.items() if by == row.component}
-        for name, value in {**silent, **row.provides}.items():
+        for name, value in {**self._silent.get(row.component, {}), **row.provides}.items():
             overruled = name == COMPILER and row.component == OS and GCC in present
             if name in present and not overruled:
                 mask = self._provided_mask(name, value)

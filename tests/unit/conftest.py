@@ -82,6 +82,7 @@ class Overlay:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._read: dict[str, bytes] = {}
         for name, version in (("debian12", "12"), ("debian13", "13")):
             self.os(name, version)
         self.component("alpha", _ALPHA)
@@ -117,7 +118,11 @@ class Overlay:
 
     @property
     def catalog(self) -> Catalog:
-        return read_catalog(self.payload)
+        """Read again only after a file of it changed."""
+        files = {str(path): path.read_bytes() for path in self.payload.catalog_files()}
+        if files != self._read:
+            self._read, self._catalog = files, read_catalog(self.payload)
+        return self._catalog
 
     def read(self, text: str = "", name: str = "small") -> Matrix:
         """The matrix of that text (or of the file that is there), read by the real loader."""

@@ -107,7 +107,10 @@ def test_two_cells_with_one_tag_are_refused(overlay: Overlay) -> None:
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_what_cells_share_changes_nothing(house: House, backwards: bool) -> None:
+def test_what_cells_share_changes_nothing(
+    house: House, backwards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("imagegen.domains.FEW", 0)
     cells = [
         cell for matrix in ("cpu", "cu112", "cu113", "cu124") for cell in house.cells()[matrix]
     ]
@@ -119,7 +122,10 @@ def test_what_cells_share_changes_nothing(house: House, backwards: bool) -> None
         assert (after.left, after.start, after.asked) == (alone.left, alone.start, alone.asked)
 
 
-def test_a_cell_without_an_answer_leaves_the_others_theirs(house: House) -> None:
+def test_a_cell_without_an_answer_leaves_the_others_theirs(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("imagegen.domains.FEW", 0)
     space = space_of(house.catalog, ())
     descent = Descent(space)
     answers = []

@@ -22,6 +22,10 @@ QUIET = ("capture", "debugging", "faulthandler", "threadexception", "unraisablee
 """Plug-ins that take something of the whole process for as long as their pytest lives."""
 
 
+SPARED = ("-p", "no:threadexception", "-p", "no:unraisableexception")
+"""Plug-ins that at the end look through all that the process of the tests has in memory."""
+
+
 class Resident:
     """One pytest that stays: what it collected before it was asked which checks are wanted."""
 
@@ -68,7 +72,7 @@ class ResidentPytest:
         (collector,) = plugins
         files = [word for word in arguments if word.endswith(".py")]
         if any(Path(file).parent != SHIPPED for file in files):
-            return pytest.main(arguments, plugins=plugins)
+            return pytest.main([*SPARED, *arguments], plugins=plugins)
         ready = self._ready.get(tuple(arguments))
         if ready is None:
             ready = self._ready[tuple(arguments)] = Resident(arguments, collector)
