@@ -6,20 +6,20 @@ whatever is wrong with it, with the folder or with the disk, the files themselve
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import os
 import pickle
 import stat
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from imagegen import __version__
+from imagegen.allocation import no_collection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 T = TypeVar("T")
 
@@ -99,24 +99,12 @@ def _read(kind: str, file: Path) -> list[T]:
     """What a file that is ours holds; nothing where it cannot be read."""
     with suppress(Exception):
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as opened, _no_collection():
+        with os.fdopen(descriptor, "rb") as opened, no_collection():
             found = os.fstat(descriptor)
             if stat.S_ISREG(found.st_mode) and _is_ours(found):
                 said, made = pickle.load(opened)
                 return [made] if said == kind else []
     return []
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Thousands of new objects and no garbage: the collector would look at them for nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _keep(made: T, kind: str, file: Path) -> T:

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from imagegen.allocation import no_collection
 from imagegen.cache import remembered
 from imagegen.errors import ImagegenError, NothingSelectedError
 from imagegen.payload import Payload, open_payload
@@ -77,9 +78,10 @@ class House:
         from imagegen.matrix import read_matrix
         from imagegen.plan import layer_orders
 
-        matrix = read_matrix(self.payload, name, self.catalog)
-        specs = resolve_cells(matrix.cells, self.catalog)
-        return Family(matrix, specs, layer_orders(specs, self.catalog, self._measured))
+        with no_collection():
+            matrix = read_matrix(self.payload, name, self.catalog)
+            specs = resolve_cells(matrix.cells, self.catalog)
+            return Family(matrix, specs, layer_orders(specs, self.catalog, self._measured))
 
     def families(self) -> tuple[Family, ...]:
         """All matrices in reach. Raises the problems of all of them at once."""
@@ -111,7 +113,8 @@ class House:
 
     def recipes(self, family: Family, patterns: Sequence[str] = ()) -> list[Recipe]:
         """Recipes of the cells that the patterns select, all without patterns."""
-        return [self.recipe(family, spec) for spec in select(family.specs, patterns)]
+        with no_collection():
+            return [self.recipe(family, spec) for spec in select(family.specs, patterns)]
 
     def recipe(self, family: Family, spec: ImageSpec) -> Recipe:
         """The recipe of one cell. Raises RenderError where no template can make it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from imagegen import constraint
@@ -54,7 +55,7 @@ def _cell(
         else:
             section = "axis" if name in point else "components"
             wants.append(Want(name, value, f"{document.file}, {section} `{name}`"))
-    name = "-".join(re.sub(r"[^A-Za-z0-9._+-]+", "_", value) for value in point.values())
+    name = "-".join(map(_plain, point.values()))
     return Cell(
         matrix=data["name"],
         name=name,
@@ -70,6 +71,11 @@ def _cell(
         env=dict(sorted(data.get("env", {}).items())),
         notes=tuple(data.get("notes", ())),
     )
+
+
+@lru_cache(maxsize=4096)
+def _plain(value: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._+-]+", "_", value)
 
 
 def _omission(wish: object, point: Mapping[str, str]) -> str:

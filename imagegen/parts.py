@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 UNVERIFIED = "unverified"
 """What a row says where no source gives the sha256 of its tarball."""
 
-_MOUNT = re.compile(r"source=(artifacts/[^\s,]+)")
+_MOUNT, _FOLDER = "source=artifacts/", re.compile(r"[^\s,]+")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Part:
 def with_parts(recipe: Recipe, artifacts: Artifacts) -> Recipe:
     """The recipe with the parts that its Dockerfile mounts; a part of another sha256 is another
     recipe. Raises RenderError where it mounts one that no row of the image names."""
-    mounted = set(_MOUNT.findall(recipe.dockerfile))
+    behind = recipe.dockerfile.split(_MOUNT)[1:]
+    mounted = {f"artifacts/{found[0]}" for found in map(_FOLDER.match, behind) if found}
     if not mounted:
         return recipe
     known = {part.folder: part for part in _parts(recipe.spec, artifacts)}

@@ -6,7 +6,6 @@ Same inputs, same bytes: no clock, no network, no environment, no dictionary ord
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,8 +30,6 @@ BUILD_ENV = "build-env"
 
 _OWN = "image/"
 """Context folder of what is written for this image alone."""
-
-_EMPTY_LINES = re.compile(r"\n{3,}")
 
 
 class _Part(NamedTuple):
@@ -274,8 +271,10 @@ def _origins(stage: str, component: str, marks: Sequence[Mark]) -> tuple[StepOri
 
 def _tidy(text: str) -> str:
     """One final newline, no trailing blanks, never two empty lines in a row."""
-    lines = "\n".join(map(str.rstrip, text.split("\n")))
-    return (_EMPTY_LINES.sub("\n\n", lines) if "\n\n\n" in lines else lines).strip() + "\n"
+    tidy = "\n".join(map(str.rstrip, text.split("\n")))
+    while "\n\n\n" in tidy:
+        tidy = tidy.replace("\n\n\n", "\n\n")
+    return tidy.strip() + "\n"
 
 
 def _own_files(document: Mapping[str, Any]) -> tuple[ContextFile, ...]:
