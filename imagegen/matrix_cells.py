@@ -29,14 +29,26 @@ def covers(row: Mapping[str, str], point: Mapping[str, str]) -> bool:
 
 def expand(document: Document) -> Iterator[Cell]:
     """The cells, in the order of the axes and their values, includes last."""
+    for point, path in _placed(document):
+        tag = point.pop("tag", document.data["tag"])
+        yield _cell(document, point, tag, path)
+
+
+def named_points(document: Document) -> Iterator[tuple[str, list[str | int]]]:
+    """The name of each cell, and where in the document it comes from."""
+    for point, path in _placed(document):
+        point.pop("tag", None)
+        yield _name(point), path
+
+
+def _placed(document: Document) -> Iterator[tuple[dict[str, str], list[str | int]]]:
     data = document.data
+    axes: list[str | int] = ["axes"]
     for point in points(data["axes"]):
         if not any(covers(row, point) for row in data.get("exclude", [])):
-            yield _cell(document, point, data["tag"], ["axes"])
+            yield point, axes
     for index, row in enumerate(data.get("include", [])):
-        point = {**data.get("defaults", {}), **row}
-        tag = point.pop("tag", data["tag"])
-        yield _cell(document, point, tag, ["include", index])
+        yield {**data.get("defaults", {}), **row}, ["include", index]
 
 
 def _cell(
@@ -55,10 +67,9 @@ def _cell(
         else:
             section = "axis" if name in point else "components"
             wants.append(Want(name, value, f"{document.file}, {section} `{name}`"))
-    name = "-".join(map(_plain, point.values()))
     return Cell(
         matrix=data["name"],
-        name=name,
+        name=_name(point),
         values=dict(point),
         wants=tuple(wants),
         omitted=tuple(omitted),
@@ -71,6 +82,10 @@ def _cell(
         env=dict(sorted(data.get("env", {}).items())),
         notes=tuple(data.get("notes", ())),
     )
+
+
+def _name(point: Mapping[str, str]) -> str:
+    return "-".join(map(_plain, point.values()))
 
 
 @lru_cache(maxsize=4096)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from imagegen import constraint
 from imagegen.errors import Problem
-from imagegen.matrix_cells import covers, expand, points
+from imagegen.matrix_cells import covers, named_points, points
 from imagegen.yamlfile import Document, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from imagegen.model import Catalog, Cell, Component
+    from imagegen.model import Catalog, Component
 
 
 def check(document: Document, catalog: Catalog) -> Iterator[Problem]:
@@ -230,13 +230,13 @@ def _check_excludes(document: Document) -> Iterator[Problem]:
 
 
 def _check_same_names(document: Document) -> Iterator[Problem]:
-    seen: dict[str, Cell] = {}
-    for cell in expand(document):
-        if cell.name in seen:
+    seen: set[str] = set()
+    for name, path in named_points(document):
+        if name in seen:
             yield Problem(
-                f"two cells are named `{cell.name}`",
-                cell.file,
-                cell.line,
+                f"two cells are named `{name}`",
+                document.file,
+                document.line(path),
                 hint="remove the value or the include that repeats another",
             )
-        seen[cell.name] = cell
+        seen.add(name)

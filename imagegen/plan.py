@@ -14,7 +14,7 @@ from imagegen.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from imagegen.model import Catalog, ImageSpec
+    from imagegen.model import Catalog, ImageSpec, Pin
 
 MOST_COMPONENTS = 16
 ABSENT = "-"
@@ -38,15 +38,18 @@ def _order_of(
     family: Sequence[ImageSpec], catalog: Catalog, measured: Mapping[str, float]
 ) -> tuple[str, ...]:
     names = sorted({pin.component for spec in family for pin in spec.pins})
-    values = {name: tuple(_value(spec, name) for spec in family) for name in names}
+    pins = [{pin.component: pin for pin in spec.pins} for spec in family]
+    values = {
+        name: tuple(_value(spec, own.get(name)) for spec, own in zip(family, pins, strict=True))
+        for name in names
+    }
     seconds = {name: measured.get(name, catalog.components[name].seconds) for name in names}
     needs = {name: set(catalog.components[name].needs) & set(names) for name in names}
     return cheapest_order(values, seconds, needs)
 
 
-def _value(spec: ImageSpec, name: str) -> str:
+def _value(spec: ImageSpec, pin: Pin | None) -> str:
     """What makes a layer another one: the row, and what was chosen of the virtual names in it."""
-    pin = spec.pin(name)
     if pin is None:
         return ABSENT
     chosen = [spec.given[one] for one in sorted(pin.release.requires) if one in spec.given]

@@ -23,7 +23,7 @@ def warnings(
     found: list[str] = []
     for name in sorted(chosen):
         row = chosen[name]
-        found += [f"{row.where}: {note}" for note in row.notes]
+        found += [f"{row.where}: {note}" for note in row.notes] if row.notes else ()
         found += _unmet(row, chosen, space) if row.warns else ()
         found += _other_builds(row, chosen, space) if row.pairs else ()
         if allow_unknown:
