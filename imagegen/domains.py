@@ -146,10 +146,12 @@ def _situation(space: Space, wants: Sequence[Want], *, allow_unknown: bool) -> D
 
 
 def _prune_all(domains: Domains) -> None:
-    for name in domains.present:
-        domains.edges[name] = domains.space.statements_of(
-            name, domains.left[name], domains.present, domains.choice
-        )
+    space, present, choice = domains.space, domains.present, domains.choice
+    domains.touching = {name: {name} for name in domains.left}
+    for name, mask in domains.left.items():
+        domains.edges[name] = space.statements_of(name, mask, present, choice)
+        for target in space.targets_of(name, mask, present, choice):
+            domains.touching[target].add(name)
     prune(domains, sorted(domains.left))
 
 
@@ -197,8 +199,7 @@ def _brought_by(space: Space, name: str, mask: int, present: set[str]) -> set[st
 
 def prune(domains: Domains, changed_names: Sequence[str]) -> None:
     """Take away what cannot be part of any answer; stops at the first name with nothing left."""
-    touching = domains.touching or _neighbours(domains)
-    domains.touching = touching
+    touching = domains.touching
     queue = deque(dict.fromkeys(one for name in changed_names for one in sorted(touching[name])))
     waiting = set(queue)
     while queue:
@@ -211,16 +212,6 @@ def prune(domains: Domains, changed_names: Sequence[str]) -> None:
             for other in touching[one] - waiting:
                 waiting.add(other)
                 queue.append(other)
-
-
-def _neighbours(domains: Domains) -> dict[str, set[str]]:
-    touching: dict[str, set[str]] = {name: {name} for name in domains.left}
-    for name, rows in domains.edges.items():
-        for edges in rows.values():
-            for edge in edges:
-                touching[edge.target].add(name)
-                touching[name].add(name)
-    return touching
 
 
 def _revise(domains: Domains, name: str) -> set[str]:

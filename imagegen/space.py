@@ -7,12 +7,12 @@ first, and a set of them is one integer with a bit for each: sets meet by `&`.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from imagegen import constraint
 from imagegen.model import Catalog, OsRelease, Release
+from imagegen.preference import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ class Space:
             OS: tuple(_os_release(one) for one in sorted(catalog.os.values(), key=_age)[::-1])
         }
         for name, component in {**catalog.components, **catalog.virtual}.items():
-            self.candidates[name] = _ordered(component.releases, name in catalog.virtual)
+            self.candidates[name] = in_order(component.releases, name in catalog.virtual)
         self.candidates |= _provided(self.candidates)
         self.candidates[DRIVER] = tuple(
             replace(_value(DRIVER, version), requires={"device": ("gpu",)}) for version in drivers
@@ -66,7 +66,9 @@ class Space:
         for provided, provider in self._providers.items():
             self._silent.setdefault(provider, {})[provided] = UNKNOWN
         self._edges: dict[tuple[str, int, frozenset[str], Choice], tuple[Edge, ...]] = {}
+        self._single: dict[tuple[int, Kind, str, bool, bool], Edge] = {}
         self._of_sets: dict[Hashable, Mapping[int, tuple[Edge, ...]]] = {}
+        self._targets: dict[Hashable, frozenset[str]] = {}
         self._masks: dict[tuple[str, tuple[str, ...], bool], int] = {}
         self.answers: dict[Hashable, dict[str, int] | None] = {}
         """What a search found for what was open, for the next one that comes upon the same."""
@@ -179,6 +181,16 @@ class Space:
             }
         return self._of_sets[key]
 
+    def targets_of(
+        self, name: str, mask: int, present: frozenset[str], choice: Choice
+    ) -> frozenset[str]:
+        """The names that some of these candidates speak of."""
+        key = (name, mask, present, choice)
+        if key not in self._targets:
+            said = self.statements_of(name, mask, present, choice).values()
+            self._targets[key] = frozenset(edge.target for edges in said for edge in edges)
+        return self._targets[key]
+
     def statements(
         self, name: str, index: int, present: frozenset[str], choice: Choice
     ) -> tuple[Edge, ...]:
@@ -212,9 +224,14 @@ class Space:
     def _of_kind(
         self, row: Release, kind: Kind, wishes: Mapping[str, tuple[str, ...]], choice: Choice
     ) -> Iterator[Edge]:
+        exact = row.component in choice.exact
         for name, alternatives in wishes.items():
-            mask = self.mask(name, alternatives, choice.allow_unknown)
-            yield Edge(row, name, alternatives, kind, mask)
+            key = (id(row), kind, name, exact, choice.allow_unknown)
+            edge = self._single.get(key)
+            if edge is None:
+                mask = self.mask(name, alternatives, choice.allow_unknown)
+                edge = self._single[key] = Edge(row, name, alternatives, kind, mask)
+            yield edge
 
     def _provided_mask(self, name: str, value: str) -> int:
         wanted = _value(name, value)
@@ -266,24 +283,6 @@ def _provided(candidates: Mapping[str, Sequence[Release]]) -> dict[str, tuple[Re
             for name, value in row.provides.items():
                 found.setdefault(name, set()).add(value)
     return {
-        name: _ordered([_value(name, value) for value in sorted({*values, UNKNOWN})], False)
+        name: in_order([_value(name, value) for value in sorted({*values, UNKNOWN})], False)
         for name, values in found.items()
     }
-
-
-def _ordered(rows: Sequence[Release], by_name: bool) -> tuple[Release, ...]:
-    if by_name:
-        return tuple(rows)
-    newest = sorted(rows, key=lambda row: order_key(row.version, row.variant), reverse=True)
-    return tuple(sorted(newest, key=lambda row: row.rank))
-
-
-def order_key(version: str, variant: str = "") -> tuple[object, ...]:
-    """Newest last; of one version the build for the newest CUDA, then the plain one, is last."""
-    key = constraint.version_key(version)
-    build = key.local or variant
-    found = re.search(r"(?:cu|cuda)(\d+)\.?(\d+)$", build)
-    if found is None:
-        return key.release, key.is_postrelease, (0, 0) if build == "cpu" else (0, 1)
-    digits = "".join(found.groups())
-    return key.release, key.is_postrelease, (int(digits[:-1]), int(digits[-1]))
