@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Tests that start anew each time compile each time, where the environment forbids byte code.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: build test lint unit golden integration kill test-images setup engine clean
+.PHONY: build test lint unit golden integration kill test-images bench setup engine clean
 
 setup: $(STAMP)
 
@@ -24,8 +24,8 @@ build: engine
 	$(BIN)/imagegen validate --matrix cpu
 
 lint: setup
-	$(BIN)/ruff check imagegen validate tests
-	$(BIN)/ruff format --check imagegen validate tests
+	$(BIN)/ruff check imagegen validate tests benchmarks
+	$(BIN)/ruff format --check imagegen validate tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/vermin --quiet --target=3.6- --no-tips --violations validate
 
@@ -44,6 +44,11 @@ test: lint unit integration
 # CUDA images built and measured for real, without a GPU: long, and no part of `test`.
 test-images: engine
 	$(BIN)/pytest -q tests/images
+
+# Beside hpccm, and buildx where there is one (BUILDX=/path/to/docker-buildx may name it).
+bench: setup
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python benchmarks/run.py
 
 clean:
 	rm -rf $(VENV) out dist
