@@ -28,6 +28,9 @@ KEY_CHECK = "image.private-key-in-layer"
 KEY_CAUSE = "a key was made or copied while the image was built; deleting it later only hides it"
 KEY_REMEDY = "make keys when the container starts, build again, and replace that key everywhere"
 FULL_SECONDS = 1800.0
+NOT_LOADED = "error: a suite does not load"
+"""How `validate` begins to tell of a suite that the report therefore lacks."""
+
 NO_EXPECTATION, NOT_FOUND, NOT_EXECUTABLE = 2, 127, 126
 
 
@@ -142,7 +145,8 @@ def _run(
         report = json.loads(container.read_file(REPORT_PATH))
     except (FileNotFoundError, ValueError):
         raise _no_report(ref, result.code, _tail(result.out + result.err)) from None
-    return {**report, "exit_code": result.code}
+    unloaded = [line for line in result.err.splitlines() if line.startswith(NOT_LOADED)]
+    return {**report, "exit_code": result.code, **({"unloaded": unloaded} if unloaded else {})}
 
 
 def _died(container: containers.Container, ref: str) -> Exception:

@@ -10,7 +10,7 @@ from imagegen.cli import options
 from imagegen.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from imagegen.console import Console
@@ -45,6 +45,7 @@ PROFILES = ("plain", "cpu", "gpu", "rdma", "harp")
 @click.option(
     "--timeout", type=float, default=1800.0, show_default=True, help="seconds for an image"
 )
+@click.option("--again", is_flag=True, help="also what passed in this image on this host")
 @options.common
 def command(
     images: tuple[str, ...],
@@ -60,20 +61,23 @@ def command(
     ranks: int | None,
     soft_roce: bool,
     timeout: float,
+    again: bool,
     console: Console,
     overlay: Path | None,
 ) -> None:
-    """Launch images with what their contract asks for and run `validate` in each."""
+    """Launch images with what their contract asks for and run `validate` in each.
+
+    A suite is skipped that passed in the same image, with the same options, on the same host.
+    """
     from imagegen.engine.client import connect
     from imagegen.journal import open_journal
+    from imagegen.passed import validate_open
     from imagegen.validation import ValidationRequest
     from imagegen.workflow import recorded, validation_failures
 
     valued = {"--only": only, "--require": require, "--profile": profile}
     valued["--ranks"] = str(ranks) if ranks else None
-    arguments = [part for name, value in valued.items() if value for part in (name, value)]
-    flags = {"--benchmark": benchmark, "--loopback": loopback}
-    arguments += [name for name, wanted in flags.items() if wanted]
+    arguments = _arguments(valued, {"--benchmark": benchmark, "--loopback": loopback})
     if hosts is not None:
         arguments += ["--expect", expect] if expect else []
         _from_outside(hosts, [*arguments, *(["--static"] if static else [])], console)
@@ -91,13 +95,24 @@ def command(
     with recorded(book, "validate") as run_id:
         for reference in references:
             console.line(f"validate {reference}")
-            record = _validated(engine, reference, request, soft_roce, console.line)
+            if soft_roce:
+                record = _on_soft_roce(engine, reference, request, console.line)
+            else:
+                record = validate_open(
+                    engine, reference, request, book.validations, console.line, again=again
+                )
             book.add_validation(run_id, record)
             records[reference] = record
         console.data([_row(record) for record in records.values()])
         failures = validation_failures(records)
         if failures is not None:
             raise failures
+
+
+def _arguments(valued: Mapping[str, str | None], flags: Mapping[str, bool]) -> list[str]:
+    """Those of `validate` in the image, as far as they were given."""
+    given = [part for name, value in valued.items() if value for part in (name, value)]
+    return given + [name for name, wanted in flags.items() if wanted]
 
 
 def _from_outside(hosts: str, arguments: list[str], console: Console) -> None:
@@ -110,19 +125,12 @@ def _from_outside(hosts: str, arguments: list[str], console: Console) -> None:
         raise failed
 
 
-def _validated(
-    engine: Engine,
-    reference: str,
-    request: ValidationRequest,
-    soft_roce: bool,
-    on_line: Callable[[str], None],
+def _on_soft_roce(
+    engine: Engine, reference: str, request: ValidationRequest, on_line: Callable[[str], None]
 ) -> ValidationRecord:
     from imagegen.journal import state_folder
     from imagegen.soft_roce import BOOT_SECONDS, validate_on_soft_roce
-    from imagegen.validation import validate_image
 
-    if not soft_roce:
-        return validate_image(engine, reference, request, on_line)
     seconds = min(int(request.timeout), BOOT_SECONDS)
     return validate_on_soft_roce(engine, reference, state_folder() / "guest", seconds, on_line)
 

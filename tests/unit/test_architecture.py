@@ -28,7 +28,7 @@ STAGES = {
     "plan": {"plan", "forecast", "time_left"},
     "render": {"render", "templates", "expectation", "replay"},
     "build": {"build", "build_log", "cell_build", "staleness", "until"},
-    "validation": {"validation", "soft_roce"},
+    "validation": {"validation", "soft_roce", "passed", "basis"},
     "publish": {"publish"},
 }
 COMPOSERS = {"family", "workflow", "planning", "nightly", "request", "wishes", "doctor"}

@@ -1,0 +1,85 @@
+"""On what a validation rests beside the image: a digest, the same for two runs that cannot differ.
+
+It is taken over
+
+- the tool's own code that launches and judges: `validation` and every module that it imports. The
+  checks themselves, and all that they import, are in the image, whose id stands for their bytes;
+- the options of the run, but for `--only`: tier, profile, what is required;
+- how the container is launched: capabilities, devices, limits, shared memory;
+- the host's facts, which `engine.surroundings` lists.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.engine.surroundings import surroundings
+from imagegen.validation import contract_of, launch_spec
+
+if TYPE_CHECKING:
+    from imagegen.engine.client import Engine
+    from imagegen.engine.images import LocalImage
+    from imagegen.validation import ValidationRequest
+
+ALWAYS_RUN = {"--benchmark", "--loopback", "--ranks"}
+
+
+def basis_of(engine: Engine, image: LocalImage, ref: str, request: ValidationRequest) -> str:
+    """The digest that two runs of one image share where they cannot differ; empty for a run that
+    always takes place. Raises EngineError, and ValidationError for an unreadable contract."""
+    options = options_of(request)
+    if ALWAYS_RUN & {*options} or (only_of(request) and "--require" in options):
+        return ""
+    host = surroundings(engine)
+    if host is None:
+        return ""
+    launch = asdict(launch_spec(image.id, contract_of(ref, image.labels)))
+    run = {"static": request.static, "layers": request.look_into_layers, "options": options}
+    basis = {"code": code_digest(), "host": host, "launch": launch, "run": run}
+    return hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def code_digest() -> str:
+    """Over the files of `validation` and of all modules of imagegen that it imports."""
+    package, found = Path(__file__).parent, dict[str, bytes]()
+    waiting = ["imagegen.validation"]
+    while waiting:
+        name = waiting.pop()
+        path = package.joinpath(*name.split(".")[1:]).with_suffix(".py")
+        if name.startswith("imagegen.") and name not in found and path.is_file():
+            found[name] = path.read_bytes()
+            waiting += _imports(found[name])
+    sums = {name: hashlib.sha256(text).hexdigest() for name, text in found.items()}
+    return hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
+
+
+def _imports(source: bytes) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found
+
+
+def only_of(request: ValidationRequest) -> list[str]:
+    """The suites that were asked for; none where all are."""
+    names = dict(zip(request.arguments, request.arguments[1:], strict=False)).get("--only", "")
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def options_of(request: ValidationRequest) -> list[str]:
+    """The arguments without `--only` and its value."""
+    given = list(request.arguments)
+    if "--only" in given:
+        at = given.index("--only")
+        del given[at : at + 2]
+    return given

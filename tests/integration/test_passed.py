@@ -1,0 +1,32 @@
+"""`imagegen validate` does not run again what passed in the same image on the same host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tiny_family import TinyFamily
+
+
+def test_what_passed_is_skipped_and_what_failed_runs(tiny: TinyFamily) -> None:
+    tiny.check()
+    tiny.write_matrix({"os": ["debian12"], "check": ["1", "2"]}, {})
+    tiny.build("--no-validate")
+    good, bad = "*-1", "*-2"
+    assert "tiny.verdict  passed" in tiny.command("validate", good).out
+    skipped = tiny.command("validate", good).out
+    assert "tiny.verdict" not in skipped
+    assert "skipped: passed at " in skipped
+    assert ", same image, same checks, same host; `--again` runs them" in skipped
+    (row,) = tiny.command("validate", "--format", "json", good).result
+    assert (row["passed"], row["tier"], row["id"]) == (True, "full", tiny.built()["debian12-1"].id)
+    assert [check["id"] for check in row["report"]["checks"]] == [
+        "tiny.verdict",
+        "image.private-key-in-layer",
+    ]
+    at = skipped.partition("passed at ")[2].partition(",")[0]
+    assert {check["earlier"] for check in row["report"]["checks"]} == {at}
+    assert "tiny.verdict  passed" in tiny.command("validate", "--static", good).out
+    assert "tiny.verdict  passed" in tiny.command("validate", "--again", good).out
+    for _ in range(2):
+        assert "tiny.verdict  failed" in tiny.command("validate", bad, code=7).out
