@@ -76,8 +76,8 @@ def call(library: str, functions: Dict[str, str], env: Dict[str, str]) -> Called
 
 
 def run_script(script: str, arguments: List[str], env: Dict[str, str]) -> Result:
-    """A script in validate's own interpreter, which neither PYTHONPATH nor a user's site reach."""
-    return run([sys.executable, "-I", "-c", script, *arguments], LOAD_SECONDS, env)
+    """A script in validate's own interpreter, which neither PYTHONPATH nor any site reaches."""
+    return run([sys.executable, "-I", "-S", "-c", script, *arguments], LOAD_SECONDS, env)
 
 
 def facts_of(result: Result) -> Dict[str, Any]:
