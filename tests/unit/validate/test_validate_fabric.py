@@ -96,6 +96,7 @@ def test_an_old_nccl_without_the_index_warns_and_a_new_one_does_not(machine: Mac
 
 
 @pytest.mark.parametrize(("index", "row"), [("0", "IB/RoCE v1"), ("9", "empty")])
+@pytest.mark.silent("E18")
 def test_a_wrong_index_fails(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, index: str, row: str
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_wrong_index_fails(
     )
 
 
+@pytest.mark.silent("E19")
 def test_addresses_of_another_namespace_fail_once(machine: Machine) -> None:
     for hca in nodes.a100_roce(machine.root):
         for index in range(4):
@@ -129,6 +131,7 @@ def test_infiniband_needs_no_address_table(machine: Machine) -> None:
     assert found["rdma.gdr"].measured == "/sys/module/nvidia_peermem/version, nvidia_peermem"
 
 
+@pytest.mark.silent("E16")
 def test_a_pod_without_devices_fails_once_with_the_line(machine: Machine) -> None:
     nodes.pod_without_devices(machine.root)
     found = live(machine)
@@ -167,6 +170,7 @@ def test_a_device_that_libibverbs_leaves_out_fails_with_its_words(machine: Machi
     )
 
 
+@pytest.mark.silent("E17")
 def test_a_kernel_of_another_age_fails(machine: Machine) -> None:
     nodes.h100_infiniband(machine.root)
     write(machine.root, "/sys/class/infiniband_verbs/abi_version", "7\n")
@@ -175,6 +179,7 @@ def test_a_kernel_of_another_age_fails(machine: Machine) -> None:
     assert found["rdma.kabi"].measured == "the kernel speaks ABI 7, libibverbs 3 to 6"
 
 
+@pytest.mark.silent("E29")
 def test_no_module_for_peer_memory_warns(machine: Machine) -> None:
     nodes.a100_roce(machine.root)
     (machine.root / "sys/kernel/mm/memory_peers/nv_mem/version").unlink()

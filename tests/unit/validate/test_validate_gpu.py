@@ -82,6 +82,7 @@ def test_v100_of_a_cloud_have_no_fabric(machine: Machine) -> None:
     assert failed(found) == []
 
 
+@pytest.mark.silent("E10")
 def test_a_pod_without_devices_fails_once_with_the_line_that_passes_them(machine: Machine) -> None:
     nodes.pod_without_devices(machine.root)
     found = machine.findings("gpu")
@@ -126,6 +127,7 @@ def test_each_known_code_of_nvml_has_its_cause(machine: Machine, code: int) -> N
     assert (one.cause, one.remedy) == gpu.NVML_CODES[code]
 
 
+@pytest.mark.silent("E12")
 def test_a_fabric_that_is_not_set_up_is_the_one_failure(machine: Machine) -> None:
     nodes.h100_infiniband(machine.root)
     driven(machine, driver=driver_library(init=802))

@@ -247,6 +247,7 @@ def test_a_fallback_to_sockets_on_a_gpu_fails(machine: Machine) -> None:
     assert found["plugin.used"].measured == "NCCL uses Socket"
 
 
+@pytest.mark.silent("E3")
 def test_a_host_that_is_not_prepared_fails_and_the_active_plugin_too(machine: Machine) -> None:
     gpu_on_bus(machine.root)
     found = machine.findings("harp")
@@ -263,6 +264,7 @@ def test_too_few_pages_fail_with_the_number_for_this_machine(machine: Machine) -
     assert "hugepages=15" in one.remedy
 
 
+@pytest.mark.silent("E22")
 def test_small_pages_and_no_mount_and_a_small_quota_fail(machine: Machine) -> None:
     prepared(machine.root)
     write(machine.root, "/proc/meminfo", "Hugepagesize:    2048 kB\n")

@@ -116,6 +116,7 @@ def test_a_component_that_is_left_out_rests_with_the_reason_of_the_recipe(tmp_pa
     ("limit", "card", "outcome"),
     [(-1, True, PASSED), (65536, True, FAILED), (65536, False, WARNED)],
 )
+@pytest.mark.silent("E20")
 def test_little_memory_to_pin_fails_only_where_there_is_a_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, card: bool, outcome: str
 ) -> None:
