@@ -9,8 +9,6 @@ warns by
 
 from typing import Any, Callable, NamedTuple, NoReturn, Tuple, TypeVar
 
-import pytest
-
 SEVERITIES = ("fail", "warn", "info")
 TIERS = ("static", "live", "asked")
 """`static` needs no device, service, privilege or network; `asked` runs only where it is asked
@@ -102,4 +100,6 @@ def skip(code: str, why: str = "") -> NoReturn:
     """End the running check: it does not apply here. The code says why to a program."""
     if code not in SKIP_CODES:
         raise ValueError("unknown skip code {}".format(code))
+    import pytest  # here alone: the words of a check are read where there is no pytest
+
     pytest.skip("{}: {}".format(code, why) if why else code)

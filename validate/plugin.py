@@ -10,24 +10,10 @@ import pytest
 from validate import catalogue
 from validate.check import SKIP_CODES, Check, CheckFailed, CheckWarned, skip
 from validate.expected import Expected
-
-PASSED, FAILED, WARNED, SKIPPED, ERROR = "passed", "failed", "warned", "skipped", "error"
+from validate.found import ERROR, FAILED, PASSED, SKIPPED, WARNED, Found
 
 CEILING_SECONDS = 240
 """No check lasts longer, whatever it waits for: above the sum of the limits of its commands."""
-
-
-class Found(NamedTuple):
-    """What one check came to. `reason` is the skip code; seconds are wall time."""
-
-    check: Check
-    suite: str
-    outcome: str
-    measured: str
-    cause: str = ""
-    remedy: str = ""
-    reason: str = ""
-    seconds: float = 0.0
 
 
 class Measure:

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 from xml.etree import ElementTree
 
 from validate.check import Check
-from validate.plugin import ERROR, FAILED, PASSED, SKIPPED, WARNED, Found
+from validate.found import ERROR, FAILED, PASSED, SKIPPED, WARNED, Found
 
 SCHEMA = 1
 OUTCOMES = (PASSED, FAILED, WARNED, SKIPPED, ERROR)

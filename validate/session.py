@@ -10,7 +10,8 @@ import pytest
 
 from validate import catalogue
 from validate.expected import Expected
-from validate.plugin import Collector, Found, Situation, Wanted
+from validate.found import Found
+from validate.plugin import Collector, Situation, Wanted
 
 HARDWARE = {"gpu": ("no-gpu-hw", "gpu-not-passed"), "rdma": ("no-rdma-hw", "rdma-not-passed")}
 """Skip codes that say that a required device is not there."""

@@ -2,7 +2,7 @@
 
 from typing import List
 
-from validate.plugin import ERROR, FAILED, SKIPPED, WARNED, Found
+from validate.found import ERROR, FAILED, SKIPPED, WARNED, Found
 from validate.report import MARKS, Outcome, summary
 
 TITLES = ((FAILED, "Failed"), (ERROR, "Broken checks"), (WARNED, "Warned"))

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Tuple
 from validate.benchmark.output import Output, parse
 from validate.check import Check
 from validate.expected import Expected
-from validate.plugin import FAILED, PASSED, SKIPPED, WARNED, Found
+from validate.found import FAILED, PASSED, SKIPPED, WARNED, Found
 from validate.probes.interpreter import find
 from validate.probes.mpi import launch
 from validate.process import Result, run

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from validate.plugin import Found
+    from validate.found import Found
 
 LIB_DIR = "/usr/lib/x86_64-linux-gnu"
 _COMPILED: dict[tuple[str, tuple[str, ...]], bytes] = {}

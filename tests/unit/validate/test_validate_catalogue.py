@@ -13,8 +13,8 @@ import pytest
 
 from unit.conftest import REPOSITORY
 from validate import catalogue, cli, listing, report
+from validate.found import FAILED, PASSED, SKIPPED, WARNED
 from validate.outside.remote import Remote, RemoteError
-from validate.plugin import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import limits
 
 from . import trees

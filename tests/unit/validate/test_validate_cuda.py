@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unit import conftest
-from validate.plugin import FAILED, PASSED, SKIPPED, WARNED
+from validate.found import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import cuda
 
 from .gpu_machines import (

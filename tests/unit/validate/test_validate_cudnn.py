@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from validate.plugin import FAILED, PASSED, SKIPPED, WARNED
+from validate.found import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import cudnn
 
 from .gpu_machines import LIB_DIR, Machine, compiled, size_function, write

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from validate.plugin import FAILED, PASSED, SKIPPED, WARNED
+from validate.found import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import fabric, limits
 from validate.probes.sysfs import Port
 
@@ -16,7 +16,7 @@ from .gpu_machines import Machine, write
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from validate.plugin import Found
+    from validate.found import Found
 
 LIVE = (
     "rdma.hw", "rdma.uverbs", "rdma.port", "rdma.kabi", "rdma.devinfo", "rdma.netns", "rdma.gid",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unit import conftest
-from validate.plugin import FAILED, PASSED, SKIPPED, WARNED
+from validate.found import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import cuda, lightcc
 
 from .gpu_machines import Machine, compiled, gpu_on_bus, write

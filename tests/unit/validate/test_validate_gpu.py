@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from validate.plugin import FAILED, PASSED, SKIPPED, WARNED
+from validate.found import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import gpu
 
 from . import nodes
@@ -15,7 +15,7 @@ from .gpu_machines import LIB_DIR, Machine, driver_library, nvml_library, runtim
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from validate.plugin import Found
+    from validate.found import Found
 
 MOUNTS = "".join(
     f"{number} 35 0:1 / {LIB_DIR}/{name} ro - ext4 /dev/x ro\n"

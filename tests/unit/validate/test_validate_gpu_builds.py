@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unit import conftest
-from validate.plugin import FAILED, PASSED
+from validate.found import FAILED, PASSED
 
 from .gpu_machines import Machine, write
 

@@ -9,7 +9,7 @@ import pytest
 
 from unit import conftest
 from validate import process
-from validate.plugin import FAILED
+from validate.found import FAILED
 from validate.probes import peers, sshd
 
 from . import trees

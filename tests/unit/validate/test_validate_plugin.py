@@ -10,13 +10,12 @@ import pytest
 
 from validate import catalogue, plugin, session
 from validate.check import Check
+from validate.found import Found
 
 from . import trees
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from validate.plugin import Found
 
 HEAD = "import time\nfrom validate.check import check, fail, skip, warn\n"
 
@@ -184,7 +183,7 @@ def test_what_is_required_must_have_run(
     required: list[str], outcome: str, reason: str, missing: list[str]
 ) -> None:
     check = Check("rdma.hw", "p", "fail", "live", "", "")
-    found = [plugin.Found(check, "rdma", outcome, "", reason=reason)]
+    found = [Found(check, "rdma", outcome, "", reason=reason)]
     assert session.required_but_skipped(required, found) == missing
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from validate import catalogue
-from validate.plugin import FAILED, PASSED, SKIPPED, WARNED
+from validate.found import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import kubernetes
 from validate.session import Asked, required_but_skipped, run_suites
 from validate.suites.test_torch_gpu import runs_on

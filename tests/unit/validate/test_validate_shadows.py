@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from validate.plugin import PASSED, WARNED
+from validate.found import PASSED, WARNED
 
 from . import trees
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from validate.plugin import Found
+    from validate.found import Found
 
 CHECK = "os.shadowed"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from validate.plugin import FAILED, PASSED, SKIPPED, WARNED
+from validate.found import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import limits
 
 from . import trees
@@ -15,7 +15,7 @@ from . import trees
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from validate.plugin import Found
+    from validate.found import Found
 
 
 def _outcomes(found: dict[str, Found], *ids: str) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from validate.expected import Expected, load
 from validate.session import Asked, run_suites
 
 if TYPE_CHECKING:
-    from validate.plugin import Found
+    from validate.found import Found
 
 LIB_DIR = "/usr/lib/x86_64-linux-gnu"
 RECIPE: dict[str, Any] = {
