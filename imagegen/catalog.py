@@ -173,6 +173,7 @@ def _component(document: Document, releases: tuple[Release, ...]) -> Component:
         one_of=tuple(data.get("one_of", ())),
         rules=data.get("rules", {}),
         megabytes=_megabytes(data.get("megabytes", {})),
+        churn=float(data.get("churn", Component.churn)),
     )
 
 

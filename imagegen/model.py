@@ -99,10 +99,11 @@ class Component:
     """One `dockerfiles/components/<name>/component.yaml` with its folder of templates and files.
 
     `needs` orders components in a Dockerfile; `seconds` and `megabytes` predict what its step
-    costs; `env` and `path` are what it adds to the environment; `suites` what proves it; `contract`
-    what a launch must give it; `trees` maps a context folder to a tree of the payload; `installs`
-    are the ways (see `render.ways_of`) of its templates; `aliases` other names of variants; of
-    `one_of` it needs one (the first where none is asked for); `rules` explain its constraints."""
+    costs, `churn` how often it changes for each build from nothing; `env` and `path` are what it
+    adds to the environment; `suites` what proves it; `contract` what a launch must give it; `trees`
+    maps a context folder to a tree of the payload; `installs` are the ways (see `render.ways_of`)
+    of its templates; `aliases` other names of variants; of `one_of` it needs one (the first where
+    none is asked for); `rules` explain its constraints."""
 
     name: str
     title: str
@@ -121,6 +122,7 @@ class Component:
     one_of: tuple[str, ...] = ()
     rules: Mapping[str, str] = field(default_factory=dict)
     megabytes: Mapping[str, float] = field(default_factory=dict)
+    churn: float = 0.1
 
     @property
     def variants(self) -> tuple[str, ...]:

@@ -1,8 +1,11 @@
 """The layer planner: the order of components that makes a family of images cheapest to build.
 
-Layers are a chain. Appending component c after the set S costs U(S + c) x seconds(c), where U(S) is
-the number of distinct value-tuples that the cells take on S, whatever the order inside S. So the
-cheapest order that respects `needs` is a dynamic programme over subsets: exact, 2^n x n, n <= 16.
+Layers are a chain. Appending component d after the set S costs U(S + d) x seconds(d), where U(S) is
+the number of distinct value-tuples that the cells take on S, whatever the order inside S: once for
+a build from nothing, and once more each time that a component of S changes, which its `churn` tells
+for each build from nothing. So the cheapest order that respects `needs` is a dynamic programme over
+subsets: exact, 2^n x n, n <= 16. That a component's own steps are made again when it changes is not
+weighed: it is what the change is worth.
 """
 
 from __future__ import annotations
@@ -44,8 +47,9 @@ def _order_of(
         for name in names
     }
     seconds = {name: measured.get(name, catalog.components[name].seconds) for name in names}
+    churn = {name: catalog.components[name].churn for name in names}
     needs = {name: set(catalog.components[name].needs) & set(names) for name in names}
-    return cheapest_order(values, seconds, needs)
+    return cheapest_order(values, seconds, churn, needs)
 
 
 def _value(spec: ImageSpec, pin: Pin | None) -> str:
@@ -85,25 +89,32 @@ class _Steps:
 def cheapest_order(
     values: Mapping[str, Sequence[str]],
     seconds: Mapping[str, float],
+    churn: Mapping[str, float],
     needs: Mapping[str, set[str]],
 ) -> tuple[str, ...]:
-    """The order with the least total seconds; ties go to the alphabetically first order.
+    """The order with the least seconds, for one build from nothing and the changes that follow it;
+    ties go to the alphabetically first order.
 
-    `values[c]` are the values that each cell takes on component c. Raises ConfigError for a cycle
-    in `needs`, or for more components than the exact search carries.
+    `values[c]` are the values that each cell takes on component c, `churn[c]` how often c changes
+    for each build from nothing. Raises ConfigError for a cycle in `needs`, or for more components
+    than the exact search carries.
     """
     names = sorted(values)
     if len(names) > MOST_COMPONENTS:
         raise ConfigError.of(f"{len(names)} components in one matrix; at most {MOST_COMPONENTS}")
     steps = _Steps(values)
     best: dict[int, tuple[float, tuple[str, ...]]] = {0: (0.0, ())}
+    builds = [1.0]
     for subset in range(1, 1 << len(names)):
+        first = subset & -subset
+        builds.append(builds[subset ^ first] + churn[names[first.bit_length() - 1]])
         options = []
         for bit, name in enumerate(names):
             before = best.get(subset & ~(1 << bit)) if subset & (1 << bit) else None
             if before is None or not needs[name] <= set(before[1]):
                 continue
-            cost = before[0] + steps.after(before[1], name) * seconds[name]
+            again = builds[subset & ~(1 << bit)]
+            cost = before[0] + steps.after(before[1], name) * seconds[name] * again
             options.append((round(cost, 6), (*before[1], name)))
         if options:
             best[subset] = min(options)

@@ -131,6 +131,8 @@ COMPONENT = _object(
     title=_text(TEXT),
     needs=_list(_text(NAME)),
     seconds=_text(r"^[0-9]+(\.[0-9]+)?$"),
+    # How often its own files or rows change for each build from nothing, as a new base asks for.
+    churn=_text(r"^[0-9]+(\.[0-9]+)?$"),
     megabytes={"anyOf": [_text(r"^[0-9]+$"), _map(VARIANT, _text(r"^[0-9]+$"))]},
     env=_map(ENV_NAME, _text(ENV_VALUE)),
     path=_list(_text(PATH)),
