@@ -30,7 +30,7 @@ class LaunchSpec:
     """How to start a container. Empty values leave the engine's default.
 
     `ulimits` are soft and hard alike, -1 is unlimited; `mounts` are (host path, path, `ro` or
-    `rw`); `network` is a name, `host` or `none`; `command` None is the image's own.
+    `rw`); `network` is a name, `host` or `none`; `command` and `entrypoint` None are the image's.
     """
 
     image: str
@@ -45,6 +45,7 @@ class LaunchSpec:
     hostname: str = ""
     gpus: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
+    entrypoint: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,7 @@ def _create(engine: Engine, spec: LaunchSpec, name: str) -> str:
     created: Mapping[str, Any] = api.create_container(
         spec.image,
         command=list(spec.command) if spec.command is not None else None,
+        entrypoint=list(spec.entrypoint) if spec.entrypoint is not None else None,
         hostname=spec.hostname or None,
         environment=dict(spec.env),
         labels=dict(spec.labels),
