@@ -7,12 +7,13 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from another_engine import docker_26
 from command_line import CommandLine, command_line_in
 from registry import registry
 from tiny_family import TinyFamily, TinyMaker
 
 from imagegen.engine import images
-from imagegen.engine.bases import ensure_base
+from imagegen.engine.bases import alias, ensure_base
 from imagegen.engine.buildkit import BuildEvent, BuildRequest, build, pack_context
 from imagegen.engine.client import Engine, connect
 from imagegen.model import ContextFile, OsRelease
@@ -40,12 +41,29 @@ DEBIAN_12 = OsRelease(
 )
 
 
+ON_BOTH = {"test_build", "test_engine_builds", "test_publish", "test_stale", "test_steps"}
+"""The main path: what these modules hold is tested on this machine's engine and on Docker 26."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "engine" in metafunc.fixturenames and metafunc.module.__name__ in ON_BOTH:
+        metafunc.parametrize("engine", ["here", "docker26"], indirect=True, scope="session")
+
+
 @pytest.fixture(scope="session")
-def engine() -> Iterator[Engine]:
-    """The engine of this machine."""
+def engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Engine]:
+    """The engine of this machine, or the other one of the main path's tests."""
     connected = connect()
     with closing(connected.api):
-        yield connected
+        if getattr(request, "param", "here") == "here":
+            yield connected
+            return
+        with docker_26(tmp_path_factory.mktemp("docker26"), connected, alias(DEBIAN_12)) as other:
+            there = other.connected()
+            with closing(there.api):
+                yield there
 
 
 @pytest.fixture(scope="session")

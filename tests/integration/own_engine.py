@@ -26,6 +26,8 @@ from imagegen.errors import EngineError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from debian_root import DebianRoot
+
 SECONDS = 60
 _LIB = "lib/x86_64-linux-gnu"
 SHELL = {
@@ -40,10 +42,12 @@ SHELL = {
 
 @dataclass
 class OwnEngine:
-    """Runs until it is killed; `start` starts it again on the same data."""
+    """Runs until it is killed; `start` starts it again on the same data. `root` has the dockerd to
+    take, where it is not this machine's."""
 
     folder: Path
     bridge: str
+    root: DebianRoot | None = None
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     @property
@@ -56,6 +60,7 @@ class OwnEngine:
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [
+                    *(self.root.entering(self.folder) if self.root else ()),
                     "dockerd",
                     f"--data-root={self.folder}/data",
                     f"--exec-root={self.folder}/exec",
@@ -93,11 +98,13 @@ class OwnEngine:
                 return connect({"DOCKER_HOST": self.address})
             except EngineError:
                 said = (self.folder / "log").read_text()[-2000:]
+                assert self.process is not None, "not started"
+                assert self.process.poll() is None, said
                 assert time.monotonic() < deadline, said
                 time.sleep(0.1)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        assert self.process is not None
+        assert self.process is not None, "not started"
         self.process.send_signal(how)
         self.process.wait(SECONDS)
 
@@ -105,15 +112,22 @@ class OwnEngine:
 @contextmanager
 def own_engine(folder: Path, origin: Engine, base: str) -> Iterator[OwnEngine]:
     """An engine with a base of a few megabytes, out of a Debian 12 base of another engine."""
+    with bridged(folder) as made:
+        _bring_base(origin, made, base)
+        yield made
+
+
+@contextmanager
+def bridged(folder: Path, root: DebianRoot | None = None) -> Iterator[OwnEngine]:
+    """An engine that runs, with a bridge of its own and nothing on it."""
     bridge = f"ig-{secrets.token_hex(4)}"
     _ip("link", "add", "name", bridge, "type", "bridge")
     try:
         _ip("addr", "add", f"10.213.{secrets.randbelow(250)}.1/24", "dev", bridge)
         _ip("link", "set", bridge, "up")
-        made = OwnEngine(folder, bridge)
-        made.start()
+        made = OwnEngine(folder, bridge, root)
         try:
-            _bring_base(origin, made, base)
+            made.start()
             yield made
         finally:
             made.stop()

@@ -1,0 +1,42 @@
+"""The second engine of the main path's tests: Docker 26, as Debian 13 has it, beside the first."""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from debian_root import DebianRoot
+from own_engine import OwnEngine, bridged
+
+from imagegen.engine import images
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from imagegen.engine.client import Engine
+
+DOCKER_26 = DebianRoot("trixie", ("docker.io", "mount"))
+
+
+@contextmanager
+def docker_26(folder: Path, first: Engine, base: str) -> Iterator[OwnEngine]:
+    """Runs until the end of the block, and is what `docker` and `imagegen` find until then.
+
+    It has the base that the first engine has, if that has one, and no other image.
+    """
+    DOCKER_26.ensure()
+    with bridged(folder, DOCKER_26) as made, pytest.MonkeyPatch.context() as patch:
+        _copy(first, made, base)
+        patch.setenv("DOCKER_HOST", made.address)
+        yield made
+
+
+def _copy(first: Engine, other: OwnEngine, ref: str) -> None:
+    if images.find(first, ref) is None:
+        return
+    with closing(other.connected().api) as api, closing(first.fresh()) as source:
+        saved = b"".join(source.get_image(ref))
+        loaded = list(api.load_image(saved))  # type: ignore[no-untyped-call]
+    assert ref in str(loaded), loaded
