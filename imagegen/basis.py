@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from imagegen.engine.surroundings import surroundings
+from imagegen.payload import expose_validate
 from imagegen.validation import contract_of, launch_spec
 
 if TYPE_CHECKING:
@@ -27,14 +28,15 @@ if TYPE_CHECKING:
     from imagegen.engine.images import LocalImage
     from imagegen.validation import ValidationRequest
 
-ALWAYS_RUN = {"--benchmark", "--loopback", "--ranks"}
+ALWAYS_RUN = {"--benchmark", "--loopback", "--ranks", "benchmark"}
+"""Options, and a suite, that are not asked for to hear of an earlier run."""
 
 
 def basis_of(engine: Engine, image: LocalImage, ref: str, request: ValidationRequest) -> str:
     """The digest that two runs of one image share where they cannot differ; empty for a run that
     always takes place. Raises EngineError, and ValidationError for an unreadable contract."""
-    options = options_of(request)
-    if ALWAYS_RUN & {*options} or (only_of(request) and "--require" in options):
+    options, only = options_of(request), only_of(request)
+    if ALWAYS_RUN & {*options, *only} or (only and "--require" in options):
         return ""
     host = surroundings(engine)
     if host is None:
@@ -71,9 +73,13 @@ def _imports(source: bytes) -> list[str]:
 
 
 def only_of(request: ValidationRequest) -> list[str]:
-    """The suites that were asked for; none where all are."""
-    names = dict(zip(request.arguments, request.arguments[1:], strict=False)).get("--only", "")
-    return [name.strip() for name in names.split(",") if name.strip()]
+    """The suites that were asked for, by their own names; none where all are."""
+    expose_validate()
+    from validate.catalogue import ALIASES
+
+    said = dict(zip(request.arguments, request.arguments[1:], strict=False)).get("--only", "")
+    names = [name.strip() for name in said.split(",") if name.strip()]
+    return list(dict.fromkeys(ALIASES.get(name, name) for name in names))
 
 
 def options_of(request: ValidationRequest) -> list[str]:

@@ -3,11 +3,10 @@ the tool, through testinfra."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from imagegen.errors import ConfigError, ImagegenError, ValidationError
-from imagegen.payload import shipped_root
+from imagegen.payload import expose_validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +26,7 @@ def validate_hosts(
         raise ConfigError.of(
             "`--hosts` needs testinfra", hint="`pip install 'imagegen[hosts]'`"
         ) from None
-    sys.path.append(str(shipped_root()))
+    expose_validate()
     from validate import cli, report
     from validate.outside.hosts import HINT, visits
 

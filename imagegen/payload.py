@@ -7,6 +7,7 @@ adds a component or replaces one template without a fork.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,6 +89,14 @@ def shipped_root() -> Path:
     """The folder that travels with the tool: inside the wheel, or the checkout it runs from."""
     inside = Path(__file__).parent / "payload"
     return inside if inside.is_dir() else Path(__file__).parent.parent
+
+
+def expose_validate() -> None:
+    """Make the checks that travel with the tool importable as `validate`: before any other module
+    of that name, such as the one that configobj installs."""
+    root = str(shipped_root())
+    if root not in sys.path:
+        sys.path.insert(0, root)
 
 
 def open_payload(overlay: Path | None = None, cwd: Path | None = None) -> Payload:

@@ -19,6 +19,7 @@ from imagegen.engine import images, qemu
 from imagegen.engine.guest_kernel import ensure_kernel, with_job
 from imagegen.errors import EngineError, ValidationError
 from imagegen.model import ValidationRecord
+from imagegen.reports import with_check
 from imagegen.validation import contract_of
 
 if TYPE_CHECKING:
@@ -35,13 +36,6 @@ TRAFFIC = {
     "rdma.pingpong": f"ibv_rc_pingpong -d {DEVICE} -g 1 -n 100",
     "rdma.write-bw": f"ib_write_bw -d {DEVICE} -x 1 -F -s 65536 -n 50",
 }
-PROVES = {
-    "rdma.pingpong": "messages go out and come back through a verbs device (ibv_rc_pingpong)",
-    "rdma.write-bw": "one process writes into the memory of another one (ib_write_bw)",
-}
-CAUSE = "the verbs libraries see the device and cannot use it"
-REMEDY = "apt-get install --reinstall libibverbs1 ibverbs-providers perftest"
-
 # Both programs wait on TCP port 18515 (0x4853); the client comes when the server listens there.
 _TRAFFIC_SHELL = """traffic() {
   timeout 60 $2 > /tmp/server 2>&1 &
@@ -207,21 +201,13 @@ def _no_report(ref: str, powered: qemu.Powered) -> Exception:
 
 def _joined(report: Mapping[str, Any], name: str, told: tuple[int, str] | None) -> dict[str, Any]:
     """The report with one more check. It rests where `validate` has found the reason already."""
-    check = {"id": name, "severity": "fail", "tier": "live", "suite": "rdma"}
-    check |= {"proves": PROVES[name], "cause": "", "remedy": ""}
     if told is None:
         culprit = next((c["id"] for c in report["checks"] if c["outcome"] == "failed"), "validate")
-        check |= {"outcome": "skipped", "reason": "blocked-by", "measured": culprit}
-    elif told[0] == 0:
-        check |= {"outcome": "passed", "measured": measured(told[1])}
-    else:
-        said = ([line for line in told[1].splitlines() if line.strip()] or ["it said nothing"])[-1]
-        text = f"exit code {told[0]}: {said.strip()}"
-        check |= {"outcome": "failed", "measured": text, "cause": CAUSE, "remedy": REMEDY}
-    counts = dict(report["counts"])
-    counts[check["outcome"]] = counts.get(check["outcome"], 0) + 1
-    code = report["exit_code"] or int(check["outcome"] == "failed")
-    return {**report, "checks": [*report["checks"], check], "counts": counts, "exit_code": code}
+        return with_check(report, name, "skipped", culprit, reason="blocked-by")
+    if told[0] == 0:
+        return with_check(report, name, "passed", measured(told[1]))
+    said = ([line for line in told[1].splitlines() if line.strip()] or ["it said nothing"])[-1]
+    return with_check(report, name, "failed", f"exit code {told[0]}: {said.strip()}")
 
 
 def measured(text: str) -> str:

@@ -17,6 +17,7 @@ from imagegen.engine.client import engine_errors
 from imagegen.engine.layer_keys import private_keys_in_layers
 from imagegen.errors import EngineError, ValidationError
 from imagegen.model import LABEL_CONTRACT, ValidationRecord
+from imagegen.reports import with_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from imagegen.engine.client import Engine
 
 REPORT_PATH = "/tmp/imagegen-report.json"
-KEY_CHECK = "image.private-key-in-layer"
-KEY_CAUSE = "a key was made or copied while the image was built; deleting it later only hides it"
-KEY_REMEDY = "make keys when the container starts, build again, and replace that key everywhere"
 FULL_SECONDS = 1800.0
 NOT_LOADED = "error: a suite does not load"
 """How `validate` begins to tell of a suite that the report therefore lacks."""
@@ -97,7 +95,7 @@ def validate_image(
     if keys is not None:
         report = with_key_check(report, keys)
         for key in keys:
-            on_line(f"{KEY_CHECK}  failed  private key in {key}")
+            on_line(f"{report['checks'][-1]['id']}  failed  private key in {key}")
     return ValidationRecord(
         image_id=image.id,
         tag=ref,
@@ -178,21 +176,8 @@ def _tail(text: str, lines: int = 12) -> list[str]:
 def with_key_check(report: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     """The report with one more check: no layer of the image holds a private key."""
     outcome = "failed" if keys else "passed"
-    check = {
-        "id": KEY_CHECK,
-        "outcome": outcome,
-        "severity": "fail",
-        "tier": "static",
-        "suite": "image",
-        "proves": "no layer holds a private key, also where a later layer deletes it",
-        "measured": "; ".join(keys) or "no private key in any layer",
-        "cause": KEY_CAUSE if keys else "",
-        "remedy": KEY_REMEDY if keys else "",
-    }
-    counts = dict(report["counts"])
-    counts[outcome] = counts.get(outcome, 0) + 1
-    code = 1 if keys else report["exit_code"]
-    return {**report, "checks": [*report["checks"], check], "counts": counts, "exit_code": code}
+    measured = "; ".join(keys) or "no private key in any layer"
+    return with_check(report, "image.private-key-in-layer", outcome, measured)
 
 
 def stop(engine: Engine, container_id: str) -> None:

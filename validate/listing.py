@@ -3,6 +3,7 @@
 from typing import List
 
 from validate.catalogue import LEFT_OUT, Entry, all_checks, suite_names
+from validate.from_host import CHECKS
 
 HEAD = """\
 # The checks of `validate`
@@ -29,7 +30,7 @@ def table() -> List[str]:
 
 def explanation(check_id: str) -> List[str]:
     """All about one check; nothing where there is no such check."""
-    for suite, one in all_checks():
+    for suite, one in [*all_checks(), *CHECKS]:
         if one.id == check_id:
             fields = [("proves", one.proves), ("suite", suite), ("tier", one.tier)]
             fields += [("severity", one.severity), ("probe", one.probe)]
@@ -48,6 +49,8 @@ def page() -> str:
     for suite in list(suite_names()) + ["benchmark"]:
         parts.append("## {}\n".format(suite))
         parts += [_section(entry) for entry in entries if entry.suite == suite]
+    parts.append("## Made on the host by `imagegen validate`\n")
+    parts += [_section(Entry(suite, check)) for suite, check in CHECKS]
     parts.append("## Left out\n")
     parts.append("\n".join("- {}: {}".format(*pair) for pair in sorted(LEFT_OUT.items())) + "\n")
     return "\n".join(parts)

@@ -5,6 +5,7 @@ The JSON document: schema (1), image, tool, tier (`static` or `full`), counts {p
 warned, skipped, error: number}, skips {code: number}, seconds, exit_code, missing [required thing
 that did not run], checks [{id, suite, tier, severity, proves, outcome, measured, cause, remedy,
 reason, seconds}]. Outcomes: passed, failed, warned, skipped, error (the check itself broke).
+A check that `imagegen validate` did not run again has `earlier`, the time at which it passed.
 """
 
 import json
@@ -58,12 +59,13 @@ def as_data(outcome: Outcome) -> Dict[str, Any]:
         "seconds": round(outcome.seconds, 3),
         "exit_code": outcome.exit_code,
         "missing": outcome.missing,
-        "checks": [_row(one) for one in outcome.found],
+        "checks": [row(one) for one in outcome.found],
     }
 
 
-def _row(one: Found) -> Dict[str, Any]:
-    return {
+def row(one: Found) -> Dict[str, Any]:
+    """A check as the JSON document has it."""
+    said = {
         "id": one.check.id,
         "suite": one.suite,
         "tier": one.check.tier,
@@ -76,6 +78,7 @@ def _row(one: Found) -> Dict[str, Any]:
         "reason": one.reason,
         "seconds": round(one.seconds, 3),
     }
+    return dict(said, earlier=one.earlier) if one.earlier else said
 
 
 def save_all(arguments: Any, outcome: Outcome) -> None:
@@ -165,13 +168,20 @@ def from_data(data: Dict[str, Any]) -> Outcome:
     """The outcome that a JSON document of ours tells of."""
     host = data.get("host", "")
     image = "{} in {}".format(data["image"], host) if host else data["image"]
-    found = []
-    for row in data["checks"]:
-        check = Check(row["id"], row["proves"], row["severity"], row["tier"], "", "")
-        names = ("outcome", "measured", "cause", "remedy", "reason", "seconds")
-        found.append(Found(check, row["suite"], **{name: row[name] for name in names}))
-    numbers = (data["seconds"], data["exit_code"])
-    return Outcome(image, data["tool"], data["tier"], found, data["missing"], *numbers)
+    found = [_from_row(one) for one in data["checks"]]
+    missing = list(data.get("missing", ()))
+    code, seconds = int(data["exit_code"]), float(data.get("seconds", 0))
+    tool, tier = str(data.get("tool", "")), str(data.get("tier", ""))
+    return Outcome(image, tool, tier, found, missing, seconds, code)
+
+
+def _from_row(said: Dict[str, Any]) -> Found:
+    """A row of an older release may have fewer fields."""
+    fixed = [str(said.get(name, "")) for name in ("id", "proves", "severity", "tier")]
+    check = Check(fixed[0], fixed[1], fixed[2], fixed[3], "", "")
+    names = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
+    more = {name: str(said.get(name, "")) for name in names}
+    return Found(check, said["suite"], seconds=float(said.get("seconds", 0)), **more)
 
 
 def as_junit(*outcomes: Outcome) -> str:
@@ -196,8 +206,9 @@ def _suite(outcome: Outcome) -> ElementTree.Element:
         },
     )
     properties = ElementTree.SubElement(suite, "properties")
-    warned = {"name": "warned", "value": str(number[WARNED])}
-    ElementTree.SubElement(properties, "property", warned)
+    known = {"warned": number[WARNED], "earlier": sum(bool(one.earlier) for one in outcome.found)}
+    for name, value in known.items():
+        ElementTree.SubElement(properties, "property", {"name": name, "value": str(value)})
     for one in outcome.found:
         suite.append(_case(one))
     return suite
@@ -207,7 +218,8 @@ def _case(one: Found) -> ElementTree.Element:
     attributes = {"classname": one.suite, "name": one.check.id, "time": "%.3f" % one.seconds}
     case = ElementTree.Element("testcase", attributes)
     properties = ElementTree.SubElement(case, "properties")
-    said = {name: getattr(one, name) for name in ("outcome", "measured", "cause", "remedy")}
+    names = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
+    said = {name: getattr(one, name) for name in names}
     said["severity"] = one.check.severity
     for name, value in said.items():
         if value:
@@ -220,6 +232,9 @@ def _case(one: Found) -> ElementTree.Element:
         ElementTree.SubElement(case, "skipped", {"message": _xml(one.reason + ": " + one.measured)})
     elif one.outcome == WARNED:
         ElementTree.SubElement(case, "system-out").text = "warning: " + text
+    elif one.earlier:
+        note = "passed at {}, not run again".format(one.earlier)
+        ElementTree.SubElement(case, "system-out").text = note
     return case
 
 

@@ -11,7 +11,8 @@ TITLES = ((FAILED, "Failed"), (ERROR, "Broken checks"), (WARNED, "Warned"))
 def as_markdown(outcome: Outcome) -> str:
     """GitHub's Markdown, which GitLab and Jira's importers read too."""
     lines = ["# validate {}".format(outcome.image).rstrip(), "", summary(outcome), ""]
-    lines += ["- required, but it did not run: {}".format(name) for name in outcome.missing]
+    missing = ["- required, but it did not run: {}".format(name) for name in outcome.missing]
+    lines += [*missing, ""] if missing else []
     for kind, title in TITLES:
         found = [one for one in outcome.found if one.outcome == kind]
         lines += ["## " + title, ""] if found else []
@@ -41,4 +42,5 @@ def _finding(one: Found) -> List[str]:
 def _row(one: Found) -> str:
     seen = "({}) {}".format(one.reason, one.measured) if one.outcome == SKIPPED else one.measured
     cell = seen.replace("|", "\\|").replace("\n", " ")
-    return "| {} | {} | {} |".format(one.check.id, MARKS[one.outcome], cell)
+    mark = MARKS[one.outcome] + (" at {}".format(one.earlier) if one.earlier else "")
+    return "| {} | {} | {} |".format(one.check.id, mark, cell)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,17 +11,20 @@ from imagegen.cli import options
 from imagegen.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from imagegen.console import Console
     from imagegen.engine.client import Engine
+    from imagegen.errors import Problem
+    from imagegen.journal import Journal
     from imagegen.model import ValidationRecord
+    from imagegen.reports import Files
     from imagegen.validation import ValidationRequest
-
 
 PROFILES = ("plain", "cpu", "gpu", "rdma", "harp")
 """Those of validate/catalogue.py."""
+
+FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("validate", context_settings={"ignore_unknown_options": False})
@@ -46,6 +50,9 @@ PROFILES = ("plain", "cpu", "gpu", "rdma", "harp")
     "--timeout", type=float, default=1800.0, show_default=True, help="seconds for an image"
 )
 @click.option("--again", is_flag=True, help="also what passed in this image on this host")
+@click.option("--json", "json_file", type=FILE, help="write the reports as JSON")
+@click.option("--junit", type=FILE, help="write JUnit XML, a suite for each image")
+@click.option("--markdown", type=FILE, help="write a page for a ticket")
 @options.common
 def command(
     images: tuple[str, ...],
@@ -62,6 +69,9 @@ def command(
     soft_roce: bool,
     timeout: float,
     again: bool,
+    json_file: Path | None,
+    junit: Path | None,
+    markdown: Path | None,
     console: Console,
     overlay: Path | None,
 ) -> None:
@@ -71,16 +81,17 @@ def command(
     """
     from imagegen.engine.client import connect
     from imagegen.journal import open_journal
-    from imagegen.passed import validate_open
+    from imagegen.reports import Files
     from imagegen.validation import ValidationRequest
-    from imagegen.workflow import recorded, validation_failures
 
+    files = Files(json_file, junit, markdown)
+    files.must_have_folders()
     valued = {"--only": only, "--require": require, "--profile": profile}
     valued["--ranks"] = str(ranks) if ranks else None
     arguments = _arguments(valued, {"--benchmark": benchmark, "--loopback": loopback})
     if hosts is not None:
         arguments += ["--expect", expect] if expect else []
-        _from_outside(hosts, [*arguments, *(["--static"] if static else [])], console)
+        _from_outside(hosts, [*arguments, *(["--static"] if static else [])], files, console)
         return
     if not images and matrix is None:
         raise ConfigError.of("no image named", hint="imagegen validate IMAGE, or --matrix NAME")
@@ -91,22 +102,55 @@ def command(
             "`--soft-roce` runs suites of its own choice", hint="leave the other options out"
         )
     engine, book = connect(), open_journal()
+
+    def validated(reference: str) -> ValidationRecord:
+        if soft_roce:
+            return _on_soft_roce(engine, reference, request, console.line)
+        from imagegen.passed import validate_open
+
+        past = book.validations
+        return validate_open(engine, reference, request, past, console.line, again=again)
+
+    _validate_all(references, validated, book, files, console)
+
+
+def _validate_all(
+    references: Sequence[str],
+    validated: Callable[[str], ValidationRecord],
+    book: Journal,
+    files: Files,
+    console: Console,
+) -> None:
+    """Every image, also after one that `validate` could not run in; the reports; then the errors.
+
+    What ends the run early, such as an engine that died, still leaves the reports that there are.
+    """
+    from imagegen.errors import ValidationError
+    from imagegen.reports import of_problem, of_record, save
+    from imagegen.workflow import recorded, validation_failures
+
     records: dict[str, ValidationRecord] = {}
+    reports: list[Mapping[str, Any]] = []
+    problems: list[Problem] = []
     with recorded(book, "validate") as run_id:
-        for reference in references:
-            console.line(f"validate {reference}")
-            if soft_roce:
-                record = _on_soft_roce(engine, reference, request, console.line)
-            else:
-                record = validate_open(
-                    engine, reference, request, book.validations, console.line, again=again
-                )
-            book.add_validation(run_id, record)
-            records[reference] = record
-        console.data([_row(record) for record in records.values()])
+        try:
+            for reference in references:
+                console.line(f"validate {reference}")
+                try:
+                    records[reference] = validated(reference)
+                except ValidationError as error:
+                    problems += error.problems
+                    reports.append(of_problem(reference, error.problems[0]))
+                else:
+                    book.add_validation(run_id, records[reference])
+                    reports.append(of_record(records[reference]))
+        finally:
+            save(files, reports)
+        console.data([_row(one, records.get(str(one["image"]))) for one in reports])
         failures = validation_failures(records)
-        if failures is not None:
-            raise failures
+        problems += failures.problems if failures else ()
+        if problems:
+            raise ValidationError(*problems)
 
 
 def _arguments(valued: Mapping[str, str | None], flags: Mapping[str, bool]) -> list[str]:
@@ -115,10 +159,12 @@ def _arguments(valued: Mapping[str, str | None], flags: Mapping[str, bool]) -> l
     return given + [name for name, wanted in flags.items() if wanted]
 
 
-def _from_outside(hosts: str, arguments: list[str], console: Console) -> None:
+def _from_outside(hosts: str, arguments: list[str], files: Files, console: Console) -> None:
     from imagegen.outside import failures, validate_hosts
+    from imagegen.reports import save
 
     reports = validate_hosts(hosts, arguments, console.line)
+    save(files, reports)
     console.data(reports)
     failed = failures(reports)
     if failed is not None:
@@ -153,13 +199,14 @@ def _references(images: tuple[str, ...], matrix: str | None, overlay: Path | Non
     return list(dict.fromkeys(references))
 
 
-def _row(record: ValidationRecord) -> dict[str, object]:
+def _row(report: Mapping[str, Any], record: ValidationRecord | None) -> dict[str, object]:
+    """What a program reads of an image; without a record `validate` could not run in it."""
     return {
-        "image": record.tag,
-        "id": record.image_id,
-        "tier": record.tier,
-        "passed": record.passed,
-        "counts": dict(record.counts),
-        "seconds": round(record.seconds, 1),
-        "report": dict(record.report),
+        "image": report["image"],
+        "id": record.image_id if record else "",
+        "tier": record.tier if record else report["tier"],
+        "passed": record is not None and record.passed,
+        "counts": dict(report["counts"]),
+        "seconds": round(record.seconds if record else 0.0, 1),
+        "report": dict(report),
     }

@@ -182,6 +182,21 @@ def test_benchmark_and_loopback_always_run(machine: Machine) -> None:
             assert "basis" not in machine.last.report
 
 
+def test_a_suite_rests_under_each_of_its_names(machine: Machine) -> None:
+    machine.said["openmpi"] = "passed"
+    machine.validate()
+    assert machine.validate("--only", "mpi") == []
+    assert [one["id"] for one in passed.checks_of(machine.last)] == ["openmpi.one", "image.one"]
+
+
+@pytest.mark.parametrize("name", ["benchmark", "bench"])
+def test_the_benchmark_always_runs_also_as_a_suite(machine: Machine, name: str) -> None:
+    machine.said["benchmark"] = "passed"
+    for _ in range(2):
+        assert machine.validate("--only", name) == ["benchmark.one", "image.one"]
+    assert "basis" not in machine.last.report
+
+
 def test_a_required_thing_that_did_not_run_is_never_skipped(machine: Machine) -> None:
     machine.missing = ["rdma"]
     for _ in range(2):

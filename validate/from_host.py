@@ -1,0 +1,46 @@
+"""Checks that `imagegen validate` makes on the host, about what cannot be seen from inside: their
+fixed parts. They join the report of the image."""
+
+from typing import Tuple
+
+from validate.check import Check
+
+KEYS_IN_LAYERS = Check(
+    "image.private-key-in-layer",
+    "no layer holds a private key, also where a later layer deletes it",
+    "fail",
+    "static",
+    "a key was made or copied while the image was built; deleting it later only hides it",
+    "docker history --no-trunc IMAGE   # shows the instruction: take the key out, build, revoke it",
+    probe="the first KiB of every file in every layer of the image, as the engine saves it: a line "
+    "`-----BEGIN … PRIVATE KEY-----`; files that a package or a wheel lists as its own left out",
+)
+
+_SOFT_ROCE_CAUSE = "the verbs libraries see the device and cannot use it"
+_SOFT_ROCE_REMEDY = "apt-get install --reinstall libibverbs1 ibverbs-providers perftest"
+
+PINGPONG = Check(
+    "rdma.pingpong",
+    "messages go out and come back through a verbs device",
+    "fail",
+    "asked",
+    _SOFT_ROCE_CAUSE,
+    _SOFT_ROCE_REMEDY,
+    probe="`imagegen validate --soft-roce`: `ibv_rc_pingpong` against itself over rxe0",
+)
+WRITE_BW = Check(
+    "rdma.write-bw",
+    "one process writes into the memory of another one",
+    "fail",
+    "asked",
+    _SOFT_ROCE_CAUSE,
+    _SOFT_ROCE_REMEDY,
+    probe="`imagegen validate --soft-roce`: `ib_write_bw` against itself over rxe0",
+)
+
+CHECKS: Tuple[Tuple[str, Check], ...] = (
+    ("image", KEYS_IN_LAYERS),
+    ("rdma", PINGPONG),
+    ("rdma", WRITE_BW),
+)
+"""(suite, check)."""
