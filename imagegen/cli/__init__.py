@@ -29,6 +29,7 @@ VERBS = {
     "nightly": "build, validate, publish, report",
     "request": "pin a combination of versions, or say why there is none",
     "catalog": "what the tool knows: releases, what they need, where they come from",
+    "diff": "what differs between two images, and where the bytes are",
     "launch": "the command line that starts an image",
     "history": "what was built, validated and published",
     "prune": "remove superseded images, leftovers and old cache",

@@ -24,7 +24,7 @@ LOOK_SECONDS = 300
 """Most of it goes into the sizes of folders: seconds, minutes where a slow disk has none cached."""
 
 LEAST_KILOBYTES = 1024
-"""Folders below this are not told: they explain no difference, and there are tens of thousands."""
+"""Folders and files below this are not told: they explain no difference, and there are too many."""
 
 BUILD_TOOLS = ("gcc", "g++", "cc", "c++", "ld", "make", "cmake", "ninja", "nvcc", "git")
 
@@ -55,7 +55,7 @@ _FIELDS = (
     "source:Package",
     "source:Version",
 )
-_SIZES = f"""du -xk / | awk '$1 >= {LEAST_KILOBYTES} {{ print "du " $0 }}'"""
+_SIZES = f"""du -axk / | awk '$1 >= {LEAST_KILOBYTES} {{ print "du " $0 }}'"""
 _DIST = re.compile(
     r"(?P<path>/.*/(?P<name>[^/]+?)-(?P<version>[^/-]+)\.dist-info)/INSTALLER:(?P<by>\S+)$"
 )
@@ -86,9 +86,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class Inside:
-    """What a container of the image said. `folders` are paths with the bytes below them, `sonames`
-    paths by the name that the loader knows, `files` what a build may have left, with bytes;
-    `promise` is the expectation file of an image of this tool."""
+    """What a container of the image said. `folders` are paths, of large files too, with the bytes
+    below them, `sonames` paths by the name that the loader knows, `files` what a build may have
+    left, with bytes; `promise` is the expectation file of an image of this tool."""
 
     packages: tuple[Package, ...] = ()
     sonames: Mapping[str, str] = field(default_factory=dict)
