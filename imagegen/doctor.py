@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from imagegen.buildenv import pip_config_files, read_build_env
 from imagegen.engine import host as machine
+from imagegen.engine.client import HINT_BUILDKIT, no_buildkit
 from imagegen.errors import ConfigError, EngineError
 
 if TYPE_CHECKING:
@@ -157,7 +158,8 @@ def _python(version: tuple[int, int, int]) -> Finding:
 
 def _engine(facts: HostFacts) -> Finding:
     if facts.engine:
-        detail = f"{facts.engine.version}, API {facts.engine.api_version}, {facts.engine.arch}"
+        engine = facts.engine
+        detail = f"{engine.product} {engine.version}, API {engine.api_version}, {engine.arch}"
         return Finding("engine", "ok", detail)
     problem = facts.no_engine.problems[0] if facts.no_engine else None
     detail = "; ".join([problem.text, *problem.evidence]) if problem else "none answers"
@@ -173,8 +175,8 @@ def _engine_details(engine: EngineFacts) -> list[Finding]:
     if engine.buildkit:
         buildkit = Finding("buildkit", "ok", "answers through the Engine API")
     else:
-        hint = "use Docker Engine 19.03 or later on Linux"
-        buildkit = Finding("buildkit", "fail", "the engine has the classic builder only", hint)
+        lack = no_buildkit(engine.product, engine.version)
+        buildkit = Finding("buildkit", "fail", lack, HINT_BUILDKIT)
     if engine.storage_driver not in _COPYING_DRIVERS:
         return [buildkit, Finding("storage", "ok", engine.storage_driver)]
     detail = f"{engine.storage_driver} copies every layer: slow, and several times the disk"

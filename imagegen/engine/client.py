@@ -10,7 +10,7 @@ import socket
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import docker
 import requests
@@ -32,6 +32,7 @@ MINIMUM_API = "1.40"
 PROBE_SECONDS = 10
 CALL_SECONDS = 180
 HINT_FIX = "imagegen doctor --fix"
+HINT_BUILDKIT = "name Docker Engine 19.03 or later with DOCKER_HOST or a docker context"
 
 TRANSPORT_ERRORS = (
     requests.RequestException,
@@ -70,7 +71,8 @@ class Engine:
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What the engine says about itself. `buildkit` was tried, not believed."""
+    """What the engine says about itself. `buildkit` was tried, not believed; `product` is
+    `Docker Engine`, or the name that another one gives itself."""
 
     version: str
     api_version: str
@@ -79,6 +81,7 @@ class EngineFacts:
     runtimes: tuple[str, ...]
     arch: str
     buildkit: bool
+    product: str = "Docker Engine"
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,32 @@ def facts(engine: Engine) -> EngineFacts:
             runtimes=tuple(sorted(info.get("Runtimes") or {})),
             arch=str(version.get("Arch", "")),
             buildkit=_buildkit_answers(engine),
+            product=_product(version),
         )
+
+
+def no_buildkit(product: str, version: str) -> str:
+    """What an engine lacks that answers like Docker and cannot build, such as podman's."""
+    return f"{product} {version} has no BuildKit, and images are built by BuildKit alone"
+
+
+def require_buildkit(engine: Engine) -> None:
+    """Raise EngineError where the engine cannot build: to be asked before a build does anything."""
+    with engine_errors("say what it builds with"):
+        if _buildkit_answers(engine):
+            return
+        version = engine.api.version()
+    raise EngineError.of(
+        no_buildkit(_product(version), str(version.get("Version", ""))),
+        evidence=[f"asked at {engine.endpoint.url} ({engine.endpoint.named_by})"],
+        hint=HINT_BUILDKIT,
+    )
+
+
+def _product(version: Mapping[str, Any]) -> str:
+    """Podman answers `Podman Engine`, Docker `Engine`: the first of `Components` in `/version`."""
+    named = [str(one.get("Name", "")) for one in version.get("Components") or ()]
+    return named[0] if named and named[0] != "Engine" else "Docker Engine"
 
 
 def machine(engine: Engine) -> Machine:

@@ -84,9 +84,11 @@ def test_disk_is_held_against_what_is_needed() -> None:
 
 
 def test_what_an_engine_may_lack() -> None:
-    engine = replace(ENGINE, buildkit=False, storage_driver="vfs")
+    podman = replace(ENGINE, buildkit=False, product="Podman Engine", version="4.3.1")
+    engine = replace(podman, storage_driver="vfs")
     found = judge(replace(READY, engine=engine, host=replace(HOST, nvidia_gpu=True)))
     assert [found[n].level for n in ("buildkit", "storage", "nvidia")] == ["fail", "warn", "warn"]
+    assert found["buildkit"].detail.startswith("Podman Engine 4.3.1 has no BuildKit")
     assert (
         judge(replace(READY, engine=replace(ENGINE, runtimes=("nvidia",))))["nvidia"].level == "ok"
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 import requests
@@ -14,7 +15,16 @@ from docker.errors import APIError
 
 from imagegen.engine import images
 from imagegen.engine.bases import bootstrap_command
-from imagegen.engine.client import Endpoint, connect, endpoints, engine_errors, error_of, reason
+from imagegen.engine.client import (
+    Endpoint,
+    connect,
+    endpoints,
+    engine_errors,
+    error_of,
+    facts,
+    reason,
+    require_buildkit,
+)
 from imagegen.engine.distribution import target_of
 from imagegen.errors import EngineError
 
@@ -84,19 +94,67 @@ class _OldEngine(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture
-def old_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+@contextmanager
+def serving(kind: type[BaseHTTPRequestHandler], monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with ThreadingHTTPServer(("127.0.0.1", 0), _OldEngine) as server:
-        threading.Thread(target=server.serve_forever).start()
-        yield f"tcp://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        try:
+            yield f"tcp://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
 
 
-def test_an_old_engine_is_named_with_what_is_needed(old_engine: str) -> None:
-    with pytest.raises(EngineError, match=r"engine too old: API 1\.40") as caught:
-        connect({"DOCKER_HOST": old_engine})
-    assert caught.value.problems[0].evidence == (f"{old_engine} speaks API 1.39",)
+def test_an_old_engine_is_named_with_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        serving(_OldEngine, monkeypatch) as address,
+        pytest.raises(EngineError, match=r"engine too old: API 1\.40") as caught,
+    ):
+        connect({"DOCKER_HOST": address})
+    assert caught.value.problems[0].evidence == (f"{address} speaks API 1.39",)
+
+
+class _Podman(_OldEngine):
+    """Answers as `podman system service` of Debian 12 did, in short."""
+
+    answers: ClassVar[dict[str, bytes]] = {
+        "version": (
+            b'{"Components": [{"Name": "Podman Engine", "Version": "4.3.1"}, {"Name": "Conmon", '
+            b'"Version": "conmon version 2.1.6, commit: unknown"}], "Version": "4.3.1", '
+            b'"ApiVersion": "1.41", "MinAPIVersion": "1.24", "Arch": "amd64"}'
+        ),
+        "info": b'{"Driver": "overlay", "DockerRootDir": "/var/lib/containers/storage"}',
+        "build?version=2": (
+            b'{"errorDetail":{"message":"stat /var/tmp/libpod_builder393082990/build/Dockerfile: '
+            b'no such file or directory\\n"},"error":"stat /var/tmp/libpod_builder393082990/build/'
+            b'Dockerfile: no such file or directory\\n"}'
+        ),
+    }
+
+    def do_GET(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self.answers[self.path.rpartition("/")[2]]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET
+
+
+def test_podman_is_named_and_said_to_lack_buildkit(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(_Podman, monkeypatch) as address:
+        engine = connect({"DOCKER_HOST": address})
+        with closing(engine.api):
+            found = facts(engine)
+            with pytest.raises(EngineError) as caught:
+                require_buildkit(engine)
+    assert (found.product, found.version, found.buildkit) == ("Podman Engine", "4.3.1", False)
+    (problem,) = caught.value.problems
+    said = "Podman Engine 4.3.1 has no BuildKit, and images are built by BuildKit alone"
+    assert problem.text == said
+    assert problem.evidence == (f"asked at {address} (DOCKER_HOST)",)
+    assert problem.hint == "name Docker Engine 19.03 or later with DOCKER_HOST or a docker context"
 
 
 def test_a_lost_connection_becomes_an_engine_error() -> None:
