@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from imagegen.boards import Board
     from imagegen.buildenv import BuildEnv
     from imagegen.engine.client import Engine
+    from imagegen.errors import ImagegenError
     from imagegen.model import Recipe
     from imagegen.parts import Part
 
@@ -46,14 +47,52 @@ def build_family(
     for record in records.values():
         options.on_record(record)
     stale = [s for s in found if s.why]
-    if stale:
+    broken = _bring(engine, stale, options, board, records) if stale else None
+    whole = [records[recipe.spec.cell.id] for recipe in recipes]
+    if broken is not None:
+        options.on_broken(whole)
+        raise broken
+    return whole
+
+
+def _bring(
+    engine: Engine,
+    stale: Sequence[Staleness],
+    options: BuildOptions,
+    board: Board,
+    records: dict[str, BuildRecord],
+) -> ImagegenError | None:
+    """Build these cells and add a record for each, begun or not; what ended it early, if it did."""
+    try:
         run, without = prepare(engine, stale, options, board)
+    except KeyboardInterrupt:
+        broken: ImagegenError | None = _interrupted()
+    else:
         for item, record in without:
             records[item.recipe.spec.cell.id] = record
             options.on_record(record)
         standing = [s for s in stale if base_of(s.recipe.spec).id in run.bases]
-        records |= _build_stale(run, spread(standing))
-    return [records[recipe.spec.cell.id] for recipe in recipes]
+        broken = _build_stale(run, spread(standing), records)
+    for item in stale:
+        if item.recipe.spec.cell.id not in records:
+            options.on_record(_not_begun(item.recipe, records))
+    return broken
+
+
+def _not_begun(recipe: Recipe, records: dict[str, BuildRecord]) -> BuildRecord:
+    spec, why = recipe.spec, ("the run ended before this build began",)
+    record = BuildRecord(
+        spec.cell.id, spec.tag, recipe.digest, "cancelled", cause="cancelled", detail=why
+    )
+    records[spec.cell.id] = record
+    return record
+
+
+def _interrupted() -> ImagegenError:
+    return Interrupted.of(
+        "interrupted: the running builds were cancelled, none of their tags moved",
+        hint="`imagegen build --resume`, or the same command, goes on where this run's layers end",
+    )
 
 
 def prepare(
@@ -134,8 +173,9 @@ def _baseless(recipe: Recipe, error: EngineError, board: Board) -> BuildRecord:
     )
 
 
-def _build_stale(run: Run, stale: Sequence[Staleness]) -> dict[str, BuildRecord]:
-    records: dict[str, BuildRecord] = {}
+def _build_stale(
+    run: Run, stale: Sequence[Staleness], records: dict[str, BuildRecord]
+) -> ImagegenError | None:
     with ThreadPoolExecutor(max_workers=max(1, run.options.jobs)) as pool:
         futures = [pool.submit(build_cell, run, item.recipe, item.why) for item in stale]
         try:
@@ -143,18 +183,16 @@ def _build_stale(run: Run, stale: Sequence[Staleness]) -> dict[str, BuildRecord]
         except KeyboardInterrupt:
             _stop(run, futures)
             _collect(run, futures, records)
-            raise Interrupted.of(
-                "interrupted: the running builds were cancelled, none of their tags moved",
-                hint="the same command goes on where the layers of this run end",
-            ) from None
-    if run.lost is not None:
-        ready = sum(record.outcome in ("built", "up-to-date") for record in records.values())
-        raise EngineError.of(
-            f"the engine died: {ready} of {len(stale)} images were ready by then",
-            evidence=lines(run.lost),
-            hint="start it again (`imagegen doctor`), then `imagegen build --resume`",
-        ) from run.lost
-    return records
+            return _interrupted()
+    if run.lost is None:
+        return None
+    of_these = [records.get(item.recipe.spec.cell.id) for item in stale]
+    ready = sum(one is not None and one.outcome in ("built", "up-to-date") for one in of_these)
+    return EngineError.of(
+        f"the engine died: {ready} of {len(stale)} images were ready by then",
+        evidence=lines(run.lost),
+        hint="start it again (`imagegen doctor`), then `imagegen build --resume`",
+    )
 
 
 def _collect(

@@ -51,23 +51,25 @@ class Gate(Protocol):
 @dataclass(frozen=True)
 class BuildOptions:
     """How to build. `jobs` builds at a time; `logs` is the folder for a log file a cell; `store`
-    has the parts that recipes mount; `lock` is what the builds are held to; `state` is the folder
-    whose locks keep other processes from the same cell; `on_record` gets each record at once;
+    has the parts that recipes mount; `lock` is what the builds are held to; `locks` is the folder
+    whose files keep other processes from the same cell; `on_record` gets each record at once;
     `again` is the command that builds this matrix; `before` sees all cells before anything is
-    built, and may raise."""
+    built, and may raise; `on_broken` gets the records of all cells where Ctrl-C or a dead engine
+    ends the run, before the error is raised."""
 
     jobs: int
     logs: Path
     env: BuildEnv
     gate: Gate | None
     store: Store
-    state: Path
+    locks: Path
     lock: LockedBuild | None = None
     force: bool = False
     base_mode: BaseMode | None = None
     again: str = ""
     before: Callable[[Sequence[Staleness], Board], None] = lambda *_: None
     on_record: Callable[[BuildRecord], None] = lambda _: None
+    on_broken: Callable[[Sequence[BuildRecord]], None] = lambda _: None
 
 
 @dataclass
@@ -106,7 +108,7 @@ def build_cell(run: Run, recipe: Recipe, why: str) -> BuildRecord:
     Where another process builds the cell, this one waits, and takes what came out if it is right.
     """
     spec = recipe.spec
-    path = cell_lock(run.options.state, run.engine.endpoint.url, spec.tag)
+    path = cell_lock(run.options.locks, spec.tag)
 
     def tell(holder: str) -> None:
         run.board.step(spec.cell.id, f"waits: {holder} builds this cell")

@@ -1,7 +1,8 @@
-"""One build of a cell at a time, over all imagegen processes of this state folder.
+"""One build of a cell at a time, over all imagegen processes of this host that use one engine.
 
 The lock is the kernel's, on an open file: it ends with the process that holds it, however that
-ends. The file itself stays; it says who held it last.
+ends. The file itself stays; it says who held it last. The files of cells lie where every user of
+the host finds them, whatever the environment says; those of runs in the state folder.
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ import fcntl
 import hashlib
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 POLL_SECONDS = 0.2
+
+SHARED_FOLDERS = (Path("/run/lock"), Path("/var/tmp"))
+"""The first of them that all users of this host may write to has the locks of cells."""
+
+EVERYBODY = 0o1777
+"""All may write, and nobody may remove what is another's."""
 
 
 @contextmanager
@@ -29,7 +36,7 @@ def locked(
     `on_wait` is told once who that is. When `stopping`, the wait ends and the lock is not held.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    file = _opened(path)
     try:
         waited = False
         while not (mine := _taken(file)) and not stopping():
@@ -57,15 +64,50 @@ def free(path: Path) -> bool:
         os.close(file)
 
 
-def cell_lock(state: Path, engine_url: str, tag: str) -> Path:
-    """The file for one image on one engine."""
-    name = hashlib.sha256(f"{engine_url} {tag}".encode()).hexdigest()[:24]
-    return state / "locks" / f"{name}.cell"
+def engine_locks(engine_id: str, state: Path) -> Path:
+    """The folder for the locks of one engine's images, the same for all users and state folders.
+
+    On a host without a folder for everybody it is in this state folder.
+    """
+    shared = next((one for one in SHARED_FOLDERS if _for_everybody(one)), None)
+    folder = (shared or state) / f"imagegen-{_short(engine_id)}"
+    with suppress(FileExistsError):
+        folder.mkdir(parents=True)
+        folder.chmod(EVERYBODY)
+    return folder
+
+
+def cell_lock(folder: Path, tag: str) -> Path:
+    """The file for one image; `folder` is that of its engine."""
+    return folder / f"{_short(tag)}.cell"
+
+
+def _short(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:24]
+
+
+def _for_everybody(folder: Path) -> bool:
+    try:
+        return folder.stat().st_mode & EVERYBODY == EVERYBODY
+    except OSError:
+        return False
 
 
 def run_lock(state: Path, run_id: int) -> Path:
     """The file that a run holds as long as it lives."""
     return state / "locks" / f"{run_id}.run"
+
+
+def _opened(path: Path) -> int:
+    """A file that others may lock too. One that is there is not created again: the kernel refuses
+    that to all but its owner, in a folder for everybody (`fs.protected_regular`)."""
+    while True:
+        with suppress(FileNotFoundError):
+            return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        with suppress(FileExistsError):
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            os.fchmod(file, 0o666)
+            return file
 
 
 def _taken(file: int) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from imagegen.artifacts import read_artifacts
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import pip_config_files, read_build_env
-from imagegen.cell_locks import locked, run_lock
+from imagegen.cell_locks import engine_locks, locked, run_lock
 from imagegen.disk import check_room
 from imagegen.engine import client, images
 from imagegen.errors import ImagegenError, Interrupted, Problem, ValidationError
@@ -59,6 +59,7 @@ class BuildWishes:
     prices: Prices | None = None
     check_disk: bool = True
     again: str = ""
+    on_broken: Callable[[Sequence[BuildRecord]], None] = lambda _: None
 
 
 @contextmanager
@@ -141,11 +142,12 @@ def build_options(
         env=env,
         gate=_Gate(engine, book, run_id) if wishes.gate else None,
         store=store_of(payload, wishes),
-        state=state_folder(),
+        locks=engine_locks(machine.id, state_folder()),
         lock=LockedBuild(wishes.lock) if wishes.lock else None,
         force=wishes.force,
         base_mode=wishes.base,
         on_record=lambda record: book.add_build(run_id, record),
+        on_broken=wishes.on_broken,
         again=wishes.again,
         before=_Forecast(wishes, machine, jobs, console),
     )

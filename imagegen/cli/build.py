@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +123,15 @@ def _build(asked: _Asked, argv: Sequence[str], console: Console, overlay: Path |
     wishes = _wishes(asked, house, family, recipes, book, overlay)
     engine = connect()
     started = time.monotonic()
+
+    def broken(records: Sequence[BuildRecord]) -> None:
+        _report(records, time.monotonic() - started, console)
+        failures = build_failures(one for one in records if one.outcome != "cancelled")
+        if failures is not None:
+            console.error(failures)
+
     with recorded(book, "build", argv) as run_id:
+        wishes = replace(wishes, on_broken=broken)
         records = build_recipes(engine, recipes, house.payload, wishes, console, book, run_id)
         _report(records, time.monotonic() - started, console)
         failures = build_failures(records)

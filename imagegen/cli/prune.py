@@ -41,16 +41,18 @@ def command(
 
     What has a tag, was ever published, or is in a container stays. With `--matrix` the cache stays.
     """
-    from imagegen.engine.client import connect
+    from imagegen.cell_locks import engine_locks
+    from imagegen.engine.client import connect, machine
     from imagegen.engine.leftovers import inventory
-    from imagegen.journal import open_journal
+    from imagegen.journal import open_journal, state_folder
     from imagegen.prune import superfluous
 
     del overlay
     engine = connect()
     found = inventory(engine)
     published = open_journal().published_images()
-    goes = superfluous(found, published, matrices, lambda tag: _being_built(engine, tag))
+    locks = engine_locks(machine(engine).id, state_folder())
+    goes = superfluous(found, published, matrices, lambda tag: _being_built(locks, tag))
     containers = () if matrices else found.containers
     days = None if keep_cache or matrices else cache_days
     if not dry_run:
@@ -59,11 +61,10 @@ def command(
     _show(goes, containers, cache, console, dry_run=dry_run)
 
 
-def _being_built(engine: Engine, tag: str) -> bool:
+def _being_built(locks: Path, tag: str) -> bool:
     from imagegen.cell_locks import cell_lock, free
-    from imagegen.journal import state_folder
 
-    return bool(tag) and not free(cell_lock(state_folder(), engine.endpoint.url, tag))
+    return bool(tag) and not free(cell_lock(locks, tag))
 
 
 def _remove(engine: Engine, goes: list[Goes], containers: tuple[str, ...]) -> list[Goes]:

@@ -86,12 +86,14 @@ class EngineFacts:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where an engine runs; `free_bytes` at its root, None where its disk is not seen from here."""
+    """Where an engine runs; `free_bytes` at its root, None where its disk is not seen from here;
+    `id` is the engine's own, the same at all its addresses."""
 
     cores: int
     memory_bytes: int
     root_dir: str
     free_bytes: int | None
+    id: str = ""
 
 
 def connect(environ: Mapping[str, str] | None = None) -> Engine:
@@ -231,7 +233,8 @@ def machine(engine: Engine) -> Machine:
     if engine.endpoint.url.startswith("unix://"):
         with suppress(OSError):
             free = shutil.disk_usage(root).free
-    return Machine(int(info.get("NCPU") or 1), int(info.get("MemTotal") or 0), root, free)
+    cores, memory = int(info.get("NCPU") or 1), int(info.get("MemTotal") or 0)
+    return Machine(cores, memory, root, free, str(info.get("ID") or engine.endpoint.url))
 
 
 def answers(engine: Engine) -> bool:

@@ -78,11 +78,14 @@ def test_ctrl_c_cancels_on_the_engine_and_tags_nothing(sleepy: TinyFamily) -> No
     assert time.monotonic() - begun < 10
     said = "error: interrupted: the running builds were cancelled, none of their tags moved"
     assert said in end.err
-    assert "hint: the same command goes on where the layers of this run end" in end.err
+    assert "hint: `imagegen build --resume`, or the same command, goes on" in end.err
+    for number in (1, 2):
+        assert f"{sleepy.matrix}/debian12-{number}  cancelled" in end.out
+    assert "0 of 2 images ready in" in end.out
     wait_for(f"mark-{sleepy.token}", runs=False)
     assert sleepy.built() == {}
     waken(sleepy)
-    sleepy.build("--no-validate")
+    assert "going on with run 1, 2 cells are left" in sleepy.run("build", "--resume").err
     assert sorted(sleepy.built()) == ["debian12-1", "debian12-2"]
     again = next(iter(sleepy.run.state.rglob("run-2/*-1.log"))).read_text()
     assert "= cached: [quick" in again

@@ -8,6 +8,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
+import pytest
 from command_line import HEED_INTERRUPTS
 
 from imagegen.engine import images
@@ -15,6 +16,8 @@ from imagegen.labels import LABEL_UNTIL
 from imagegen.model import LABEL_MATRIX
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tiny_family import TinyFamily
 
 SECONDS = 60
@@ -160,11 +163,14 @@ def test_prune_takes_what_nobody_needs(tiny: TinyFamily) -> None:
     assert tiny.run(*argv).result["images"] == []
 
 
-def test_two_processes_build_a_cell_once(tiny: TinyFamily) -> None:
+@pytest.mark.parametrize("state", ["of both", "of its own"])
+def test_two_processes_build_a_cell_once(tiny: TinyFamily, state: str, tmp_path: Path) -> None:
+    """The lock is the engine's: users with state folders of their own meet at it, too."""
     tiny.component("part", "RUN sleep 3; echo TOKEN > /part")
     tiny.write_matrix({"os": ["debian12"]}, {"part": "1"})
     argv = tiny.argv("build", "--no-validate", "--progress", "plain")
-    with tiny.run.start(*argv) as first, tiny.run.start(*argv) as second:
+    environ = {"IMAGEGEN_STATE": str(tmp_path)} if state == "of its own" else {}
+    with tiny.run.start(*argv) as first, tiny.run.start(*argv, environ=environ) as second:
         ends = [process.communicate(timeout=SECONDS) for process in (first, second)]
         assert [first.returncode, second.returncode] == [0, 0]
     told = "".join(err for _, err in ends)

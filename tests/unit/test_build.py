@@ -13,7 +13,7 @@ from concurrent.futures import wait
 from contextlib import ExitStack
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import pytest
 
@@ -47,7 +47,7 @@ from imagegen.staleness import Staleness, spread, staleness
 from imagegen.supply import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from imagegen.engine.buildkit import BuildRequest
@@ -116,7 +116,7 @@ def recipes(small: Overlay) -> list[Recipe]:
 def build(recipes: list[Recipe], tmp_path: Path, **options: Any) -> dict[str, BuildRecord]:
     store = Store(Artifacts(), {}, tmp_path / "parts")
     defaults: dict[str, Any] = {"jobs": 2, "env": BuildEnv(), "store": store}
-    defaults |= {"logs": tmp_path / "logs", "state": tmp_path / "state"}
+    defaults |= {"logs": tmp_path / "logs", "locks": tmp_path / "locks"}
     console = make_console("plain", io.StringIO(), io.StringIO())
     with console.builds([]) as board:
         chosen = BuildOptions(**{**defaults, "gate": None, **options})
@@ -355,7 +355,7 @@ def test_an_engine_that_dies_ends_the_whole_build(
         ("small/debian13-core", "built", ""),
         ("small/debian12-none", "failed", "engine died"),
     ]
-    assert [one[1:] for one in told[3:]] in ([], [("cancelled", "cancelled")])
+    assert told[3:] == [("small/debian13-none", "cancelled", "cancelled")]
 
 
 def test_an_engine_that_refuses_one_build_and_lives_stops_no_other(
@@ -371,7 +371,7 @@ def test_an_engine_that_refuses_one_build_and_lives_stops_no_other(
 def test_another_process_that_builds_the_cell_is_waited_for_and_its_image_taken(
     recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = cell_lock(tmp_path / "state", ENGINE.endpoint.url, recipes[0].spec.tag)
+    path = cell_lock(tmp_path / "locks", recipes[0].spec.tag)
     told: list[str] = []
 
     def step(_: str, text: str) -> None:
@@ -384,7 +384,7 @@ def test_another_process_that_builds_the_cell_is_waited_for_and_its_image_taken(
         theirs.enter_context(locked(path, told.append))
         monkeypatch.setattr(board, "step", step)
         store = Store(Artifacts(), {}, tmp_path / "parts")
-        chosen = BuildOptions(2, tmp_path, BuildEnv(), None, store, tmp_path / "state")
+        chosen = BuildOptions(2, tmp_path, BuildEnv(), None, store, tmp_path / "locks")
         (record,) = build_family(ENGINE, recipes[:1], chosen, board)
     assert told[0] == f"waits: process {os.getpid()} builds this cell"
     assert (record.outcome, machine.requests) == ("up-to-date", [])
@@ -411,8 +411,29 @@ def test_ctrl_c_cancels_on_the_engine_and_tags_nothing(
     with pytest.raises(Interrupted, match="none of their tags moved"):
         build(recipes, tmp_path, jobs=1, on_record=records.append)
     assert machine.cancelled == [machine.requests[0].build_id]
-    assert [(one.cell_id, one.outcome) for one in records] == [("small/debian12-core", "cancelled")]
+    assert [(one.cell_id, one.outcome) for one in records] == [
+        ("small/debian12-core", "cancelled"),
+        ("small/debian12-none", "cancelled"),
+        ("small/debian13-core", "cancelled"),
+        ("small/debian13-none", "cancelled"),
+    ]
+    assert [one.detail for one in records[1:]] == [("the run ended before this build began",)] * 3
     assert machine.tags == {}
+
+
+def test_ctrl_c_before_the_first_build_leaves_a_record_of_every_cell(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    machine.images = [image_of(recipes[0])]
+    monkeypatch.setattr(building, "ensure_base", interrupted)
+    told: list[Sequence[BuildRecord]] = []
+    with pytest.raises(Interrupted, match="imagegen build --resume"):
+        build(recipes, tmp_path, on_broken=told.append)
+    assert [one.outcome for one in told[0]] == ["up-to-date", *["cancelled"] * 3]
+    assert machine.requests == []
 
 
 def test_one_cell_of_each_os_comes_first(recipes: list[Recipe]) -> None:

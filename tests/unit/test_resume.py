@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.cell_locks import cell_lock, free, locked, run_lock
+from imagegen.cell_locks import locked, run_lock
 from imagegen.errors import ConfigError, NothingSelectedError
 from imagegen.journal import Journal, open_journal
 from imagegen.model import BuildRecord
@@ -74,16 +74,3 @@ def test_how_a_run_is_doing(book: Journal, tmp_path: Path) -> None:
     assert state_of(book.history()[0], tmp_path) == "killed"
     book.end_run(run, 130)
     assert state_of(book.history()[0], tmp_path) == "130"
-
-
-def test_a_lock_that_is_waited_for_in_vain_is_not_held(tmp_path: Path) -> None:
-    path = cell_lock(tmp_path, "unix:///x", "image:tag")
-    told: list[str] = []
-    with locked(path, told.append) as waited:
-        assert not waited
-        assert not free(path)
-        content = path.read_text()
-        with locked(path, told.append, lambda: True):
-            assert path.read_text() == content
-    assert free(path)
-    assert free(tmp_path / "nothing")
