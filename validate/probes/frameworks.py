@@ -5,10 +5,8 @@ from typing import Dict, List
 from validate.check import fail, skip
 from validate.plugin import Situation
 from validate.probes import cuda
-from validate.probes.interpreter import Answer, ask, find
-
-IMPORT_SECONDS = 120.0
-"""TensorFlow takes long the first time: its byte code is not kept."""
+from validate.probes.import_errors import why
+from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find
 
 TENSORFLOW = """
 import json, os
@@ -72,7 +70,7 @@ def require_import(image: Situation, answer: Answer) -> None:
     if answer.ok:
         return
     if not wants_driver(answer):
-        fail(answer.problem)
+        fail(answer.problem, *why(answer, image.env))
     if cuda.gpus(image.root):
         fail(answer.problem, "the container was started without its GPUs", cuda.LAUNCH)
     skip("no-gpu-hw", "this release loads libcuda.so.1 when it is imported")

@@ -25,6 +25,16 @@ print(json.dumps({name: folder(name) for name in ("torch", "horovod")}))
 
 TORCH = """
 import json, os, torch
+def arrays():
+    try:
+        import numpy
+    except ImportError:
+        return {"numpy": "", "numpy_problem": ""}
+    try:
+        torch.from_numpy(torch.ones(2).numpy())
+    except Exception as error:
+        return {"numpy": numpy.__version__, "numpy_problem": str(error).strip().splitlines()[-1]}
+    return {"numpy": numpy.__version__, "numpy_problem": ""}
 try:
     import horovod.torch
 except Exception:
@@ -38,6 +48,7 @@ def mapped():
                 paths.add(os.path.realpath(path))
     return sorted(paths)
 print(json.dumps({
+    **arrays(),
     "version": torch.__version__,
     "cuda": torch.version.cuda,
     "cxx11_abi": bool(getattr(torch._C, "_GLIBCXX_USE_CXX11_ABI", True)),
@@ -95,11 +106,17 @@ sys.stdout.flush()
 """
 
 
+IMPORT_SECONDS = 200.0
+"""For an import of a framework: minutes, where the disk is cold and the machine is loaded. Below
+the ceiling of a check."""
+
+
 class Answer(NamedTuple):
     """What a script printed, or why it printed nothing usable."""
 
     facts: Dict[str, Any]
     problem: str
+    timed_out: bool = False
 
     @property
     def ok(self) -> bool:
@@ -110,7 +127,7 @@ def ask(interpreter: str, script: str, env: Dict[str, str], timeout: float) -> A
     """Run a script in the target interpreter; `timeout` in seconds."""
     result = run([interpreter, "-c", script], timeout, env)
     if not result.ok:
-        return Answer({}, result.says())
+        return Answer({}, result.says(), result.timed_out)
     try:
         facts = json.loads(result.out.strip().splitlines()[-1])
     except (ValueError, IndexError):

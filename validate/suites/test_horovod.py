@@ -8,12 +8,19 @@ from validate.check import check, fail
 from validate.plugin import Measure, Situation
 from validate.probes import ldcache, mpi
 from validate.probes.elf import read_elf
-from validate.probes.interpreter import HOROVOD_DIST, HOROVOD_SIZE, HOROVOD_TORCH, ask, find
+from validate.probes.import_errors import SLOW, why
+from validate.probes.interpreter import (
+    HOROVOD_DIST,
+    HOROVOD_SIZE,
+    HOROVOD_TORCH,
+    IMPORT_SECONDS,
+    ask,
+    find,
+)
 from validate.process import run
 from validate.versions import same
 
-IMPORT_SECONDS = 60
-LAUNCH_SECONDS = 120
+LAUNCH_SECONDS = 200
 REBUILD = "imagegen build   # compiles Horovod again, against what is in the image"
 
 
@@ -26,7 +33,7 @@ def _built(image: Situation) -> Dict[str, Any]:
         "horovod", lambda: ask(_python(image), HOROVOD_TORCH, image.env, IMPORT_SECONDS)
     )
     if not answer.ok:
-        fail(answer.problem)
+        fail(answer.problem, *why(answer, image.env))
     facts: Dict[str, Any] = answer.facts
     return facts
 
@@ -147,6 +154,8 @@ def test_size(image: Situation, measure: Measure) -> None:
     result = run(command, LAUNCH_SECONDS, image.env)
     said = sorted(re.findall(r"horovod rank (\d+) of (\d+)", result.out))
     measure("ranks {} of 2".format(" and ".join(rank for rank, _ in said)))
+    if result.timed_out:
+        fail(result.says(), *SLOW)
     if not result.ok:
         fail(
             result.says(),

@@ -1,16 +1,15 @@
 """PyTorch: it loads, it is the version of the recipe, it was built for the device."""
 
 import os
-import re
 from typing import Any, Dict, List
 
 from validate.check import check, fail, skip
 from validate.plugin import Measure, Situation
-from validate.probes.interpreter import TORCH, ask, find
+from validate.probes.import_errors import why
+from validate.probes.interpreter import IMPORT_SECONDS, TORCH, ask, find
 from validate.probes.packages import owner_version
 from validate.versions import same
 
-IMPORT_SECONDS = 60
 FAMILIES = ("libnccl", "libcudnn", "libcudart", "libmpi", "libibverbs", "libtorch_cpu", "libc10")
 
 
@@ -18,26 +17,9 @@ def _facts(image: Situation) -> Dict[str, Any]:
     python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
     answer = image.once("torch", lambda: ask(python, TORCH, image.env, IMPORT_SECONDS))
     if not answer.ok:
-        fail(answer.problem, *_why(answer.problem))
+        fail(answer.problem, *why(answer, image.env))
     facts: Dict[str, Any] = answer.facts
     return facts
-
-
-def _why(problem: str) -> List[str]:
-    """Cause and remedy of the import failures that the field knows."""
-    if "undefined symbol: nccl" in problem:
-        return [
-            "an older libnccl comes first",
-            "unset LD_LIBRARY_PATH   # or put torch's own NCCL first",
-        ]
-    missing = re.search(r"(lib\S+\.so\S*): cannot open shared object", problem)
-    if missing:
-        name = missing.group(1)
-        return [
-            "{} is not in the image".format(name),
-            "apt-file search {}   # and install it".format(name),
-        ]
-    return []
 
 
 @check(
@@ -47,7 +29,7 @@ def _why(problem: str) -> List[str]:
     remedy="python3 -c 'import torch'   # shows the whole error; then build the image again",
 )
 def test_import(image: Situation, measure: Measure) -> None:
-    """`import torch` in the image's Python, 60 s"""
+    """`import torch` in the image's Python, 200 s"""
     measure(os.path.dirname(str(_facts(image)["file"])))
 
 
@@ -100,6 +82,23 @@ def test_cuda_build(image: Situation, measure: Measure) -> None:
     measure("CUDA {}{}".format(cuda, beside if other else ""))
     if cuda is None:
         fail("torch.version.cuda is None")
+
+
+@check(
+    "torch.numpy",
+    "PyTorch and NumPy hand arrays to each other",
+    cause="NumPy was upgraded past the release that PyTorch was compiled for, often by another pip",
+    remedy="python3 -m pip install 'numpy<2'   # PyTorch before 2.3 was compiled for NumPy 1",
+    needs=("torch.import",),
+)
+def test_numpy(image: Situation, measure: Measure) -> None:
+    """torch.from_numpy(torch.ones(2).numpy()): data loaders do it all the time"""
+    facts = _facts(image)
+    if not facts["numpy"]:
+        skip("not-installed", "the image has no NumPy")
+    measure("NumPy {}".format(facts["numpy"]))
+    if facts["numpy_problem"]:
+        fail("with NumPy {}: {}".format(facts["numpy"], facts["numpy_problem"]))
 
 
 @check(

@@ -5,10 +5,9 @@ from typing import Any
 from validate.check import check, fail, skip
 from validate.plugin import Measure, Situation
 from validate.probes import cuda
-from validate.probes.interpreter import Answer, ask, find
+from validate.probes.import_errors import why
+from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find
 from validate.versions import same
-
-SECONDS = 120.0
 
 LIBRARIES = """
 import json, torch
@@ -53,7 +52,7 @@ dist.destroy_process_group()
 
 def _ask(image: Situation, script: str) -> Answer:
     python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
-    found: Answer = image.once(script, lambda: ask(python, script, image.env, SECONDS))
+    found: Answer = image.once(script, lambda: ask(python, script, image.env, IMPORT_SECONDS))
     return found
 
 
@@ -62,7 +61,7 @@ def _libraries(image: Situation) -> Any:
         skip("not-in-recipe", "PyTorch is built for CPUs")
     answer = _ask(image, LIBRARIES)
     if not answer.ok:
-        fail(answer.problem)
+        fail(answer.problem, *why(answer, image.env))
     return answer.facts
 
 

@@ -27,7 +27,7 @@ SCHEMA = json.loads((REPOSITORY / "validate/report.schema.json").read_text())
 CATALOGUE = """
 os.release os.arch os.glibc os.kernel os.ldcache os.broken-links os.elf-deps os.locale os.leftovers
 os.secrets os.hostname os.time py.version py.single py.pip-check torch.import torch.version
-torch.cuda-build torch.nccl torch.cudnn torch.arch torch.loaded-libs torch.1rank-allreduce
+torch.numpy torch.cuda-build torch.nccl torch.cudnn torch.arch torch.loaded-libs torch.1rank-allreduce
 cuda.toolkit cuda.cudart cuda.libcuda-origin cuda.init cuda.driver-ver cuda.malloc cuda.env cuda.uvm
 cudnn.version cudnn.header cudnn.split cudnn.dupes nccl.version nccl.cuda-tag nccl.header
 nccl.copies nccl.conf nccl.ifname nccl.shm-numa nccl.netname plugin.present plugin.abi plugin.deps
