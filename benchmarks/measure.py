@@ -37,16 +37,33 @@ def _cpu() -> float:
 
 def alternately(contenders: Mapping[str, Callable[[], object]], runs: int) -> dict[str, Seconds]:
     """All contenders in turn, `runs` times over: what disturbs the machine disturbs all of them."""
+    return {
+        name: Seconds(median(w for w, _ in each), median(c for _, c in each), runs)
+        for name, each in every_run(contenders, runs).items()
+    }
+
+
+def every_run(
+    contenders: Mapping[str, Callable[[], object]], runs: int
+) -> dict[str, list[tuple[float, float]]]:
+    """The same, as wall and CPU seconds of every run."""
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
     for _ in range(runs):
         for name, call in contenders.items():
-            wall, cpu = time.perf_counter(), _cpu()
-            call()
-            taken[name].append((time.perf_counter() - wall, _cpu() - cpu))
-    return {
-        name: Seconds(median(w for w, _ in each), median(c for _, c in each), runs)
-        for name, each in taken.items()
-    }
+            taken[name].append(timed(call))
+    return taken
+
+
+def timed(call: Callable[[], object]) -> tuple[float, float]:
+    """Wall and CPU seconds of one call."""
+    wall, cpu = time.perf_counter(), _cpu()
+    call()
+    return time.perf_counter() - wall, _cpu() - cpu
+
+
+def environment() -> dict[str, str]:
+    """This process's, less what would have imagegen print or keep things elsewhere."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(("IMAGEGEN_", "DOCKER_"))}
 
 
 def output_of(command: Sequence[str | Path], **env: str) -> bytes:

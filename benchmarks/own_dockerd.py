@@ -1,0 +1,144 @@
+"""An engine for one measurement: dockerd with an empty folder, a socket and a bridge of its own.
+
+It runs beside the engine of the machine, needs root, and leaves nothing behind. Containers reach
+this machine over the bridge (`OwnDockerd.gateway`) and nothing beyond it, so what a build downloads
+comes from a server here, at the same speed for everyone.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import measure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECONDS = 60
+BASE = "imagegen/base:debian12"
+WHERE = "IMAGEGEN_BENCH_FOLDER"
+"""Names the folder for engines and what they download; the system's folder for such things else."""
+
+
+def folder_of_benchmarks() -> Path:
+    """Where large things may lie."""
+    folder = Path(os.environ.get(WHERE, "/var/tmp/imagegen-bench"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@dataclass(frozen=True)
+class OwnDockerd:
+    """A running engine with the base image of the cells and nothing else."""
+
+    folder: Path
+    gateway: str
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """Makes docker's programs, and imagegen with a state of its own, use this engine."""
+        return {
+            "DOCKER_HOST": f"unix://{self.folder}/docker.sock",
+            "IMAGEGEN_STATE": str(self.folder / "state"),
+        }
+
+    def docker(self, *arguments: str) -> str:
+        return measure.output_of(["docker", *arguments], **self.environ).decode()
+
+    def images(self) -> dict[str, str]:
+        """Reference -> image id."""
+        listed = self.docker("images", "--no-trunc", "--format", "{{.Repository}}:{{.Tag}} {{.ID}}")
+        return dict(line.split() for line in listed.splitlines())
+
+    def disk_bytes(self) -> int:
+        """What lies on the disk for this engine: images, layers, caches."""
+        subprocess.run(["sync"], check=True)
+        command = ["du", "--one-file-system", "--summarize", "--block-size=1", self.folder / "data"]
+        return int(measure.output_of(command).split()[0])
+
+
+@contextmanager
+def own_dockerd() -> Iterator[OwnDockerd]:
+    """Start one, with the base image that the engine of this machine has; remove it at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="engine-", dir=folder_of_benchmarks()))
+    bridge, network = f"igb-{secrets.token_hex(4)}", f"10.214.{secrets.randbelow(250)}"
+    _ip("link", "add", "name", bridge, "type", "bridge")
+    try:
+        _ip("addr", "add", f"{network}.1/24", "dev", bridge)
+        _ip("link", "set", bridge, "up")
+        made = OwnDockerd(folder, f"{network}.1")
+        with _running(made, bridge):
+            _bring_base(made)
+            yield made
+    finally:
+        _ip("link", "del", bridge)
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def _running(engine: OwnDockerd, bridge: str) -> Iterator[None]:
+    folder = engine.folder
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                "dockerd",
+                f"--data-root={folder}/data",
+                f"--exec-root={folder}/exec",
+                f"--pidfile={folder}/pid",
+                f"--host={engine.environ['DOCKER_HOST']}",
+                f"--bridge={bridge}",
+                "--iptables=false",
+                "--ip-masq=false",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        _wait_for(engine)
+        yield
+    finally:
+        process.terminate()
+        process.wait(SECONDS)
+        _unmount_below(folder)
+
+
+def _wait_for(engine: OwnDockerd) -> None:
+    deadline = time.monotonic() + SECONDS
+    environ = {**os.environ, **engine.environ}
+    while subprocess.run(["docker", "info"], env=environ, capture_output=True).returncode:
+        assert time.monotonic() < deadline, (engine.folder / "log").read_text()[-2000:]
+        time.sleep(0.1)
+
+
+def _bring_base(engine: OwnDockerd) -> None:
+    with subprocess.Popen(["docker", "save", BASE], stdout=subprocess.PIPE) as saved:
+        environ = {**os.environ, **engine.environ}
+        subprocess.run(
+            ["docker", "load", "--quiet"],
+            stdin=saved.stdout,
+            stdout=subprocess.DEVNULL,
+            env=environ,
+            check=True,
+        )
+    assert saved.returncode == 0, f"{BASE}: `imagegen doctor --fix --matrix cpu` makes it"
+
+
+def _unmount_below(folder: Path) -> None:
+    points = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for point in reversed([one for one in points if one.startswith(f"{folder}/")]):
+        subprocess.run(["umount", "--lazy", point], check=True)
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True)

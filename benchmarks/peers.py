@@ -1,0 +1,89 @@
+"""The same images by `docker buildx bake` and by a loop of docker-py, from plain Dockerfiles."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import measure
+import peer_bake
+from own_dockerd import OwnDockerd
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from overlay import Overlay
+
+IMAGEGEN = Path(sys.executable).with_name("imagegen")
+LOOP = Path(__file__).with_name("docker_py_loop.py")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One image as a peer builds it."""
+
+    tag: str
+    dockerfile: str
+    buildargs: Mapping[str, str] = field(default_factory=dict)
+
+
+Build = Callable[[OwnDockerd, Path, Sequence[Peer]], None]
+
+
+def versions(engine: OwnDockerd) -> str:
+    """Of everyone who builds, in one line."""
+    server = engine.docker("version", "--format", "{{.Server.Version}}").strip()
+    buildx = measure.output_of([peer_bake.program(), "version"]).decode().split()[1]
+    return f"Docker {server} for all, buildx {buildx}, docker-py {version('docker')}"
+
+
+def bake(engine: OwnDockerd, folder: Path, peers: Sequence[Peer]) -> None:
+    """All images in one call, in the peer's own concurrency."""
+    targets = {f"t{at}": _target(folder, at, peer) for at, peer in enumerate(peers)}
+    file = folder / "docker-bake.json"
+    file.write_text(json.dumps({"group": {"default": {"targets": [*targets]}}, "target": targets}))
+    command = [peer_bake.program(), "bake", "--progress", "plain", "-f", str(file)]
+    _run(command, engine, folder / "bake.log")
+
+
+def docker_py(engine: OwnDockerd, folder: Path, peers: Sequence[Peer]) -> None:
+    """One image after the other, by the classic builder that docker-py has."""
+    images = [_target(folder, at, peer) for at, peer in enumerate(peers)]
+    asked = [
+        {"context": one["context"], "tag": one["tags"][0], "buildargs": one["args"]}
+        for one in images
+    ]
+    file = folder / "images.json"
+    file.write_text(json.dumps(asked))
+    _run([sys.executable, str(LOOP), str(file)], engine, folder / "docker-py.log")
+
+
+def imagegen(engine: OwnDockerd, overlay: Overlay, **environ: str) -> None:
+    """`imagegen build` without its gate, which no peer has."""
+    command = [str(IMAGEGEN), "build", "-m", overlay.matrix, "--overlay", str(overlay.folder)]
+    _run([*command, "--no-validate"], engine, overlay.folder / "imagegen.log", **environ)
+
+
+def _target(folder: Path, at: int, peer: Peer) -> dict[str, object]:
+    context = folder / f"context{at}"
+    context.mkdir(exist_ok=True)
+    (context / "Dockerfile").write_text(peer.dockerfile)
+    return {"context": str(context), "tags": [peer.tag], "args": dict(peer.buildargs)}
+
+
+def _run(command: list[str], engine: OwnDockerd, log: Path, **environ: str) -> None:
+    with log.open("wb") as file:
+        ended = subprocess.run(
+            command,
+            env={**measure.environment(), **engine.environ, **environ},
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    assert ended.returncode == 0, log.read_text(errors="replace")[-3000:]

@@ -1,0 +1,66 @@
+"""Row 4: 24 tiny cells from nothing, which is scheduling and little else."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import measure
+import peers
+from own_dockerd import OwnDockerd, own_dockerd
+from row import Contender, Row, Target
+from tiny_cells import CELLS, TinyCells
+
+RUNS = 5
+ABOUT = """\
+24 images of three layers, each `RUN echo … > file`; every round has steps that the engine never
+saw. All build on one engine of their own with nothing but the base image, taking turns. imagegen's
+images have two layers and its labels more (what the image is said to hold, the environment);
+it builds without its gate, which peers have none of. docker-py has the classic builder alone."""
+
+
+def report() -> list[str]:
+    return measured().lines()
+
+
+def measured() -> Row:
+    with own_dockerd() as engine:
+        taken: dict[str, list[tuple[float, float]]] = {}
+        for _ in range(RUNS):
+            for name, seconds in _round(engine).items():
+                taken.setdefault(name, []).append(seconds)
+        versions = peers.versions(engine)
+    own, bake, _ = found = [Contender.of(name, runs) for name, runs in taken.items()]
+    target = Target(
+        "not slower than bake",
+        f"{own.median / bake.median:.2f} of its time",
+        own.median <= bake.median,
+    )
+    return Row(4, f"{CELLS} tiny cells, cold", ABOUT, versions, tuple(found), (target,))
+
+
+def _round(engine: OwnDockerd) -> dict[str, tuple[float, float]]:
+    """One build each, of steps of their own."""
+    found = {}
+    for name, build in {
+        "imagegen": _imagegen,
+        "bake": partial(_peer, peers.bake),
+        "docker-py": partial(_peer, peers.docker_py),
+    }.items():
+        with tempfile.TemporaryDirectory() as folder:
+            cells = TinyCells(Path(folder), secrets.token_hex(4))
+            cells.write()
+            found[name] = build(engine, cells)
+        made = [one for one in engine.images() if one.startswith(f"bench-{cells.token}/")]
+        assert len(made) == CELLS, made
+    return found
+
+
+def _imagegen(engine: OwnDockerd, cells: TinyCells) -> tuple[float, float]:
+    return measure.timed(partial(peers.imagegen, engine, cells.overlay))
+
+
+def _peer(build: peers.Build, engine: OwnDockerd, cells: TinyCells) -> tuple[float, float]:
+    return measure.timed(partial(build, engine, cells.folder, cells.peers()))

@@ -1,0 +1,70 @@
+"""Row 2: 24 cells of which nothing changed since they were built."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import measure
+import peers
+from own_dockerd import OwnDockerd, own_dockerd
+from row import Contender, Row, Target
+from tiny_cells import CELLS, TinyCells
+
+RUNS = 9
+LIMIT = 0.1
+ABOUT = """\
+The images of row 4, asked for again. That imagegen knows whether they exist is tried as well: one
+tag is taken away, and the next run has to make that image again and no other."""
+
+
+def report() -> list[str]:
+    return measured().lines()
+
+
+def measured() -> Row:
+    with tempfile.TemporaryDirectory() as folder, own_dockerd() as engine:
+        cells = TinyCells(Path(folder), secrets.token_hex(4))
+        cells.write()
+        builds = {
+            "imagegen": partial(peers.imagegen, engine, cells.overlay),
+            "bake": partial(peers.bake, engine, cells.folder, cells.peers()),
+            "docker-py": partial(peers.docker_py, engine, cells.folder, cells.peers()),
+        }
+        for build in builds.values():
+            build()
+        before = engine.images()
+        taken = measure.every_run(builds, RUNS)
+        assert engine.images() == before, "an image was built anew"
+        proof = _proof(engine, cells)
+        versions = peers.versions(engine)
+    own, bake, loop = (Contender.of(name, runs) for name, runs in taken.items())
+    ratio = own.median / bake.median
+    why = "" if ratio <= LIMIT else _why(own, bake)
+    speed = Target(f"at most {LIMIT} of bake's time", f"{ratio:.2f} of it", ratio <= LIMIT, why)
+    return Row(
+        2, f"nothing changed, {CELLS} cells", ABOUT, versions, (own, bake, loop), (speed, proof)
+    )
+
+
+def _proof(engine: OwnDockerd, cells: TinyCells) -> Target:
+    """Take one image's tag away: the next run has to see it, and to make that image alone."""
+    before = engine.images()
+    lost = next(one for one in before if one.startswith(f"{cells.overlay.repository}:"))
+    engine.docker("image", "rm", "--no-prune", lost)
+    peers.imagegen(engine, cells.overlay)
+    after = engine.images()
+    made = [one for one in after if after[one] != before.get(one)]
+    there = lost in after and set(made) <= {lost}
+    return Target(
+        "proves that the images exist", f"`{lost.partition(':')[2]}` was made again", there
+    )
+
+
+def _why(own: Contender, bake: Contender) -> str:
+    return (
+        f"bake's {bake.median:.2f} s leave {bake.median * LIMIT * 1000:.0f} ms, less than Python "
+        f"takes to start with what imagegen needs ({min(own.cpu) * 1000:.0f} ms of CPU in all)"
+    )
