@@ -62,8 +62,8 @@ class OwnDockerd:
     def disk_bytes(self) -> int:
         """What lies on the disk for this engine: images, layers, caches."""
         subprocess.run(["sync"], check=True)
-        command = ["du", "--one-file-system", "--summarize", "--block-size=1", self.folder / "data"]
-        return int(measure.output_of(command).split()[0])
+        command = ["du", "--one-file-system", "--summarize", "--block-size=1"]
+        return int(measure.output_of([*command, self.folder / "data"]).split()[0])
 
 
 @contextmanager

@@ -45,7 +45,10 @@ def versions(engine: OwnDockerd) -> str:
 
 def bake(engine: OwnDockerd, folder: Path, peers: Sequence[Peer]) -> None:
     """All images in one call, in the peer's own concurrency."""
-    targets = {f"t{at}": _target(folder, at, peer) for at, peer in enumerate(peers)}
+    targets = {
+        f"t{at}": {"context": context, "tags": [peer.tag], "args": dict(peer.buildargs)}
+        for at, (context, peer) in enumerate(zip(_contexts(folder, peers), peers, strict=True))
+    }
     file = folder / "docker-bake.json"
     file.write_text(json.dumps({"group": {"default": {"targets": [*targets]}}, "target": targets}))
     command = [peer_bake.program(), "bake", "--progress", "plain", "-f", str(file)]
@@ -54,10 +57,9 @@ def bake(engine: OwnDockerd, folder: Path, peers: Sequence[Peer]) -> None:
 
 def docker_py(engine: OwnDockerd, folder: Path, peers: Sequence[Peer]) -> None:
     """One image after the other, by the classic builder that docker-py has."""
-    images = [_target(folder, at, peer) for at, peer in enumerate(peers)]
     asked = [
-        {"context": one["context"], "tag": one["tags"][0], "buildargs": one["args"]}
-        for one in images
+        {"context": context, "tag": peer.tag, "buildargs": dict(peer.buildargs)}
+        for context, peer in zip(_contexts(folder, peers), peers, strict=True)
     ]
     file = folder / "images.json"
     file.write_text(json.dumps(asked))
@@ -70,11 +72,13 @@ def imagegen(engine: OwnDockerd, overlay: Overlay, **environ: str) -> None:
     _run([*command, "--no-validate"], engine, overlay.folder / "imagegen.log", **environ)
 
 
-def _target(folder: Path, at: int, peer: Peer) -> dict[str, object]:
-    context = folder / f"context{at}"
-    context.mkdir(exist_ok=True)
-    (context / "Dockerfile").write_text(peer.dockerfile)
-    return {"context": str(context), "tags": [peer.tag], "args": dict(peer.buildargs)}
+def _contexts(folder: Path, peers: Sequence[Peer]) -> list[str]:
+    """A folder with a Dockerfile and nothing else for each image."""
+    contexts = [folder / f"context{at}" for at in range(len(peers))]
+    for context, peer in zip(contexts, peers, strict=True):
+        context.mkdir(exist_ok=True)
+        (context / "Dockerfile").write_text(peer.dockerfile)
+    return [*map(str, contexts)]
 
 
 def _run(command: list[str], engine: OwnDockerd, log: Path, **environ: str) -> None:

@@ -6,12 +6,16 @@ import secrets
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import measure
 import peers
 from own_dockerd import OwnDockerd, own_dockerd
 from row import Contender, Row, Target
 from tiny_cells import CELLS, TinyCells
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 RUNS = 5
 ABOUT = """\
@@ -43,24 +47,29 @@ def measured() -> Row:
 
 def _round(engine: OwnDockerd) -> dict[str, tuple[float, float]]:
     """One build each, of steps of their own."""
-    found = {}
-    for name, build in {
+    builds = {
         "imagegen": _imagegen,
         "bake": partial(_peer, peers.bake),
         "docker-py": partial(_peer, peers.docker_py),
-    }.items():
-        with tempfile.TemporaryDirectory() as folder:
-            cells = TinyCells(Path(folder), secrets.token_hex(4))
-            cells.write()
-            found[name] = build(engine, cells)
-        made = [one for one in engine.images() if one.startswith(f"bench-{cells.token}/")]
-        assert len(made) == CELLS, made
-    return found
+    }
+    return {name: _build(engine, build) for name, build in builds.items()}
 
 
-def _imagegen(engine: OwnDockerd, cells: TinyCells) -> tuple[float, float]:
-    return measure.timed(partial(peers.imagegen, engine, cells.overlay))
+def _build(
+    engine: OwnDockerd, build: Callable[[OwnDockerd, TinyCells], None]
+) -> tuple[float, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        cells = TinyCells(Path(folder), secrets.token_hex(4))
+        cells.write()
+        seconds = measure.timed(partial(build, engine, cells))
+    made = [one for one in engine.images() if one.startswith(f"bench-{cells.token}/")]
+    assert len(made) == CELLS, made
+    return seconds
 
 
-def _peer(build: peers.Build, engine: OwnDockerd, cells: TinyCells) -> tuple[float, float]:
-    return measure.timed(partial(build, engine, cells.folder, cells.peers()))
+def _imagegen(engine: OwnDockerd, cells: TinyCells) -> None:
+    peers.imagegen(engine, cells.overlay)
+
+
+def _peer(build: peers.Build, engine: OwnDockerd, cells: TinyCells) -> None:
+    build(engine, cells.folder, cells.peers())

@@ -58,9 +58,8 @@ def _proof(engine: OwnDockerd, cells: TinyCells) -> Target:
     after = engine.images()
     made = [one for one in after if after[one] != before.get(one)]
     there = lost in after and set(made) <= {lost}
-    return Target(
-        "proves that the images exist", f"`{lost.partition(':')[2]}` was made again", there
-    )
+    found = f"the image that lost its tag, and no other, was made again ({len(made)})"
+    return Target("proves that the images exist", found, there)
 
 
 def _why(own: Contender, bake: Contender) -> str:
