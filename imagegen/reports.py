@@ -85,7 +85,8 @@ def of_problem(ref: str, problem: Problem) -> dict[str, Any]:
 def save(files: Files, reports: Sequence[Report]) -> None:
     """Write what was asked for, each file whole. Raises ConfigError where one cannot be written."""
     expose_validate()
-    from validate.report import as_junit, from_data
+    from validate.junit import as_junit
+    from validate.report import from_data
     from validate.report import save as write
     from validate.ticket import as_markdown
 

@@ -191,6 +191,7 @@ def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, s
         missing=missing,
         seconds=time.time() - started,
         exit_code=_exit_code(report.counts(found), missing, broken),
+        unloaded=tuple(broken),
     )
     return _write(arguments, outcome)
 
@@ -217,9 +218,7 @@ def _write(arguments: Any, outcome: report.Outcome) -> int:
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         text = report.table(outcome, colour)
         sys.stdout.write(text + "\n\n" if text else "")
-        for name in outcome.missing:
-            sys.stdout.write("required, but it did not run: {}\n".format(name))
-        if not outcome.found:
-            sys.stdout.write("no check ran: that is no pass\n")
+        for line in report.unmet(outcome):
+            sys.stdout.write(line + "\n")
         sys.stdout.write(report.summary(outcome) + "\n")
     return outcome.exit_code

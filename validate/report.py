@@ -1,5 +1,5 @@
-"""What a user and a program read: the table, the summary line, JSON (schema 1, see
-report.schema.json), JUnit.
+"""What a user and a program read: the table, the summary line, and JSON (schema 1, see
+report.schema.json). JUnit is in `junit`, Markdown in `ticket`.
 
 The JSON document: schema (1), image, tool, tier (`static` or `full`), counts {passed, failed,
 warned, skipped, error: number}, skips {code: number}, seconds, exit_code, missing [required thing
@@ -13,19 +13,22 @@ import os
 import sys
 from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Tuple
-from xml.etree import ElementTree
 
+from validate.catalogue import ALIASES
 from validate.check import Check
 from validate.found import ERROR, FAILED, PASSED, SKIPPED, WARNED, Found
 
 SCHEMA = 1
 OUTCOMES = (PASSED, FAILED, WARNED, SKIPPED, ERROR)
 MARKS = {PASSED: "ok", FAILED: "FAIL", WARNED: "warn", SKIPPED: "skip", ERROR: "ERROR"}
+SCREEN = 24
+"""Lines that a terminal shows at once: of a longer table the end is what the eye meets."""
 COLOURS = {PASSED: "32", FAILED: "1;31", WARNED: "33", SKIPPED: "2", ERROR: "1;31"}
 
 
 class Outcome(NamedTuple):
-    """One whole run."""
+    """One whole run. `missing` is what was required and did not run, `unloaded` suites that did not
+    load, with the reason."""
 
     image: str
     tool: str
@@ -34,6 +37,7 @@ class Outcome(NamedTuple):
     missing: List[str]
     seconds: float
     exit_code: int
+    unloaded: Tuple[str, ...] = ()
 
 
 def counts(found: List[Found]) -> Dict[str, int]:
@@ -49,7 +53,9 @@ def skips(found: List[Found]) -> Dict[str, int]:
 
 def as_data(outcome: Outcome) -> Dict[str, Any]:
     """The JSON document as data."""
+    more = {"unloaded": list(outcome.unloaded)} if outcome.unloaded else {}
     return {
+        **more,
         "schema": SCHEMA,
         "image": outcome.image,
         "tool": outcome.tool,
@@ -83,6 +89,7 @@ def row(one: Found) -> Dict[str, Any]:
 
 def save_all(arguments: Any, outcome: Outcome) -> None:
     """Write the reports that the command line names. Raises OSError."""
+    from validate.junit import as_junit
     from validate.ticket import as_markdown
 
     wanted = ((arguments.junit, as_junit), (arguments.json, as_json))
@@ -109,24 +116,31 @@ def as_json(outcome: Outcome) -> str:
 
 def table(outcome: Outcome, colour: bool) -> str:
     """A line a check; below a finding its cause and the line to paste. Checks that rest one after
-    the other for the same reason share a line."""
+    the other for the same reason share a line. A long table ends with what failed once more."""
     if not outcome.found:
         return ""
     width = max(len(one.check.id) for one in outcome.found)
     lines = []
     for group in _together(outcome.found):
-        one = group[0]
-        mark = _paint("{:<5}".format(MARKS[one.outcome]), COLOURS[one.outcome], colour)
-        seen = one.measured.replace("\n", " | ")
-        said = "({}) {}".format(one.reason, seen) if one.outcome == SKIPPED else seen
-        said += "; and the next {} checks".format(len(group) - 1) if len(group) > 1 else ""
-        lines.append("{:<{}}  {}  {}".format(one.check.id, width, mark, said).rstrip())
-        indent = " " * (width + 9)
-        if one.cause:
-            lines.append("{}cause:  {}".format(indent, one.cause))
-        if one.remedy:
-            lines.append("{}remedy: {}".format(indent, one.remedy))
+        more = len(group) - 1
+        also = "; and the next {} checks".format(more) if more > 1 else "; and the next check"
+        lines += _lines(group[0], width, also if more else "", colour)
+    failed = [one for one in outcome.found if one.outcome in (FAILED, ERROR)]
+    if failed and len(lines) > SCREEN:
+        lines += ["", "What failed, in the order in which to mend it:", ""]
+        for one in failed:
+            lines += _lines(one, width, "", colour)
     return "\n".join(lines)
+
+
+def _lines(one: Found, width: int, also: str, colour: bool) -> List[str]:
+    mark = _paint("{:<5}".format(MARKS[one.outcome]), COLOURS[one.outcome], colour)
+    seen = one.measured.replace("\n", " | ")
+    said = "({}) {}".format(one.reason, seen) if one.outcome == SKIPPED else seen
+    indent = " " * (width + 9)
+    lines = ["{:<{}}  {}  {}".format(one.check.id, width, mark, said + also).rstrip()]
+    lines += ["{}cause:  {}".format(indent, one.cause)] if one.cause else []
+    return lines + (["{}remedy: {}".format(indent, one.remedy)] if one.remedy else [])
 
 
 def _together(found: List[Found]) -> List[List[Found]]:
@@ -143,6 +157,30 @@ def _together(found: List[Found]) -> List[List[Found]]:
 
 def _why(one: Found) -> Tuple[str, str, str, str]:
     return one.suite, one.outcome, one.reason, one.measured
+
+
+def unmet(outcome: Outcome) -> List[str]:
+    """Why a run is no pass although no check failed: what was required and rests, with the reason,
+    suites that did not load, and a run in which nothing was executed."""
+    found = ["required, but it did not run: " + _resting(name, outcome) for name in outcome.missing]
+    found += ["a suite does not load: " + text for text in outcome.unloaded]
+    number = counts(outcome.found)
+    if not sum(number[name] for name in (PASSED, FAILED, WARNED, ERROR)):
+        found.append("no check ran: that is no pass")
+    return found
+
+
+def _resting(name: str, outcome: Outcome) -> str:
+    """A required thing, with why it did not run: the device that is absent, else what its suite
+    rests for."""
+    absent = ("no-{}-hw".format(name), name + "-not-passed")
+    rests = [one for one in outcome.found if one.outcome == SKIPPED and one.reason in absent]
+    rests += [
+        one
+        for one in outcome.found
+        if one.outcome == SKIPPED and one.suite == ALIASES.get(name, name)
+    ]
+    return "{} ({}: {})".format(name, rests[0].reason, rests[0].measured) if rests else name
 
 
 def _paint(text: str, code: str, colour: bool) -> str:
@@ -172,7 +210,8 @@ def from_data(data: Dict[str, Any]) -> Outcome:
     missing = list(data.get("missing", ()))
     code, seconds = int(data["exit_code"]), float(data.get("seconds", 0))
     tool, tier = str(data.get("tool", "")), str(data.get("tier", ""))
-    return Outcome(image, tool, tier, found, missing, seconds, code)
+    unloaded = tuple(data.get("unloaded", ()))
+    return Outcome(image, tool, tier, found, missing, seconds, code, unloaded)
 
 
 def _from_row(said: Dict[str, Any]) -> Found:
@@ -182,62 +221,3 @@ def _from_row(said: Dict[str, Any]) -> Found:
     names = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
     more = {name: str(said.get(name, "")) for name in names}
     return Found(check, said["suite"], seconds=float(said.get("seconds", 0)), **more)
-
-
-def as_junit(*outcomes: Outcome) -> str:
-    """JUnit for CI. A warning is a passed case with a property: JUnit has no word for it."""
-    root = ElementTree.Element("testsuites")
-    for one in outcomes:
-        root.append(_suite(one))
-    return ElementTree.tostring(root, encoding="unicode") + "\n"
-
-
-def _suite(outcome: Outcome) -> ElementTree.Element:
-    number = counts(outcome.found)
-    suite = ElementTree.Element(
-        "testsuite",
-        {
-            "name": "validate " + outcome.image,
-            "tests": str(len(outcome.found)),
-            "failures": str(number[FAILED]),
-            "errors": str(number[ERROR]),
-            "skipped": str(number[SKIPPED]),
-            "time": "{:.3f}".format(outcome.seconds),
-        },
-    )
-    properties = ElementTree.SubElement(suite, "properties")
-    known = {"warned": number[WARNED], "earlier": sum(bool(one.earlier) for one in outcome.found)}
-    for name, value in known.items():
-        ElementTree.SubElement(properties, "property", {"name": name, "value": str(value)})
-    for one in outcome.found:
-        suite.append(_case(one))
-    return suite
-
-
-def _case(one: Found) -> ElementTree.Element:
-    attributes = {"classname": one.suite, "name": one.check.id, "time": "%.3f" % one.seconds}
-    case = ElementTree.Element("testcase", attributes)
-    properties = ElementTree.SubElement(case, "properties")
-    names = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
-    said = {name: getattr(one, name) for name in names}
-    said["severity"] = one.check.severity
-    for name, value in said.items():
-        if value:
-            ElementTree.SubElement(properties, "property", {"name": name, "value": _xml(value)})
-    text = _xml("\n".join(part for part in (one.measured, one.cause, one.remedy) if part))
-    if one.outcome in (FAILED, ERROR):
-        tag = "failure" if one.outcome == FAILED else "error"
-        ElementTree.SubElement(case, tag, {"message": _xml(one.measured)}).text = text
-    elif one.outcome == SKIPPED:
-        ElementTree.SubElement(case, "skipped", {"message": _xml(one.reason + ": " + one.measured)})
-    elif one.outcome == WARNED:
-        ElementTree.SubElement(case, "system-out").text = "warning: " + text
-    elif one.earlier:
-        note = "passed at {}, not run again".format(one.earlier)
-        ElementTree.SubElement(case, "system-out").text = note
-    return case
-
-
-def _xml(text: str) -> str:
-    """Without the control characters that XML 1.0 cannot carry."""
-    return "".join(char if char in "\t\n" or ord(char) >= 32 else "?" for char in text)

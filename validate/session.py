@@ -56,6 +56,7 @@ def _arguments(own: List[str]) -> List[str]:
     The cut keeps pytest from reading every folder above the suites, up to the root.
     """
     arguments = ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:junitxml"]
+    arguments += ["--continue-on-collection-errors"]
     arguments += ["-p", "testinfra.plugin", "-c", os.devnull, "--import-mode=importlib"]
     folder = os.path.dirname(own[0]) if own else catalogue.SUITES
     arguments += ["--rootdir", folder, "--confcutdir", folder]

@@ -3,7 +3,7 @@
 from typing import List
 
 from validate.found import ERROR, FAILED, SKIPPED, WARNED, Found
-from validate.report import MARKS, Outcome, summary
+from validate.report import MARKS, Outcome, summary, unmet
 
 TITLES = ((FAILED, "Failed"), (ERROR, "Broken checks"), (WARNED, "Warned"))
 
@@ -11,8 +11,8 @@ TITLES = ((FAILED, "Failed"), (ERROR, "Broken checks"), (WARNED, "Warned"))
 def as_markdown(outcome: Outcome) -> str:
     """GitHub's Markdown, which GitLab and Jira's importers read too."""
     lines = ["# validate {}".format(outcome.image).rstrip(), "", summary(outcome), ""]
-    missing = ["- required, but it did not run: {}".format(name) for name in outcome.missing]
-    lines += [*missing, ""] if missing else []
+    lacking = ["- " + line for line in unmet(outcome)]
+    lines += [*lacking, ""] if lacking else []
     for kind, title in TITLES:
         found = [one for one in outcome.found if one.outcome == kind]
         lines += ["## " + title, ""] if found else []

@@ -129,8 +129,8 @@ def main(arguments: Any) -> int:
             one = reports[number]
             sys.stdout.write("{} ({})\n\n".format(one["host"], one["how"]))
             sys.stdout.write(report.table(outcome, False) + "\n\n")
-            for name in outcome.missing:
-                sys.stdout.write("required, but it did not run: {}\n".format(name))
+            for line in report.unmet(outcome):
+                sys.stdout.write(line + "\n")
             sys.stdout.write(could_not(outcome) + report.summary(outcome) + "\n\n")
     return code
 
@@ -162,11 +162,12 @@ def could_not(outcome: report.Outcome) -> str:
 
 
 def _save(arguments: Any, document: Dict[str, Any], outcomes: List[report.Outcome]) -> None:
+    from validate.junit import as_junit
     from validate.ticket import as_markdown
 
     if arguments.json:
         report.save(arguments.json, json.dumps(document, indent=2, sort_keys=True) + "\n")
     if arguments.junit:
-        report.save(arguments.junit, report.as_junit(*outcomes))
+        report.save(arguments.junit, as_junit(*outcomes))
     if arguments.markdown:
         report.save(arguments.markdown, "\n".join(as_markdown(one) for one in outcomes))

@@ -23,6 +23,7 @@ NO_SUITE = """\
 error: there is no suite `limit`; did you mean `limits`? \
 there are: validate, os, python, gcc, gpu, cuda, cudnn, nccl, torch, """
 RECIPE_ONLY = {"validate": {"version": "0.1.0"}}
+RDMA: dict[str, Any] = {"components": {**RECIPE_ONLY, "rdma": trees.RECIPE["components"]["rdma"]}}
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +44,33 @@ def test_all_passed_is_0_with_one_summary_line_last(
     assert _validate(tmp_path, "--only", "limits") == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("8 passed, 0 failed, 0 warned, 0 skipped in ")
+
+
+def test_a_long_table_ends_with_what_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "shm_bytes", lambda _: 64 << 20)
+    arguments = ["--only", "limits,nccl,rdma,os", "--root", str(tmp_path)]
+    _validate(tmp_path, *arguments, device="gpu")
+    _, _, end = capsys.readouterr().out.partition("What failed, in the order in which to mend it:")
+    lines = [line.split() for line in end.splitlines() if line.strip()]
+    assert {line[1] for line in lines if "." in line[0]} <= {"FAIL", "ERROR"}
+    assert [line[0] for line in lines[-4:-1]] == ["lim.shm", "cause:", "remedy:"]
+
+
+def test_a_suite_that_does_not_load_is_1_in_every_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trees.write(tmp_path, "own/test_broken.py", "import no_such_module_anywhere\n")
+    files = [f"--{kind}={tmp_path}/r.{kind}" for kind in ("json", "junit", "markdown")]
+    assert _validate(tmp_path, "--only", "limits,broken", f"--suite={tmp_path}/own", *files) == 1
+    said = capsys.readouterr()
+    assert "error: a suite does not load: " in said.err
+    (text,) = json.loads((tmp_path / "r.json").read_text())["unloaded"]
+    assert "no_such_module_anywhere" in text
+    suite = ElementTree.parse(tmp_path / "r.junit").getroot()[0]
+    assert suite.get("failures") == "1"
+    assert "- a suite does not load: " in (tmp_path / "r.markdown").read_text()
 
 
 def test_a_failure_is_1_with_cause_and_remedy_below_it(
@@ -74,12 +102,34 @@ def test_a_run_of_no_check_at_all_says_so(
     assert "no check ran: that is no pass" in capsys.readouterr().out
 
 
+def test_a_run_of_no_check_is_no_green_suite(tmp_path: Path) -> None:
+    target = tmp_path / "report.xml"
+    assert _validate(tmp_path, "--only", "horovod", "--junit", str(target)) == 3
+    suite = ElementTree.parse(target).getroot()[0]
+    assert (suite.get("tests"), suite.get("failures")) == ("6", "1")
+
+
 def test_a_required_thing_that_rests_is_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _validate(tmp_path, "--only", "limits", "--require", "gpu,rdma") == 3
     out = capsys.readouterr().out
     assert "required, but it did not run: gpu\nrequired, but it did not run: rdma\n" in out
+
+
+def test_a_required_device_that_is_absent_is_3_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "report.xml"
+    arguments = ["--only", "limits,rdma", "--require", "rdma", "--junit", str(target)]
+    trees.verbs_stack(tmp_path)
+    assert _validate(tmp_path, *arguments, "--root", str(tmp_path), **RDMA) == 3
+    line = "required, but it did not run: rdma (no-rdma-hw: the host has no RDMA device)"
+    assert line + "\n" in capsys.readouterr().out
+    suite = ElementTree.parse(target).getroot()[0]
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
+    (case,) = [one for one in suite.findall("testcase") if one.find("failure") is not None]
+    assert case.get("name") == line
 
 
 @pytest.mark.parametrize(
