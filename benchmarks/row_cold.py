@@ -47,7 +47,7 @@ def measured() -> Row:
 
 def _round(engine: OwnDockerd) -> dict[str, tuple[float, float]]:
     """One build each, of steps of their own."""
-    builds = {
+    builds: dict[str, Callable[[OwnDockerd, TinyCells], None]] = {
         "imagegen": _imagegen,
         "bake": partial(_peer, peers.bake),
         "docker-py": partial(_peer, peers.docker_py),

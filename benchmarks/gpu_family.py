@@ -1,0 +1,117 @@
+"""A family of 8 images with a GPU build of PyTorch in each: 2 toolchains x 2 RDMA x 2 MPI.
+
+imagegen's templates of python, rdma and torch are those that it ships; mpi and toolchain are apt
+packages. The peers' Dockerfiles install the very packages that imagegen pinned, one `RUN` for each
+component, in the order in which the vendors' documents list what is in their images: compilers with
+the base, OFED, Python, MPI, and the framework last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from overlay import OS, Overlay
+from own_dockerd import BASE
+from peers import Peer
+
+from imagegen.family import House
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from imagegen.model import ImageSpec, Release
+
+DOCUMENTS = ("toolchain", "rdma", "python", "mpi", "torch")
+AFTER = ("toolchain", "rdma", "python", "torch", "mpi")
+"""Horovod's own Dockerfile: MPI after the framework."""
+
+APT = '{% import "macros/apt.j2" as apt %}\n{{ apt.install(os, release.apt) }}'
+TORCH = "2.0.1+cu117 pypi"
+SMALL = {
+    "version": "2.0.1",
+    "wheels": {"networkx": "3.6.1", "sympy": "1.14.0"},
+    "provides": {"torch-nccl": "2.14.3", "torchvision": "0.15.2", "cxx11-abi": "0"},
+}
+"""In the place of torch, to try all of this in a minute."""
+
+WHEELS = """\
+{% import "macros/pip.j2" as pip %}
+{{ pip.install(release.wheels) }}"""
+
+
+@dataclass(frozen=True)
+class GpuFamily:
+    """The overlay in a folder, and the peers' Dockerfiles. `small` has two wheels for torch."""
+
+    folder: Path
+    small: bool = False
+
+    @property
+    def overlay(self) -> Overlay:
+        return Overlay(self.folder / "overlay", "gpu", "bench-gpu/ours")
+
+    def write(self) -> None:
+        overlay = self.overlay
+        mpi = [
+            {"version": "4.1.4", "variant": "openmpi", "apt": {"openmpi-bin": "4.1.4-*"}},
+            {"version": "4.0.2", "variant": "mpich", "apt": {"mpich": "4.0.2-*"}},
+        ]
+        overlay.component("mpi", APT, mpi, seconds="25", installs=["apt"])
+        gcc = [{"version": "12.9", "apt": {"build-essential": "12.9"}}]
+        overlay.component("toolchain", APT, gcc, seconds="40", installs=["apt"])
+        if self.small:
+            keys = {"seconds": "75", "needs": ["python"], "installs": ["wheels"]}
+            overlay.component("torch", WHEELS, [SMALL], **keys)
+        axes = {
+            "toolchain": ["none", "12.9"],
+            "rdma": ["none", "distro"],
+            "mpi": ["openmpi", "mpich"],
+        }
+        torch = "any" if self.small else TORCH
+        overlay.write_matrix(axes, {"python": "3.11", "torch": torch})
+
+    def specs(self) -> tuple[ImageSpec, ...]:
+        return House(self.overlay.folder).family(self.overlay.matrix).specs
+
+    def order(self) -> tuple[str, ...]:
+        """Of imagegen's layers, the lowest first."""
+        return House(self.overlay.folder).family(self.overlay.matrix).orders[OS]
+
+    def peers(
+        self, order: tuple[str, ...], index: str, buildargs: Mapping[str, str]
+    ) -> dict[str, list[Peer]]:
+        """Release of the first component in the order, `-` for none -> the images that have it:
+        they share no step with the others."""
+        found: dict[str, list[Peer]] = {}
+        for spec in self.specs():
+            pin = spec.pin(order[0])
+            tag = spec.tag.replace("/ours:", "/peer:")
+            peer = Peer(tag, dockerfile(spec, order, index), buildargs)
+            found.setdefault(pin.version if pin else "-", []).append(peer)
+        return found
+
+
+def dockerfile(spec: ImageSpec, order: tuple[str, ...], index: str) -> str:
+    """As people write it: apt's lists and pip's cache are removed in the step that made them."""
+    pins = [spec.pin(name) for name in order]
+    steps = [step for pin in pins if pin is not None for step in _steps(pin.release, index)]
+    return "\n".join([f"FROM {BASE}", *steps, 'CMD ["bash"]', ""])
+
+
+def _steps(release: Release, index: str) -> list[str]:
+    steps = []
+    if release.apt:
+        packages = " ".join(f"'{name}={wanted}'" for name, wanted in release.apt.items())
+        steps.append(
+            "RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y "
+            f"--no-install-recommends {packages} && rm -rf /var/lib/apt/lists/* /var/cache/apt/*"
+        )
+    if release.wheels:
+        wheels = " ".join(f"{name}=={version}" for name, version in release.wheels.items())
+        steps.append(
+            f"RUN pip3 install --no-cache-dir --no-compile --break-system-packages --index-url {index} "
+            f"--trusted-host {index.split('/')[2].partition(':')[0]} {wheels}"
+        )
+    return steps

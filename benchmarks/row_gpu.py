@@ -1,0 +1,195 @@
+"""Row 1: a family of 8 GPU images from nothing, beside bake and docker-py.
+
+`IMAGEGEN_BENCH_SMALL=1` puts two small wheels in the place of torch, to try it; such a figure is
+kept nowhere. One run each: it takes the better part of an hour and 25 GB of disk at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import measure
+import peers
+from gpu_family import AFTER, DOCUMENTS, GpuFamily
+from own_dockerd import OwnDockerd, folder_of_benchmarks, own_dockerd
+from package_server import PackageServer, package_server
+from peers import Peer
+from row import GIGABYTE, Contender, Row, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CELLS = 8
+TIMES, DISK = 4.0, 0.35
+SMALL = bool(os.environ.get("IMAGEGEN_BENCH_SMALL"))
+WHEELS = ("networkx==3.6.1", "sympy==1.14.0") if SMALL else ("torch==2.0.1", "torchvision==0.15.2")
+NAME = "small" if SMALL else "torch"
+
+ABOUT = f"""\
+{CELLS} images on Debian 12, each with torch 2.0.1 for CUDA 11.7 and what it needs from PyPI
+({{wheels:.2f}} GB of wheels): with and without build-essential, with and without the RDMA user space,
+Open MPI or MPICH. imagegen orders the layers itself ({{order}}). The peers install
+the same packages in the same versions, in the order in which the vendors' documents list them
+({{documents}}). Everyone starts on an engine of their own with nothing but the base
+image, and downloads from one server on this machine that has all wheels and packages (nobody waits
+for a network). imagegen builds without its gate, and its disk has pip's cache in it. The {CELLS} images
+of a peer do not fit this disk: they are made in two halves that share no step, each on a fresh
+engine, and the halves are added up."""
+
+
+@dataclass(frozen=True)
+class Cold:
+    """One build from nothing: wall and CPU seconds, bytes on the disk, bytes downloaded."""
+
+    seconds: tuple[float, float]
+    disk_bytes: int
+    downloaded: int
+
+    def __add__(self, other: Cold) -> Cold:
+        wall, cpu = (one + two for one, two in zip(self.seconds, other.seconds, strict=True))
+        disk = self.disk_bytes + other.disk_bytes
+        return Cold((wall, cpu), disk, self.downloaded + other.downloaded)
+
+    def contender(self, name: str) -> Contender:
+        return Contender.of(name, [self.seconds], self.disk_bytes)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """An engine with nothing but the base image, the family, and where its packages come from."""
+
+    engine: OwnDockerd
+    family: GpuFamily
+    server: PackageServer
+
+    def peers(self, order: tuple[str, ...]) -> dict[str, list[Peer]]:
+        return self.family.peers(order, self.server.index, self.server.proxy)
+
+    def cold(self, build: Callable[[], object], cells: int) -> Cold:
+        """Build, and look at what is there."""
+        before, sent = self.engine.disk_bytes(), self.server.sent
+        seconds = measure.timed(build)
+        found = Cold(seconds, self.engine.disk_bytes() - before, self.server.sent - sent)
+        made = [one for one in self.engine.images() if one.startswith("bench-gpu/")]
+        assert len(made) == cells, made
+        module = "networkx" if SMALL else "torch"
+        self.engine.docker("run", "--rm", made[-1], "python3", "-c", f"import {module}")
+        return found
+
+
+@contextmanager
+def bench() -> Iterator[Bench]:
+    folder = folder_of_benchmarks()
+    with own_dockerd() as engine, tempfile.TemporaryDirectory(dir=folder) as place:
+        family = GpuFamily(Path(place), SMALL)
+        family.write()
+        with package_server(engine.gateway, wheelhouse(), folder / "apt") as server:
+            yield Bench(engine, family, server)
+
+
+def wheelhouse() -> Path:
+    """The folder with the wheels, from the index that this machine's pip uses."""
+    folder = folder_of_benchmarks() / f"wheels-{NAME}"
+    if not folder.exists():
+        part = folder.with_suffix(".part")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-cache-dir"]
+        subprocess.run([*command, "--only-binary=:all:", "-d", part, *WHEELS], check=True)
+        part.rename(folder)
+    return folder
+
+
+def fill() -> None:
+    """Ask once for every package of apt, so that the server has them all."""
+    with bench() as one:
+        apt = {
+            f"'{name}={wanted}'"
+            for spec in one.family.specs()
+            for pin in spec.pins
+            for name, wanted in pin.release.apt.items()
+        }
+        install = "apt-get install -y --no-install-recommends --download-only"
+        text = "\n".join(
+            [
+                "FROM imagegen/base:debian12",
+                f"RUN apt-get update && {install} {' '.join(sorted(apt))}",
+            ]
+        )
+        peer = Peer("bench-fill:1", text, one.server.proxy)
+        peers.docker_py(one.engine, one.family.folder, [peer])
+
+
+def ours() -> Cold:
+    with bench() as one:
+        found = one.cold(
+            lambda: peers.imagegen(one.engine, one.family.overlay, **one.server.environ), CELLS
+        )
+    _tell("imagegen", found)
+    return found
+
+
+def theirs(name: str, build: peers.Build, order: tuple[str, ...]) -> Cold:
+    """A peer's two halves, each on a fresh engine."""
+    found = Cold((0.0, 0.0), 0, 0)
+    for half in range(2):
+        with bench() as one:
+            _, images = sorted(one.peers(order).items())[half]
+            cold = one.cold(lambda: build(one.engine, one.family.folder, images), len(images))
+        _tell(f"{name}, half {half + 1}", cold)
+        found += cold
+    return found
+
+
+def _tell(name: str, found: Cold) -> None:
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    print(
+        f"{time.strftime('%H:%M:%S')} {name}: {found.seconds[0]:.0f} s, "
+        f"{found.disk_bytes / GIGABYTE:.2f} GB on disk, {found.downloaded / GIGABYTE:.2f} GB "
+        f"downloaded; load {load}",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def report() -> list[str]:
+    return measured().lines()
+
+
+def measured() -> Row:
+    fill()
+    own = ours()
+    bake = theirs("bake", peers.bake, DOCUMENTS)
+    loop = theirs("docker-py", peers.docker_py, DOCUMENTS)
+    after = theirs("bake, MPI last", peers.bake, AFTER)
+    found = (
+        own.contender("imagegen"),
+        bake.contender("bake"),
+        loop.contender("docker-py, one after the other"),
+        after.contender("bake, in the order of Horovod's Dockerfile: MPI after torch"),
+    )
+    with bench() as one:
+        versions = peers.versions(one.engine)
+        about = ABOUT.format(
+            wheels=sum(path.stat().st_size for path in wheelhouse().iterdir()) / GIGABYTE,
+            order=", ".join(one.family.order()),
+            documents=", ".join(DOCUMENTS),
+        )
+    return Row(1, f"{CELLS} GPU images, cold", about, versions, found, _targets(own, bake))
+
+
+def _targets(own: Cold, bake: Cold) -> tuple[Target, Target]:
+    times = bake.seconds[0] / own.seconds[0]
+    disk = own.disk_bytes / bake.disk_bytes
+    return (
+        Target(
+            f"at least {TIMES:.0f} times faster than bake", f"{times:.1f} times", times >= TIMES
+        ),
+        Target(f"at most {DISK} of bake's disk", f"{disk:.2f} of it", disk <= DISK),
+    )
