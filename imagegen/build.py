@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.base import base_of
 from imagegen.cell_build import BuildOptions, Run, build_cell, lines, up_to_date
-from imagegen.engine import buildkit
+from imagegen.engine import buildkit, client
 from imagegen.engine.bases import ensure_base
 from imagegen.errors import EngineError, Interrupted
 from imagegen.mirrors import rewrite_image
@@ -100,8 +100,10 @@ def prepare(
 ) -> tuple[Run, list[tuple[Staleness, BuildRecord]]]:
     """What the builds share: parts, bases, environments; and the cells that have no base.
 
-    Raises what `supply` raises for parts that cannot be had, and a lock for drift.
+    Raises EngineError for an engine without BuildKit, what `supply` raises for parts that cannot
+    be had, and a lock for drift.
     """
+    client.require_buildkit(engine)
     parts = _supply(stale, options, board)
     bases, without = _ensure_bases(engine, stale, options, board)
     envs = _envs(engine, stale, options, bases)

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_RLIMIT = re.compile(r"error setting rlimit type (\d+): operation not permitted")
+_RLIMIT = re.compile(
+    r"error setting rlimit type (?P<number>\d+): operation not permitted"  # runc
+    r"|setrlimit `RLIMIT_(?P<name>[A-Z]+)`: Operation not permitted"  # crun
+)
 _DEVICE = re.compile(r'custom device "([^"]+)": (no such file or directory|not a device node)')
 
 
@@ -30,7 +33,7 @@ class Relaxed:
 def relax(refusal: str, ulimits: Mapping[str, int], devices: tuple[str, ...]) -> Relaxed | None:
     """What to try next after this refusal; None where it is about something else."""
     if limit := _RLIMIT.search(refusal):
-        name = rlimit_name(int(limit[1]))
+        name = rlimit_name(int(limit["number"])) if limit["number"] else limit["name"].lower()
         if name in ulimits:
             rest = {key: value for key, value in ulimits.items() if key != name}
             note = f"started without `--ulimit {name}={ulimits[name]}`: the engine may not set it"

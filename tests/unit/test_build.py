@@ -70,6 +70,8 @@ class Machine:
         self.failures: dict[str, list[BaseException]] = {}
         self.bases_fail: EngineError | None = None
         self.alive = True
+        self.no_buildkit: EngineError | None = None
+        monkeypatch.setattr(client, "require_buildkit", self.require_buildkit)
         monkeypatch.setattr(images, "list_labelled", lambda *_: tuple(self.images))
         monkeypatch.setattr(images, "find", self.find)
         monkeypatch.setattr(images, "tag", self.tag)
@@ -82,6 +84,10 @@ class Machine:
 
     def find(self, _: object, ref: str) -> LocalImage | None:
         return LocalImage(BASE_ID if "base" in ref else ref, (), {}, 1000)
+
+    def require_buildkit(self, _: object) -> None:
+        if self.no_buildkit:
+            raise self.no_buildkit
 
     def tag(self, _: object, image_id: str, tag: str) -> None:
         self.tags[tag] = image_id
@@ -330,6 +336,17 @@ def test_an_image_that_the_gate_refuses_gets_no_tag(
         "sha256:debian13-none",
     ]
     assert machine.requests[0].labels[LABEL_VALIDATED] == "the tag waits for validate --static"
+
+
+def test_without_buildkit_nothing_is_begun(
+    machine: Machine, recipes: list[Recipe], tmp_path: Path
+) -> None:
+    machine.no_buildkit = EngineError(Problem("no BuildKit"))
+    machine.bases_fail = EngineError(Problem("a base was asked for"))
+    with pytest.raises(EngineError, match="no BuildKit"):
+        build(recipes, tmp_path)
+    machine.images = [image_of(recipe) for recipe in recipes]
+    assert {record.outcome for record in build(recipes, tmp_path).values()} == {"up-to-date"}
 
 
 def test_a_base_that_cannot_be_had_fails_its_cells(

@@ -58,8 +58,14 @@ def test_the_cause_is_found_in_the_error_and_in_the_log(cause: str, text: str) -
     assert cause_of("exit code: 100", ["Get:1 something", *text.splitlines()]) == cause
 
 
-def test_a_refused_limit_is_left_out_and_nothing_else() -> None:
-    refusal = "runc create failed: error setting rlimit type 8: operation not permitted: unknown"
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "runc create failed: error setting rlimit type 8: operation not permitted: unknown",
+        "crun: setrlimit `RLIMIT_MEMLOCK`: Operation not permitted: OCI permission denied",
+    ],
+)
+def test_a_refused_limit_is_left_out_and_nothing_else(refusal: str) -> None:
     relaxed = relax(refusal, {"memlock": -1, "stack": 67108864}, ("/dev/fuse",))
     assert relaxed is not None
     assert (relaxed.ulimits, relaxed.devices) == ({"stack": 67108864}, ("/dev/fuse",))
