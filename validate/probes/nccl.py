@@ -92,14 +92,26 @@ def settings(root: str, env: Dict[str, str]) -> Dict[str, Tuple[str, str]]:
 
 
 def suspicious(found: Dict[str, Tuple[str, str]], rdma: bool) -> List[str]:
-    """Settings that turn a transport off or flood the log, in words."""
+    """Settings that turn a transport off or flood the log, in words. `rdma`: there is RDMA to turn
+    off, or the image was made for it."""
     off = ["NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"] + (["NCCL_IB_DISABLE"] if rdma else [])
     wrong = [name for name in off if found.get(name, ("", ""))[0] not in ("", "0")]
+    # `lo` beside others is no trap; alone it leads to no other machine.
+    if found.get("NCCL_SOCKET_IFNAME", ("", ""))[0].lstrip("=") == "lo":
+        wrong.append("NCCL_SOCKET_IFNAME")
     if found.get("NCCL_NET_PLUGIN", ("", ""))[0] == "none":
         wrong.append("NCCL_NET_PLUGIN")
     if found.get("NCCL_DEBUG", ("", ""))[0].upper() in ("INFO", "TRACE"):
         wrong.append("NCCL_DEBUG")
     return ["{}={} in {}".format(name, *found[name]) for name in wrong]
+
+
+def removal(setting: str, place: str) -> str:
+    """The line that takes a setting away, also from sessions, which read /etc/environment."""
+    remove = "sed -i '/^{}=/d' {}"
+    if place != "the environment":
+        return remove.format(setting, place)
+    return "unset {}; {}".format(setting, remove.format(setting, "/etc/environment"))
 
 
 def interfaces(wanted: str, there: List[str]) -> List[str]:

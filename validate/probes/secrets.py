@@ -6,18 +6,13 @@ from typing import List, NamedTuple, Sequence
 
 from validate.probes.files import names, under, walk
 
-PLACES = (
-    "/root",
-    "/home",
-    "/etc",
-    "/opt",
-    "/srv",
-    "/workspace",
-    "/usr/local/etc",
-    "/tmp",
-    "/var/tmp",
+DISTRIBUTION = (
+    *("bin", "boot", "dev", "lib", "lib32", "lib64", "libx32", "media", "mnt", "proc", "run"),
+    *("sbin", "sys", "usr", "var"),
 )
-"""Where people leave them. /usr is the distribution's."""
+"""Folders of / that are the distribution's, or the container's own; people use any other one."""
+PLACES = ("/usr/local/etc", "/usr/src", "/var/tmp")
+"""Of those where people leave things too."""
 
 LEFT_OUT = ("/etc/ssl/", "/opt/imagegen/env/", "/etc/ca-certificates/")
 LARGEST_BYTES = 1 << 16
@@ -53,12 +48,19 @@ class Secret(NamedTuple):
         return "{} in {}".format(self.kind, self.path)
 
 
+def places(root: str) -> List[str]:
+    """Where people leave them: folders, and files that lie in / itself."""
+    top = [os.path.join("/", name) for name in names(root or "/") if name not in DISTRIBUTION]
+    return [path for path in top if not os.path.islink(under(root, path))] + list(PLACES)
+
+
 def secrets(root: str, left_out: Sequence[str]) -> List[Secret]:
-    """Secrets in the image's own files (what is mounted is not the image's)."""
+    """Secrets in the image's own files (what is mounted is not the image's); `left_out` are paths
+    that somebody else answers for."""
     found = []
-    for place in PLACES:
-        for path in walk(root, place):
-            if not path.startswith(LEFT_OUT + tuple(left_out)):
+    for place in places(root):
+        for path in walk(root, place) if os.path.isdir(under(root, place)) else [place]:
+            if path not in left_out and not path.startswith(LEFT_OUT):
                 kind = _kind(root, path)
                 found += [Secret(kind, path)] if kind else []
     return found

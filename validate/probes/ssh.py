@@ -39,18 +39,22 @@ def homes(root: str) -> List[str]:
 
 
 def user_keys(root: str) -> List[str]:
-    """Private keys in the .ssh folders of all users."""
+    """Private keys in the .ssh folders of all users, and below them."""
     folders = [os.path.join(home, ".ssh") for home in homes(root)]
     return [path for folder in folders for path in _keys(root, folder)]
 
 
 def host_keys(root: str) -> List[str]:
-    """Private keys in /etc/ssh."""
+    """Private keys in /etc/ssh, and below it: `HostKey` may name any."""
     return _keys(root, "/etc/ssh")
 
 
 def _keys(root: str, folder: str) -> List[str]:
-    paths = [os.path.join(folder, name) for name in names(under(root, folder))]
+    paths = []
+    for top, folders, files in os.walk(under(root, folder)):
+        inside = os.path.normpath(os.path.join(folder, os.path.relpath(top, under(root, folder))))
+        paths += [os.path.join(inside, name) for name in sorted(files)]
+        folders.sort()
     return [path for path in paths if is_private_key(under(root, path))]
 
 

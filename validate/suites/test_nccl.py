@@ -117,12 +117,11 @@ def test_conf(image: Situation, measure: Measure) -> None:
     found = nccl.settings(image.root, image.env)
     seen = ["{}={} ({})".format(name, *said) for name, said in sorted(found.items())]
     measure(", ".join(seen) or "nothing is set")
-    wrong = nccl.suspicious(found, bool(rdma_devices(image.root)))
+    rdma = bool(rdma_devices(image.root)) or image.expected.has("rdma")
+    wrong = nccl.suspicious(found, rdma)
     if wrong:
-        first = wrong[0].partition("=")[0]
-        place = found[first][1]
-        edit = "unset {}" if place == "the environment" else "sed -i '/^{}=/d' " + place
-        fail("; ".join(wrong), remedy=edit.format(first))
+        named = [text.partition("=")[0] for text in wrong]
+        fail("; ".join(wrong), remedy="; ".join(nccl.removal(n, found[n][1]) for n in named))
 
 
 @check(

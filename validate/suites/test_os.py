@@ -8,7 +8,7 @@ from typing import Any, Dict, List
 from validate.check import check, fail, skip
 from validate.expected import Expected
 from validate.plugin import Measure, Situation
-from validate.probes import ldcache, secrets
+from validate.probes import ldcache, secrets, ssh
 from validate.probes.files import started_at
 from validate.probes.interpreter import LOCATE, ask, find
 from validate.probes.os_release import read_os_release
@@ -207,11 +207,12 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
 )
 def test_secrets(image: Situation, measure: Measure) -> None:
     """known credential files, and private keys, AWS, GitHub and Hugging Face tokens in files up to
-    64 KiB below /root, /home, /etc, /opt, /srv and others; mounts left out"""
+    64 KiB in every folder of / that is not the distribution's own, /usr/local/etc, /usr/src and
+    /var/tmp; mounts left out"""
     # SSH keys are the ssh suite's business, which knows those that the entrypoint makes.
-    owned = ("/etc/ssh/", "/root/.ssh/") if image.expected.has("ssh") else ()
-    found = secrets.secrets(image.root, owned)
-    measure("none in {}".format(" ".join(secrets.PLACES[:5])))
+    owned = ssh.host_keys(image.root) + ssh.user_keys(image.root)
+    found = secrets.secrets(image.root, owned if image.expected.has("ssh") else ())
+    measure("none in {}".format(" ".join(secrets.places(image.root))))
     if found:
         fail("; ".join(str(one) for one in found[:4]))
 

@@ -137,6 +137,27 @@ def _asked_row(tables: List[Tuple[Port, List[fabric.Gid]]], asked: str, export: 
 
 
 @check(
+@check(
+    "rdma.hca",
+    "the devices that NCCL is told to use are here and have a link",
+    tier="live",
+    cause="the name is of another machine: NCCL finds no device then, and uses sockets in silence",
+    needs=("rdma.port",),
+)
+def test_hca(image: Situation, measure: Measure) -> None:
+    """$NCCL_IB_HCA and nccl.conf (prefixes, ^, =) against the devices of /sys/class/infiniband that
+    have an active port"""
+    wanted, place = nccl.settings(image.root, image.env).get("NCCL_IB_HCA", ("", ""))
+    there = list(dict.fromkeys(port.device for port in ports(image.root) if port.active))
+    if not wanted:
+        skip("not-applicable", "no device is named: NCCL takes every one")
+    chosen = nccl.interfaces(wanted, there)
+    measure("NCCL_IB_HCA={}: {}".format(wanted, ", ".join(chosen)))
+    if not chosen:
+        text = "NCCL_IB_HCA={}, but there is {}".format(wanted, ", ".join(there))
+        fail(text, remedy=nccl.removal("NCCL_IB_HCA", place))
+
+
     "rdma.mtu",
     "the interfaces below RoCE carry packets of 4096 bytes",
     severity="warn",

@@ -27,13 +27,15 @@ SCHEMA = json.loads((REPOSITORY / "validate/report.schema.json").read_text())
 CATALOGUE = """
 os.release os.arch os.glibc os.kernel os.ldcache os.broken-links os.elf-deps os.locale os.leftovers
 os.secrets os.hostname os.time py.version py.single py.pip-check torch.import torch.version
-torch.numpy torch.cuda-build torch.nccl torch.cudnn torch.arch torch.loaded-libs torch.1rank-allreduce
+torch.numpy torch.cuda-build torch.nccl torch.cudnn torch.arch torch.loaded-libs
+torch.1rank-allreduce
 cuda.toolkit cuda.cudart cuda.libcuda-origin cuda.init cuda.driver-ver cuda.malloc cuda.env cuda.uvm
 cudnn.version cudnn.header cudnn.split cudnn.dupes nccl.version nccl.cuda-tag nccl.header
 nccl.copies nccl.conf nccl.ifname nccl.shm-numa nccl.netname plugin.present plugin.abi plugin.deps
 plugin.load plugin.used plugin.one plugin.nearmiss plugin.tuner rdma.libs rdma.provider rdma.pabi
 rdma.ofed rdma.no-kmod rdma.tools rdma.hw rdma.uverbs rdma.kabi rdma.devinfo rdma.port rdma.gid
-rdma.netns rdma.mtu rdma.gdr rdma.numa rdma.loopback rdma.counters mpi.prefix mpi.version mpi.single
+rdma.hca rdma.netns rdma.mtu rdma.gdr rdma.numa rdma.loopback rdma.counters
+mpi.prefix mpi.version mpi.single
 mpi.nonlogin-path mpi.root mpi.2rank mpi.threads mpi.cuda mpi.cma mpi.ifs ssh.sshd
 ssh.hostkeys-baked ssh.userkeys-baked ssh.perms ssh.conf ssh.login ssh.quiet ssh.env-parity
 ssh.limits-parity ssh.maxstartups gpu.nodes gpu.env gpu.nvml gpu.count gpu.p2p gpu.topo gpu.health

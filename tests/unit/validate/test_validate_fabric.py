@@ -141,6 +141,22 @@ def test_a_pod_without_devices_fails_once_with_the_line(machine: Machine) -> Non
     assert found["rdma.devinfo"].reason == "blocked-by"
 
 
+@pytest.mark.parametrize(
+    ("wanted", "outcome"), [("mlx5", PASSED), ("=mlx5_0:1", PASSED), ("ibp9s0", FAILED)]
+)
+def test_a_device_that_is_named_has_to_be_here(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, wanted: str, outcome: str
+) -> None:
+    nodes.h100_infiniband(machine.root)
+    assert machine.findings("rdma")["rdma.hca"].outcome == SKIPPED
+    monkeypatch.setenv("NCCL_IB_HCA", wanted)
+    one = machine.findings("rdma")["rdma.hca"]
+    assert one.outcome == outcome
+    if outcome == FAILED:
+        assert one.measured.startswith("NCCL_IB_HCA=ibp9s0, but there is mlx5_0, mlx5_1")
+        assert one.remedy.startswith("unset NCCL_IB_HCA; ")
+
+
 def test_a_host_without_a_card_rests(machine: Machine) -> None:
     found = live(machine)
     assert {(one.outcome, one.reason) for one in found.values()} == {(SKIPPED, "no-rdma-hw")}

@@ -124,14 +124,39 @@ def test_the_home_wins_over_etc_and_the_environment_over_both(
     assert machine.findings("nccl", static=True)["nccl.conf"].outcome == PASSED
     monkeypatch.setenv("NCCL_SHM_DISABLE", "1")
     one = machine.findings("nccl", static=True)["nccl.conf"]
-    assert (one.outcome, one.remedy) == (WARNED, "unset NCCL_SHM_DISABLE")
+    assert (one.outcome, one.remedy) == (
+        WARNED,
+        "unset NCCL_SHM_DISABLE; sed -i '/^NCCL_SHM_DISABLE=/d' /etc/environment",
+    )
 
 
-@pytest.mark.parametrize(("device", "outcome"), [(True, WARNED), (False, PASSED)])
-def test_infiniband_may_be_off_where_there_is_none(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, device: bool, outcome: str
+def test_every_setting_is_in_the_line_to_paste(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(machine.root, "/etc/nccl.conf", "NCCL_P2P_DISABLE=1\n")
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
+    one = machine.findings("nccl", static=True)["nccl.conf"]
+    assert one.measured.endswith("NCCL_SOCKET_IFNAME=lo in the environment")
+    assert one.remedy.startswith("sed -i '/^NCCL_P2P_DISABLE=/d' /etc/nccl.conf; unset NCCL_SOCKET")
+    monkeypatch.setenv("NCCL_SOCKET_IFNAME", "^lo,docker0")
+    measured = machine.findings("nccl", static=True)["nccl.conf"].measured
+    assert measured == "NCCL_P2P_DISABLE=1 in /etc/nccl.conf"
+
+
+@pytest.mark.parametrize(
+    ("device", "promised", "outcome"),
+    [(True, False, WARNED), (False, True, WARNED), (False, False, PASSED)],
+)
+def test_infiniband_may_be_off_where_there_is_none_and_none_was_meant(
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    device: bool,
+    promised: bool,
+    outcome: str,
 ) -> None:
     monkeypatch.setenv("NCCL_IB_DISABLE", "1")
+    if promised:
+        machine.promise("rdma", "56.1")
     if device:
         write(machine.root, "/sys/class/infiniband/mlx5_0/fw_ver", "1")
     assert machine.findings("nccl", static=True)["nccl.conf"].outcome == outcome

@@ -227,6 +227,14 @@ def test_keys_are_baked_unless_made_at_start_or_mounted(tmp_path: Path) -> None:
     assert ssh.baked(root, keys, "here") == ["/root/.ssh/id_rsa"]
 
 
+def test_keys_below_the_folders_of_ssh_count_too(tmp_path: Path) -> None:
+    trees.private_key(tmp_path, "/etc/ssh/keys/host")
+    trees.private_key(tmp_path, "/home/me/.ssh/jobs/id_rsa")
+    root = str(tmp_path)
+    assert ssh.host_keys(root) == ["/etc/ssh/keys/host"]
+    assert ssh.user_keys(root) == ["/home/me/.ssh/jobs/id_rsa"]
+
+
 def test_a_marker_of_another_container_does_not_excuse_a_key(tmp_path: Path) -> None:
     trees.private_key(tmp_path, "/root/.ssh/id_ed25519")
     trees.write(tmp_path, ssh.MADE_AT_START, "there /root/.ssh/id_ed25519\n")
@@ -259,15 +267,20 @@ def test_the_first_value_of_a_setting_counts() -> None:
 
 def test_secrets_are_found_by_kind_and_never_shown(tmp_path: Path) -> None:
     trees.private_key(tmp_path, "/opt/deploy_key")
+    trees.private_key(tmp_path, "/data/site/key.pem")
+    trees.private_key(tmp_path, "/key-in-the-root")
+    trees.private_key(tmp_path, "/usr/share/doc/an-example.pem")
     trees.write(tmp_path, "/root/.aws/credentials", "[default]\n")
     trees.write(tmp_path, "/home/me/note", "key AKIA" + "A" * 16 + "\n")
     trees.write(tmp_path, "/etc/ssl/private/x.key", "-----BEGIN PRIVATE KEY-----\nMIIE\n")
     trees.write(tmp_path, "/etc/script", 'grep "-----BEGIN PRIVATE KEY-----" file\n')
     found = [str(one) for one in secrets.secrets(str(tmp_path), ())]
     assert found == [
-        "credentials in /root/.aws/credentials",
+        "private key in /data/site/key.pem",
         "AWS access key in /home/me/note",
+        "private key in /key-in-the-root",
         "private key in /opt/deploy_key",
+        "credentials in /root/.aws/credentials",
     ]
 
 
