@@ -120,6 +120,10 @@ class BuildLog:
     def _one_step(self, origin: StepOrigin) -> str:
         return f"{self._again} {self._recipe.spec.cell.name} --until {origin.component}"
 
+    def steps(self, history: Sequence[tuple[str, int]]) -> tuple[StepRecord, ...]:
+        """The steps that ran or came from the cache, each with the bytes of its layer."""
+        return self._record_steps(layer_sizes(self._recipe, history))
+
     def _record_steps(self, sizes: Mapping[tuple[str, int], int]) -> tuple[StepRecord, ...]:
         rows = []
         for digest, name in self._steps.items():
@@ -166,9 +170,11 @@ class BuildLog:
         size_bytes: int,
         seconds: float,
         history: Sequence[tuple[str, int]] = (),
+        warnings: tuple[str, ...] = (),
     ) -> BuildRecord:
         """The record of a good end; `history` is what the engine says of the image's layers."""
-        self.note(f"built {image_id}")
+        for line in (*warnings, f"built {image_id}"):
+            self.note(line)
         self._board.done(self._cell, "built", f"built {image_id[7:19]} in {seconds:.0f} s")
         return BuildRecord(
             self._cell,
@@ -178,6 +184,7 @@ class BuildLog:
             image_id=image_id,
             seconds=seconds,
             size_bytes=size_bytes,
-            steps=self._record_steps(layer_sizes(self._recipe, history)),
+            steps=self.steps(history),
+            detail=warnings,
             log=str(self._path),
         )

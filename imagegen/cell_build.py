@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from imagegen.base import base_of
+from imagegen.budget import DEFAULT, OVER_BUDGET, overrun
 from imagegen.build_log import BuildLog
 from imagegen.cell_locks import cell_lock, locked
 from imagegen.engine import buildkit, client, images
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.boards import Board
+    from imagegen.budget import Overrun
     from imagegen.buildenv import BuildEnv
     from imagegen.engine.client import Engine
     from imagegen.locking import LockedBuild
-    from imagegen.model import BaseMode, Recipe
+    from imagegen.model import BaseMode, Recipe, StepRecord
     from imagegen.parts import Part
     from imagegen.supply import Store
 
@@ -55,7 +57,7 @@ class BuildOptions:
     whose files keep other processes from the same cell; `on_record` gets each record at once;
     `again` is the command that builds this matrix; `before` sees all cells before anything is
     built, and may raise; `on_broken` gets the records of all cells where Ctrl-C or a dead engine
-    ends the run, before the error is raised."""
+    ends the run, before the error is raised; `last_good` is a cell's last build with a tag."""
 
     jobs: int
     logs: Path
@@ -69,6 +71,7 @@ class BuildOptions:
     again: str = ""
     before: Callable[[Sequence[Staleness], Board], None] = lambda *_: None
     on_record: Callable[[BuildRecord], None] = lambda _: None
+    last_good: Callable[[str], BuildRecord | None] = lambda _: None
     on_broken: Callable[[Sequence[BuildRecord]], None] = lambda _: None
 
 
@@ -143,16 +146,29 @@ def _logged(run: Run, recipe: Recipe, why: str) -> BuildRecord:
 
 def _build(run: Run, recipe: Recipe, log: BuildLog, started: float) -> BuildRecord:
     image_id = attempts(run, lambda: _build_once(run, recipe, log), log)
+    image = images.find(run.engine, image_id)
+    size = image.size_bytes if image else 0
+    layers = images.history(run.engine, image_id)
+    over, fails = _over_budget(run, recipe, size, log.steps(layers))
+    told = over.told(image_id) if over else ()
+    if over and fails:
+        return log.failed(OVER_BUDGET, told, time.monotonic() - started, image_id)
     refused = _refused(run, image_id, recipe, log)
     if run.stopping:
         return log.failed("cancelled", ("interrupted",), time.monotonic() - started)
     if refused:
         return log.failed("validation", refused, time.monotonic() - started, image_id)
     images.tag(run.engine, image_id, recipe.spec.tag)
-    image = images.find(run.engine, image_id)
-    layers = images.history(run.engine, image_id)
-    size = image.size_bytes if image else 0
-    return log.built(image_id, size, time.monotonic() - started, layers)
+    return log.built(image_id, size, time.monotonic() - started, layers, told)
+
+
+def _over_budget(
+    run: Run, recipe: Recipe, size_bytes: int, steps: Sequence[StepRecord]
+) -> tuple[Overrun | None, bool]:
+    """Whether the image is larger than its cell may be, and whether that stops it."""
+    cell = recipe.spec.cell
+    budget = cell.size_budget or DEFAULT
+    return overrun(budget, size_bytes, steps, run.options.last_good(cell.id)), budget.fails
 
 
 def _engine_cause(run: Run, error: EngineError) -> str:

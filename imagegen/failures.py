@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from imagegen.budget import OVER_BUDGET
 from imagegen.errors import BuildError, Problem
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ HINTS = {
     "engine refused": "imagegen doctor",
     "cancelled": "`imagegen build --resume` goes on where this run ended",
     "base": "imagegen doctor --fix",
+    OVER_BUDGET: "make it smaller, or say in its matrix how large it may be: `size_budget`",
     "validation": "mend the image, or build with `--no-validate` to look inside",
 }
 """What to do about a cause of `engine.causes`, or of the build itself."""

@@ -227,7 +227,15 @@ class Journal(JournalFile):
 
     def builds(self, run_id: int) -> tuple[BuildRecord, ...]:
         """The builds of a run with their steps, in the order in which they ended."""
-        sql = f"SELECT id, detail, {', '.join(_PLAIN)} FROM builds WHERE run_id = ? ORDER BY id"
+        return self._builds("run_id = ? ORDER BY id", run_id)
+
+    def last_good(self, cell_id: str) -> BuildRecord | None:
+        """The last build of a cell that got its tag."""
+        last = "cell_id = ? AND outcome = 'built' ORDER BY id DESC LIMIT 1"
+        return next(iter(self._builds(last, cell_id)), None)
+
+    def _builds(self, which: str, value: object) -> tuple[BuildRecord, ...]:
+        sql = f"SELECT id, detail, {', '.join(_PLAIN)} FROM builds WHERE {which}"
         with self._use() as db:
             return tuple(
                 BuildRecord(
@@ -235,7 +243,7 @@ class Journal(JournalFile):
                     steps=_steps(db, build),
                     detail=tuple(json.loads(detail)),
                 )
-                for build, detail, *plain in db.execute(sql, (run_id,)).fetchall()
+                for build, detail, *plain in db.execute(sql, (value,)).fetchall()
             )
 
     def _runs(self, where: str, value: str | None, limit: int) -> tuple[Run, ...]:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from imagegen import constraint
+from imagegen.budget import budget_of
 from imagegen.model import Cell, Omission, Want
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def _cell(
         allow_unknown=data.get("allow_unknown") in (True, "true"),
         env=dict(sorted(data.get("env", {}).items())),
         notes=tuple(data.get("notes", ())),
+        size_budget=budget_of(data.get("size_budget")),
     )
 
 

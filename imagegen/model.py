@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from imagegen.budget import SizeBudget
     from imagegen.parts import Part
 
 LABEL_RECIPE = "io.imagegen.recipe"
@@ -50,7 +51,6 @@ class OsRelease:
 @dataclass(frozen=True)
 class Release:
     """One row of a component's releases: what it is, what it needs, where it comes from.
-
     What it asks of other components (or of `os`) is a map to constraints of which one must hold:
     `requires` brings the other into the image; `constrains` speaks of what is there anyway; `pairs`
     holds unless a wish names this very build, and then majors must agree if anything is compiled;
@@ -132,7 +132,6 @@ class Component:
 @dataclass(frozen=True, eq=False)
 class Catalog:
     """All that the tool knows: OS releases and components, by name. Equal is only the very same.
-
     `virtual` are names that a wish may speak of and that no layer is made of: a GPU, a driver."""
 
     os: Mapping[str, OsRelease]
@@ -175,6 +174,7 @@ class Cell:
     allow_unknown: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    size_budget: SizeBudget | None = None
 
     @property
     def id(self) -> str:
@@ -198,7 +198,6 @@ class Pin:
 @dataclass(frozen=True)
 class ImageSpec:
     """A cell with every component pinned. `tag` is the full local reference of the image.
-
     `given` are the virtual names (GPU, driver, …) with their values; `warnings` are sentences."""
 
     cell: Cell

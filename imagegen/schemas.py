@@ -181,6 +181,12 @@ MATRIX = _object(
     notes=_list(_text(TEXT)),
     env=_map(OWN_ENV_NAME, _text(ENV_VALUE)),
     allow_unknown={"type": "boolean"},
+    size_budget=_object(
+        (),
+        factor=_text(r"^[1-9][0-9]*(\.[0-9]+)?$"),
+        size=_text(r"^[0-9]+(\.[0-9]+)? (MB|GB)$"),
+        action={"enum": ["warn", "fail"]},
+    ),
     owner=_text(TEXT),
     expires=_text(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
 )

@@ -147,6 +147,7 @@ def build_options(
         force=wishes.force,
         base_mode=wishes.base,
         on_record=lambda record: book.add_build(run_id, record),
+        last_good=book.last_good,
         on_broken=wishes.on_broken,
         again=wishes.again,
         before=_Forecast(wishes, machine, jobs, console),

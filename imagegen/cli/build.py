@@ -234,6 +234,7 @@ def _report(records: Sequence[BuildRecord], seconds: float, console: Console) ->
                 "seconds": round(record.seconds, 1),
                 "size_bytes": record.size_bytes,
                 "cause": record.cause,
+                "warnings": list(record.detail) if record.outcome == "built" else [],
                 "log": record.log,
             }
             for record in records
@@ -252,5 +253,10 @@ def _report(records: Sequence[BuildRecord], seconds: float, console: Console) ->
             for record in records
         ],
     )
+    for record in records:
+        if record.outcome == "built" and record.detail:
+            console.line(
+                "\n".join((f"warning: {record.cell_id}: {record.detail[0]}", *record.detail[1:]))
+            )
     good = sum(record.outcome in ("built", "up-to-date") for record in records)
     console.line(f"{good} of {len(records)} images ready in {human_seconds(seconds)}")

@@ -20,6 +20,7 @@ import pytest
 from imagegen import build as building
 from imagegen import cell_build
 from imagegen.artifacts import Artifacts
+from imagegen.budget import SizeBudget
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import BuildEnv
 from imagegen.cell_locks import cell_lock, locked
@@ -347,6 +348,31 @@ def test_without_buildkit_nothing_is_begun(
         build(recipes, tmp_path)
     machine.images = [image_of(recipe) for recipe in recipes]
     assert {record.outcome for record in build(recipes, tmp_path).values()} == {"up-to-date"}
+
+
+def test_an_image_over_its_size_budget_warns_or_gets_no_tag(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    def last_good(cell_id: str) -> BuildRecord | None:
+        last = BuildRecord(cell_id, "t", "r", "built", "sha256:0123456789abc", size_bytes=800)
+        return last if cell_id.endswith("debian12-core") else None
+
+    (recipe,) = (one for one in recipes if one.spec.cell.name == "debian12-core")
+    records = build(recipes, tmp_path, last_good=last_good)
+    warned = records["debian12-core"]
+    assert warned.outcome == "built"
+    assert warned.detail == (
+        "1.0 kB is over the size budget of 960 B: 1.2 x the last good image, 800 B",
+        "  imagegen diff 0123456789ab debian12-cor",
+    )
+    assert not any(record.detail for record in records.values() if record is not warned)
+    machine.tags.clear()
+    cell = replace(recipe.spec.cell, size_budget=SizeBudget(fails=True))
+    strict = replace(recipe, spec=replace(recipe.spec, cell=cell))
+    refused = build([strict], tmp_path, last_good=last_good)["debian12-core"]
+    assert (refused.outcome, refused.cause) == ("failed", "size budget")
+    assert refused.detail == warned.detail
+    assert machine.tags == {}
 
 
 def test_a_base_that_cannot_be_had_fails_its_cells(

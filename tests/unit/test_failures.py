@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from imagegen.budget import OVER_BUDGET
 from imagegen.engine.causes import CAUSES
 from imagegen.engine.client import Machine
 from imagegen.failures import HINTS, build_failures
@@ -62,7 +63,7 @@ def test_a_cause_in_unknown_words_leads_to_the_log() -> None:
 
 
 def test_every_cause_that_has_a_hint_is_one_that_builds_give() -> None:
-    of_the_build = {"engine died", "engine refused", "base", "validation"}
+    of_the_build = {"engine died", "engine refused", "base", "validation", OVER_BUDGET}
     assert set(HINTS) <= {*CAUSES, *of_the_build}
 
 

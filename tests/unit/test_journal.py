@@ -148,6 +148,16 @@ def test_builds_of_a_run_come_back_as_they_went_in(journal: Journal) -> None:
     assert journal.builds(run) == (record,)
 
 
+def test_the_last_good_build_of_a_cell(journal: Journal) -> None:
+    run = journal.start_run("build", [])
+    assert journal.last_good("cpu/a") is None
+    for record in (build(), build(steps=(step("s", 1.0),)), build("failed")):
+        journal.add_build(run, record)
+    found = journal.last_good("cpu/a")
+    assert found == build(steps=(step("s", 1.0),))
+    assert journal.last_good("cpu/b") is None
+
+
 def test_the_last_run_knows_what_it_was_going_to_do(journal: Journal) -> None:
     assert journal.last_run("build") is None
     run = journal.start_run("build", ["build", "-m", "cpu"], "/somewhere")

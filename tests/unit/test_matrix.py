@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from imagegen.budget import SizeBudget
 from imagegen.errors import ConfigError, NothingSelectedError, Problem
 from imagegen.matrix import matrix_names, read_matrix
 from imagegen.model import Omission
@@ -250,3 +251,16 @@ def test_lock_files_are_no_matrices(overlay: Overlay) -> None:
     overlay.write("matrices/small.lock.yaml", "a: b\n")
     overlay.write("matrices/notes.txt", "a\n")
     assert matrix_names(overlay.payload) == ("small",)
+
+
+def test_a_size_budget_is_of_every_cell(overlay: Overlay) -> None:
+    matrix = overlay.read(SMALL + "size_budget: {factor: 1.5, action: fail}\n")
+    assert {cell.size_budget for cell in matrix.cells} == {SizeBudget(1.5, 0, True)}
+
+
+@pytest.mark.parametrize(
+    "row", ["factor: 0.5", "size: 2 GiB", "size: 20", "action: stop", "largest: 1 GB"]
+)
+def test_a_size_budget_that_means_nothing_is_refused(overlay: Overlay, row: str) -> None:
+    found = problem(overlay, SMALL + f"size_budget: {{{row}}}\n")
+    assert found.key.startswith("size_budget")
