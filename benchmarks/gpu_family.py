@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from overlay import OS, Overlay
 from own_dockerd import BASE
@@ -110,8 +111,9 @@ def _steps(release: Release, index: str) -> list[str]:
         )
     if release.wheels:
         wheels = " ".join(f"{name}=={version}" for name, version in release.wheels.items())
+        host = urlsplit(index).hostname
         steps.append(
-            f"RUN pip3 install --no-cache-dir --no-compile --break-system-packages --index-url {index} "
-            f"--trusted-host {index.split('/')[2].partition(':')[0]} {wheels}"
+            "RUN pip3 install --no-cache-dir --no-compile --break-system-packages "
+            f"--index-url {index} --trusted-host {host} {wheels}"
         )
     return steps

@@ -27,13 +27,13 @@ class PackageServer(ThreadingHTTPServer):
 
     def __init__(self, address: str, wheels: Path, kept: Path) -> None:
         super().__init__((address, 0), _Handler)
-        self.wheels, self.kept, self.sent = wheels, kept, 0
+        self.address, self.wheels, self.kept, self.sent = address, wheels, kept, 0
         self._lock = threading.Lock()
         kept.mkdir(parents=True, exist_ok=True)
 
     @property
     def url(self) -> str:
-        return f"http://{self.server_address[0]}:{self.server_port}"
+        return f"http://{self.address}:{self.server_port}"
 
     @property
     def index(self) -> str:
@@ -43,17 +43,12 @@ class PackageServer(ThreadingHTTPServer):
     @property
     def environ(self) -> dict[str, str]:
         """Has imagegen use this server, and keeps this machine's own settings out of its builds."""
-        host = str(self.server_address[0])
-        return {
-            "PIP_INDEX_URL": self.index,
-            "PIP_TRUSTED_HOST": host,
-            **self.proxy,
-        }
+        return {"PIP_INDEX_URL": self.index, "PIP_TRUSTED_HOST": self.address, **self.proxy}
 
     @property
     def proxy(self) -> dict[str, str]:
         """For apt; pip goes to the index directly."""
-        return {"http_proxy": self.url, "no_proxy": str(self.server_address[0])}
+        return {"http_proxy": self.url, "no_proxy": self.address}
 
     def count(self, size: int) -> None:
         with self._lock:
