@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from imagegen.errors import RenderError
+from imagegen.base import base_of
+from imagegen.engine import bases
+from imagegen.errors import Problem, RenderError
 from imagegen.forecast import (
     Cost,
     Prices,
@@ -19,14 +22,14 @@ from imagegen.forecast import (
     unshared,
     walk,
 )
+from imagegen.mirrors import rewrite_image
 from imagegen.staleness import find_stale
-from imagegen.supply import lacking
+from imagegen.supply import gone, lacking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.errors import Problem
     from imagegen.family import Family, House
     from imagegen.forecast import Chain, Step, Total
     from imagegen.journal import Journal
@@ -117,7 +120,26 @@ def judge(
     engine: Engine, house: House, family: Family, specs: Sequence[ImageSpec], store: Store
 ) -> list[PlannedCell]:
     """Each cell: up to date, stale, or blocked by what no build can do without."""
-    recipes: dict[str, Recipe] = {}
+    recipes, blocked = _recipes(house, family, specs, store)
+    found = {s.recipe.spec.cell.id: s for s in find_stale(engine, recipes, force=False)}
+    blocked |= _out_of_reach(engine, [s.recipe for s in found.values() if s.why], store)
+    cells = []
+    for spec in specs:
+        problem = blocked.get(spec.cell.id)
+        if problem is not None:
+            cells.append(PlannedCell(spec, BLOCKED, problem.text, problem.evidence))
+        else:
+            one = found[spec.cell.id]
+            state = STALE if one.why else UP_TO_DATE
+            cells.append(PlannedCell(spec, state, one.why, one.changes))
+    return cells
+
+
+def _recipes(
+    house: House, family: Family, specs: Sequence[ImageSpec], store: Store
+) -> tuple[list[Recipe], dict[str, Problem]]:
+    """The recipes of the cells, and by id the cells without a template or without their parts."""
+    recipes: list[Recipe] = []
     blocked: dict[str, Problem] = {}
     for spec in specs:
         try:
@@ -129,18 +151,31 @@ def judge(
         if problems:
             blocked[spec.cell.id] = problems[0]
         else:
-            recipes[spec.cell.id] = recipe
-    found = {s.recipe.spec.cell.id: s for s in find_stale(engine, [*recipes.values()], force=False)}
-    cells = []
-    for spec in specs:
-        if spec.cell.id in blocked:
-            problem = blocked[spec.cell.id]
-            cells.append(PlannedCell(spec, BLOCKED, problem.text, problem.evidence))
-        else:
-            one = found[spec.cell.id]
-            state = STALE if one.why else UP_TO_DATE
-            cells.append(PlannedCell(spec, state, one.why, one.changes))
-    return cells
+            recipes.append(recipe)
+    return recipes, blocked
+
+
+def _out_of_reach(engine: Engine, stale: Sequence[Recipe], store: Store) -> dict[str, Problem]:
+    """By id the cells to build whose base, or a part of which, nobody has; all asked at once."""
+    wanted = {(base_of(one.spec), one.spec.cell.base) for one in stale}
+    with ThreadPoolExecutor(max(1, len(wanted))) as pool:
+        asked = {
+            (base.id, mode): pool.submit(
+                bases.lacking, engine, base, mode, rewrite_image(base.image, store.mirrors)
+            )
+            for base, mode in wanted
+        }
+        parts = gone([part for one in stale for part in one.parts], store)
+    found: dict[str, Problem] = {}
+    for recipe in stale:
+        spec, base = recipe.spec, base_of(recipe.spec)
+        why = asked[base.id, spec.cell.base].result()
+        missing = [parts[part] for part in recipe.parts if part in parts]
+        if why:
+            found[spec.cell.id] = Problem(f"its base `{base.image}` cannot be had: {why}")
+        elif missing:
+            found[spec.cell.id] = missing[0]
+    return found
 
 
 def dot(planned: Planned) -> str:

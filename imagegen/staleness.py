@@ -45,18 +45,29 @@ def staleness(
     image = next((image for image in known if tag in image.tags), None)
     if image is None:
         return Staleness(recipe, f"no image is tagged `{tag}`", None)
+    moved = _moved(recipe, image, base_id)
     if image.labels.get(LABEL_RECIPE) != recipe.digest:
-        return _changed(recipe, image)
-    if base_id and image.labels.get(LABEL_BASE) != base_id:
-        return Staleness(recipe, f"its base image {base_of(recipe.spec).id} changed", image)
+        return _changed(recipe, image, moved)
+    if moved:
+        why = f"its base image {base_of(recipe.spec).id} changed"
+        return Staleness(recipe, why, image, tuple(moved))
     if lock and image.labels.get(LABEL_LOCK) != lock:
         return Staleness(recipe, "it was not built from this lock", image)
     return Staleness(recipe, "", image)
 
 
-def _changed(recipe: Recipe, image: LocalImage) -> Staleness:
+def _moved(recipe: Recipe, image: LocalImage, base_id: str) -> list[str]:
+    """The base image, where the engine has another one than this image stands on."""
+    before = image.labels.get(LABEL_BASE, "")
+    if not base_id or before == base_id:
+        return []
+    old, new = (one.removeprefix("sha256:")[:12] or "unknown" for one in (before, base_id))
+    return [f"base image {base_of(recipe.spec).id} {old} -> {new}"]
+
+
+def _changed(recipe: Recipe, image: LocalImage, moved: list[str]) -> Staleness:
     before = recorded_inputs(image.labels)
-    found = changes(before, recipe) if before else []
+    found = (changes(before, recipe) if before else []) + moved
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
     why = "its recipe changed" + (f": {found[0]}{more}" if found else "")
     return Staleness(recipe, why, image, tuple(found))

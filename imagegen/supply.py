@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from imagegen.artifacts import Artifact, Artifacts, artifact_for
 from imagegen.engine.context import HostFile
 from imagegen.engine.download import Wanted, fetch, fetch_unverified, sha256_of
+from imagegen.engine.probe import probe, without_secrets
 from imagegen.errors import ConfigError, ImagegenError, Problem
 from imagegen.mirrors import rewrite
 from imagegen.parts import UNVERIFIED, Part
@@ -56,6 +57,24 @@ def supply(
 def lacking(parts: Iterable[Part], store: Store) -> list[Problem]:
     """What is wrong with parts as far as it can be seen without downloading anything."""
     return [problem for part in parts if (problem := _unready(part, store))]
+
+
+def gone(parts: Iterable[Part], store: Store) -> dict[Part, Problem]:
+    """The parts whose server says that it does not have them, asked side by side; what was brought
+    in before is not asked for, and a server that does not answer now may have it."""
+    wanted = [
+        part
+        for part in dict.fromkeys(parts)
+        if part.url and not (store.cache / part.sha256).is_file()
+    ]
+    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+        urls = [rewrite(part.url, store.mirrors) for part in wanted]
+        answers = [*pool.map(lambda url: probe(url, store.ca_bundle), urls)]
+    return {
+        part: Problem(f"{part} cannot be had: {answer.evidence}", evidence=(without_secrets(url),))
+        for part, url, answer in zip(wanted, urls, answers, strict=True)
+        if answer.state == "missing"
+    }
 
 
 def _unready(part: Part, store: Store) -> Problem | None:

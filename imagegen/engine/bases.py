@@ -78,6 +78,21 @@ def ensure_base(
     return _base(engine, os, "bootstrap")
 
 
+def lacking(engine: Engine, os: OsRelease, mode: Mode, mirror: str = "") -> str:
+    """Why `ensure_base` could not make a base; empty where it can, as far as is seen without doing
+    it. Raises EngineError where the engine does not answer."""
+    present = _present(engine, os)
+    if present and mode in ("auto", present.how):
+        return ""
+    if mode != "bootstrap":
+        why = "" if images.find(engine, os.image) else out_of_reach(engine, mirror or os.image)
+        if not why or mode == "registry" or not os.bootstrap:
+            return why
+    if not os.bootstrap:
+        return "it cannot be bootstrapped from a package archive"
+    return "" if shutil.which("mmdebstrap") else "mmdebstrap is missing, which bootstraps it"
+
+
 def out_of_reach(engine: Engine, image: str) -> str:
     """Why the registry of `image` does not answer for it; empty where it does."""
     try:

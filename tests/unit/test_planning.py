@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from imagegen import expectation, inputs, supply
 from imagegen.artifacts import Artifacts
-from imagegen.engine import client, images
+from imagegen.engine import bases, client, images
 from imagegen.engine.images import LocalImage
+from imagegen.engine.probe import Probe
 from imagegen.family import House
 from imagegen.forecast import Cost
 from imagegen.inputs import LABEL_INPUTS, inputs_of
@@ -131,6 +133,111 @@ def test_each_cell_has_a_state_and_what_changed(
     ]
     assert found["debian12-core"].changes == ("dockerfiles/components/delta/install.j2:1 changed",)
     assert found["debian13-core"].why.startswith("no image is tagged")
+
+
+BETA = "dockerfiles/components/beta"
+EDITS = {
+    "release row": (f"{BETA}/component.yaml", "beta's archive", "beta's mirror"),
+    "template line": (f"{BETA}/install.j2", "RUN install beta", "RUN install all of beta"),
+    "context file": (f"{BETA}/files/tool", "one", "two"),
+    "OS file": ("dockerfiles/os/debian12.yaml", "2.12", "2.13"),
+}
+SAID = {
+    "release row": f"release row beta 1.13.1 changed ({BETA}/component.yaml:8)",
+    "template line": f"{BETA}/install.j2:2 changed",
+    "context file": "context file beta/tool changed",
+    "OS file": "OS file dockerfiles/os/debian12.yaml changed",
+    "base digest": "base image debian12 moved -> base",
+    "tool version": "imagegen 0.0.9 -> 0.1.0",
+}
+
+
+@pytest.mark.parametrize("changed", SAID)
+def test_why_names_exactly_the_input_that_changed(
+    small: Overlay,
+    engine: list[LocalImage],
+    run: Callable[..., Ended],
+    monkeypatch: pytest.MonkeyPatch,
+    changed: str,
+) -> None:
+    small.write(f"{BETA}/files/tool", "one\n")
+    small.template("beta", "COPY beta/tool /tool\nRUN install beta {{ release.version }}\n")
+    with monkeypatch.context() as before:
+        if changed == "tool version":
+            before.setattr(inputs, "__version__", "0.0.9")
+            before.setattr(expectation, "__version__", "0.0.9")
+        if changed == "base digest":
+            before.setattr(f"{__name__}.BASE", LocalImage("sha256:moved", (), {}, 1))
+        engine += images_of(["debian12-core"])
+    if changed in EDITS:
+        path, old, new = EDITS[changed]
+        text = (small.root / path).read_text()
+        assert old in text
+        small.write(path, text.replace(old, new, 1))
+    ended = run("plan", "--matrix", "small", "debian12-core", "--why")
+    assert ended.out.endswith(f"debian12-core:\n  {SAID[changed]}\n")
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_cell_whose_base_nobody_has_is_blocked(
+    small: Overlay, run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.write(
+        "dockerfiles/os/debian13.yaml",
+        (small.root / "dockerfiles/os/debian13.yaml")
+        .read_text()
+        .replace("bootstrap: true", "bootstrap: false"),
+    )
+    monkeypatch.setattr(images, "find", lambda *_: None)
+    monkeypatch.setattr(bases, "out_of_reach", lambda *_: "no route to host")
+    monkeypatch.setattr(bases.shutil, "which", lambda _: "/usr/bin/mmdebstrap")
+    ended = run("plan", "--matrix", "small", "--format", "json")
+    cells = {cell["cell"]: cell for cell in json.loads(ended.out)["cells"]}
+    assert [(name, cell["state"]) for name, cell in cells.items()] == [
+        ("debian12-core", "stale"),
+        ("debian12-none", "stale"),
+        ("debian13-core", "blocked"),
+        ("debian13-none", "blocked"),
+    ]
+    assert cells["debian13-core"]["why"] == (
+        "its base `debian:13-slim` cannot be had: no route to host"
+    )
+
+
+def test_an_image_that_is_up_to_date_needs_no_base(
+    small: Overlay, there: list[LocalImage], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del small
+    there += images_of(["debian12-*", "debian13-*"])
+    monkeypatch.setattr(images, "find", lambda *_: None)
+    assert {cell.state for cell in states(tmp_path).values()} == {"up to date"}
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"), [("missing", "blocked"), ("unknown", "stale"), ("ok", "stale")]
+)
+@pytest.mark.usefixtures("there")
+def test_a_cell_whose_tarball_is_gone_is_blocked(
+    small: Overlay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, expected: str
+) -> None:
+    url, sha256 = "https://vendor.example/delta.tgz", "0" * 64
+    path = "dockerfiles/components/delta/component.yaml"
+    row = f"    tarball: {{url: '{url}', sha256: '{sha256}'}}\n"
+    text = (
+        (small.root / path).read_text().replace("    variant: core\n", f"    variant: core\n{row}")
+    )
+    small.write(path, text.replace("suites: [delta]", "suites: [delta]\ninstalls: [tarball]"))
+    mount = "--mount=type=bind,source=artifacts/delta/44.0,target=/srv"
+    small.template("delta", f"RUN {mount} install delta\n")
+    asked = Probe(state, "answers with HTTP 404")  # type: ignore[arg-type]
+    monkeypatch.setattr(supply, "probe", lambda *_: asked)
+    found = states(tmp_path)
+    assert (found["debian12-core"].state, found["debian12-none"].state) == (expected, "stale")
+    if expected == "blocked":
+        assert "cannot be had: answers with HTTP 404" in found["debian12-core"].why
+        assert found["debian12-core"].changes == (url,)
+        (tmp_path / sha256).write_text("brought in before")
+        assert states(tmp_path)["debian12-core"].state == "stale"
 
 
 def _without(small: Overlay, text: str) -> str:
