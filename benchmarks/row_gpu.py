@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import measure
 import peers
 from gpu_family import AFTER, DOCUMENTS, GpuFamily
-from own_dockerd import OwnDockerd, folder_of_benchmarks, own_dockerd
+from own_dockerd import BASE, OwnDockerd, folder_of_benchmarks, own_dockerd
 from package_server import PackageServer, package_server
 from peers import Peer
 from row import GIGABYTE, Contender, Row, Target
@@ -34,15 +34,15 @@ WHEELS = ("networkx==3.6.1", "sympy==1.14.0") if SMALL else ("torch==2.0.1", "to
 NAME = "small" if SMALL else "torch"
 
 ABOUT = f"""\
-{CELLS} images on Debian 12, each with torch 2.0.1 for CUDA 11.7 and what it needs from PyPI
-({{wheels:.2f}} GB of wheels): with and without build-essential, with and without the RDMA user space,
-Open MPI or MPICH. imagegen orders the layers itself ({{order}}). The peers install
+{CELLS} images on Debian 12, each with torch 2.0.1 for CUDA 11.7 and what it needs ({{wheels:.2f}} GB
+of wheels): with and without build-essential, with and without the RDMA user space, with Open MPI or
+MPICH. imagegen orders the layers itself ({{order}}). The peers install
 the same packages in the same versions, in the order in which the vendors' documents list them
 ({{documents}}). Everyone starts on an engine of their own with nothing but the base
 image, and downloads from one server on this machine that has all wheels and packages (nobody waits
-for a network). imagegen builds without its gate, and its disk has pip's cache in it. The {CELLS} images
-of a peer do not fit this disk: they are made in two halves that share no step, each on a fresh
-engine, and the halves are added up."""
+for a network). imagegen builds without its gate, and its disk has pip's cache in it. The {CELLS}
+images of a peer do not fit this disk: they are made in two halves that share no step, each on a
+fresh engine, and the halves are added up."""
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,7 @@ def fill() -> None:
             for name, wanted in pin.release.apt.items()
         }
         install = "apt-get install -y --no-install-recommends --download-only"
-        text = "\n".join(
-            [
-                "FROM imagegen/base:debian12",
-                f"RUN apt-get update && {install} {' '.join(sorted(apt))}",
-            ]
-        )
+        text = f"FROM {BASE}\nRUN apt-get update && {install} {' '.join(sorted(apt))}\n"
         peer = Peer("bench-fill:1", text, one.server.proxy)
         peers.docker_py(one.engine, one.family.folder, [peer])
 
@@ -136,15 +131,19 @@ def ours() -> Cold:
 
 
 def theirs(name: str, build: peers.Build, order: tuple[str, ...]) -> Cold:
-    """A peer's two halves, each on a fresh engine."""
+    """A peer's two halves."""
     found = Cold((0.0, 0.0), 0, 0)
     for half in range(2):
-        with bench() as one:
-            _, images = sorted(one.peers(order).items())[half]
-            cold = one.cold(lambda: build(one.engine, one.family.folder, images), len(images))
+        cold = _half(build, order, half)
         _tell(f"{name}, half {half + 1}", cold)
         found += cold
     return found
+
+
+def _half(build: peers.Build, order: tuple[str, ...], half: int) -> Cold:
+    with bench() as one:
+        _, images = sorted(one.peers(order).items())[half]
+        return one.cold(lambda: build(one.engine, one.family.folder, images), len(images))
 
 
 def _tell(name: str, found: Cold) -> None:
