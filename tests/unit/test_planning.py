@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -190,7 +191,7 @@ def test_a_cell_whose_base_nobody_has_is_blocked(
     )
     monkeypatch.setattr(images, "find", lambda *_: None)
     monkeypatch.setattr(bases, "out_of_reach", lambda *_: "no route to host")
-    monkeypatch.setattr(bases.shutil, "which", lambda _: "/usr/bin/mmdebstrap")
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/mmdebstrap")
     ended = run("plan", "--matrix", "small", "--format", "json")
     cells = {cell["cell"]: cell for cell in json.loads(ended.out)["cells"]}
     assert [(name, cell["state"]) for name, cell in cells.items()] == [
