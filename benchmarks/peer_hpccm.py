@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ SIZES = (100, 500)
 RUNS = 5
 
 ABOUT = """\
-The same cells; both write CUDA's base image, Open MPI compiled, NCCL and cuDNN from packages and
+hpccm {version}. The same cells; both write CUDA's base image, Open MPI compiled, NCCL and cuDNN from packages and
 torch from pip, in the same versions (checked in every Dockerfile). hpccm is called through its API
 in this process, its fastest way, on versions that imagegen has already chosen: it has no matrix and
 checks no combination. imagegen also renders ssh, validate and the context files, and hashes all of
@@ -59,7 +60,7 @@ def report() -> list[str]:
     lines = [
         "## Rendering, beside hpccm",
         "",
-        ABOUT,
+        ABOUT.format(version=version("hpccm")),
         "",
         "| cells | imagegen: resolve + render | its render | hpccm: render | per Dockerfile |",
         "|---:|---:|---:|---:|---:|",

@@ -34,8 +34,8 @@ WHEELS = ("networkx==3.6.1", "sympy==1.14.0") if SMALL else ("torch==2.0.1", "to
 NAME = "small" if SMALL else "torch"
 
 ABOUT = f"""\
-{CELLS} images on Debian 12, each with torch 2.0.1 for CUDA 11.7 and what it needs ({{wheels:.2f}} GB
-of wheels): with and without build-essential, with and without the RDMA user space, with Open MPI or
+{CELLS} images on Debian 12, each with torch 2.0.1 for CUDA 11.7 and what it needs ({{wheels:.1f}}
+GB of wheels): with and without build-essential, with and without the RDMA user space, with Open MPI or
 MPICH. imagegen orders the layers itself ({{order}}). The peers install
 the same packages in the same versions, in the order in which the vendors' documents list them
 ({{documents}}). Everyone starts on an engine of their own with nothing but the base

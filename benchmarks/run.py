@@ -1,51 +1,57 @@
-"""`make bench`: every benchmark here, one after the other, into RESULTS.md."""
+"""`make bench`: every benchmark here, one after the other, into RESULTS.md.
+
+`run.py NAME …` runs some of them and keeps what was measured of the others.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import time
-from importlib.metadata import version
+from importlib import import_module
 from pathlib import Path
 
-import cells
 import measure
-import peer_bake
-import peer_hpccm
-import request_latency
+import results
 
 from imagegen import __version__
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
-
-ABOUT = """\
-Written by `make bench`. Medians; where two are compared they took turns on one machine. Each
-compares what the text above it says and no more."""
+HERE = Path(__file__).parent
+BENCHMARKS = (
+    "row_gpu",
+    "row_unchanged",
+    "row_changed",
+    "row_cold",
+    "row_startup",
+    "row_limit",
+    "request_latency",
+    "cells",
+    "peer_hpccm",
+    "peer_bake",
+)
+"""Modules with a `report`: the lines of a section. In the order of the page."""
 
 
 def commit() -> str:
+    """Of the code that is measured; what was measured is no part of it."""
     command = ["git", "describe", "--always", "--dirty"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=RESULTS.parent)
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE)
     return found.stdout.strip() or "no checkout"
 
 
-def main() -> None:
-    what = f"imagegen {__version__} ({commit()}), hpccm {version('hpccm')}"
-    when = f"{time.strftime('%Y-%m-%d')}, {what}. {measure.machine()}."
-    lines = [
-        "# Benchmarks",
-        "",
-        ABOUT,
-        "",
-        when,
-        "",
-    ]
-    for benchmark in (request_latency, cells, peer_hpccm, peer_bake):
-        print(f"{benchmark.__name__} …", file=sys.stderr, flush=True)
-        lines += benchmark.report()
-    RESULTS.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    print(RESULTS.read_text(encoding="utf-8"))
+def main(names: list[str]) -> None:
+    unknown = set(names) - set(BENCHMARKS)
+    if unknown:
+        sys.exit(f"no such benchmark: {', '.join(sorted(unknown))}; there are {BENCHMARKS}")
+    found = results.kept()
+    for name in names or BENCHMARKS:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        lines = import_module(name).report()
+        what = f"{time.strftime('%Y-%m-%d')}, imagegen {__version__} ({commit()})"
+        found[name] = results.Result(tuple(lines), f"{what}. {measure.machine()}.")
+        results.keep(found, BENCHMARKS)
+        print("\n".join(lines), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
