@@ -23,10 +23,10 @@ RUNS = 5
 
 ABOUT = """\
 hpccm {version}. The same cells; both write CUDA's base image, Open MPI compiled, NCCL and cuDNN
-from packages and torch from pip, in the same versions (checked in every Dockerfile). hpccm is called through its API
-in this process, its fastest way, on versions that imagegen has already chosen: it has no matrix and
-checks no combination. imagegen also renders ssh, validate and the context files, and hashes all of
-it; it is shown with its resolving and without. CPU seconds."""
+from packages and torch from pip, in the same versions (checked in every Dockerfile). hpccm is
+called through its API in this process, its fastest way, on versions that imagegen has already
+chosen: it has no matrix and checks no combination. imagegen also renders ssh, validate and the
+context files, and hashes all of it; it is shown with its resolving and without. CPU seconds."""
 
 
 def marks_of(spec: ImageSpec) -> list[str]:

@@ -33,15 +33,16 @@ SMALL = bool(os.environ.get("IMAGEGEN_BENCH_SMALL"))
 WHEELS = ("networkx==3.6.1", "sympy==1.14.0") if SMALL else ("torch==2.0.1", "torchvision==0.15.2")
 NAME = "small" if SMALL else "torch"
 
-ABOUT = f"""\
-{CELLS} images on Debian 12, each with torch 2.0.1 for CUDA 11.7 and all that it needs ({{wheels:.1f}}
-GB of wheels): with and without build-essential, with and without the RDMA user space, with Open MPI or
-MPICH. imagegen orders the layers itself: {{order}}. The peers install the same packages in the same
-versions, in the order in which the vendors' documents list them: {{documents}}. Everyone starts on
-an engine of their own with nothing but the base image, and downloads from one server on this
-machine that has all wheels and packages: nobody waits for a network. imagegen builds without its
-gate, and its disk has pip's cache in it. The {CELLS} images of a peer do not fit this disk: they are
-made in two halves that share no step, each on a fresh engine, and the halves are added up."""
+ABOUT = """\
+8 images on Debian 12, each with torch 2.0.1 for CUDA 11.7 and all that it needs ({wheels:.1f} GB of
+wheels): with and without build-essential, with and without the RDMA user space, with Open MPI or
+MPICH. imagegen orders the layers itself: {order}. The peers install the same
+packages in the same versions, in the order in which the vendors' documents list them:
+{documents}. Everyone starts on an engine of their own with nothing but the
+base image, and downloads from one server on this machine that has all wheels and packages: nobody
+waits for a network. imagegen builds without its gate, and its disk has pip's cache in it. The 8
+images of a peer do not fit this disk: they are made in two halves that share no step, each on a
+fresh engine, and the halves are added up."""
 
 
 @dataclass(frozen=True)
