@@ -1,7 +1,9 @@
-"""The second engine of the main path's tests: Docker 26, as Debian 13 has it, beside the first."""
+"""Other engines, beside that of this machine: Debian 13's Docker 26, and Debian 12's podman."""
 
 from __future__ import annotations
 
+import subprocess
+import time
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from imagegen.engine.client import Engine
 
 DOCKER_26 = DebianRoot("trixie", ("docker.io", "mount"))
+PODMAN = DebianRoot("bookworm", ("podman", "mount"))
+SECONDS = 60
 
 
 @contextmanager
@@ -40,3 +44,24 @@ def _copy(first: Engine, other: OwnEngine, ref: str) -> None:
         saved = b"".join(source.get_image(ref))
         loaded = list(api.load_image(saved))  # type: ignore[no-untyped-call]
     assert ref in str(loaded), loaded
+
+
+@contextmanager
+def podman(folder: Path) -> Iterator[str]:
+    """The address of podman's socket that talks as Docker does."""
+    PODMAN.ensure()
+    socket = folder / "podman.sock"
+    options = [f"--root={folder}/data", f"--runroot={folder}/run", f"--tmpdir={folder}/tmp"]
+    service = ["podman", *options, "system", "service", "--time=0", f"unix://{socket}"]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([*PODMAN.entering(folder), *service], stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + SECONDS
+        while not socket.exists():
+            assert process.poll() is None, (folder / "log").read_text()
+            assert time.monotonic() < deadline, "podman does not listen"
+            time.sleep(0.05)
+        yield f"unix://{socket}"
+    finally:
+        process.terminate()
+        process.wait(SECONDS)

@@ -1,0 +1,81 @@
+"""Engines other than this machine's: what dies the same way on Docker 26, and what podman lacks.
+
+The main path on Docker 26 is in the modules that `conftest.ON_BOTH` names.
+"""
+
+from __future__ import annotations
+
+import signal
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from another_engine import docker_26, podman
+from command_line import ended
+from test_interrupt import wait_for
+from tiny_family import TinyFamily
+
+from imagegen.engine.client import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from command_line import CommandLine
+    from own_engine import OwnEngine
+
+    from imagegen.engine.client import Engine
+
+SECONDS = 60
+
+
+@pytest.fixture
+def second(
+    engine: Engine, tiny_base: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OwnEngine]:
+    """A Docker 26 that a test may kill. In a folder with a short name: its sockets lie there."""
+    with docker_26(tmp_path_factory.mktemp("second"), engine, tiny_base) as made:
+        yield made
+
+
+def test_docker_26_is_killed_in_the_middle(
+    second: OwnEngine, command_line: CommandLine, tmp_path: Path, token: str
+) -> None:
+    connected = second.connected()
+    tiny = TinyFamily(tmp_path / "overlay", token, connected, command_line)
+    long = tiny.component("long", "RUN sleep 300; echo mark-TOKEN > /long")
+    tiny.write_matrix({"os": ["debian12"]}, {"long": "1"})
+    with closing(connected.api), tiny.run.start(*tiny.argv("build", "--no-validate")) as process:
+        wait_for(f"mark-{token}", runs=True)
+        second.stop(signal.SIGKILL)
+        end = ended(process, 9, SECONDS)
+    assert "error: the engine died: 0 of 1 images were ready by then" in end.err
+    assert "hint: start it again (`imagegen doctor`), then `imagegen build --resume`" in end.err
+    refused = tiny.build("--no-validate", code=9)
+    assert "error: no container engine answers" in refused.err
+    assert f"{second.address} (DOCKER_HOST): Connection refused" in refused.err
+
+    second.start()
+    long.write_text(long.read_text().replace("sleep 300", "sleep 0"))
+    again = tiny.run("build", "--resume", "--format", "json").result
+    assert [row["outcome"] for row in again] == ["built"]
+    tiny.engine = second.connected()
+    with closing(tiny.engine.api):
+        assert [*tiny.built()] == ["debian12"]
+
+
+def test_podman_is_refused_before_anything_is_done(
+    command_line: CommandLine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with podman(tmp_path_factory.mktemp("podman")) as address:
+        environ = {"DOCKER_HOST": address}
+        looked = command_line("doctor", environ=environ, code=9)
+        built = command_line("build", "--matrix", "cpu", environ=environ, code=9)
+        with closing(connect(environ).api) as api:
+            left = api.images()
+    said = "Podman Engine 4.3.1 has no BuildKit, and images are built by BuildKit alone"
+    hint = "hint: name Docker Engine 19.03 or later with DOCKER_HOST or a docker context"
+    assert f"error: buildkit: {said}" in looked.err
+    assert f"error: {said}\n  asked at {address} (DOCKER_HOST)\n\n{hint}" in built.err
+    assert hint in looked.err
+    assert left == []
