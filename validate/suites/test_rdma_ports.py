@@ -137,7 +137,6 @@ def _asked_row(tables: List[Tuple[Port, List[fabric.Gid]]], asked: str, export: 
 
 
 @check(
-@check(
     "rdma.hca",
     "the devices that NCCL is told to use are here and have a link",
     tier="live",
@@ -158,6 +157,7 @@ def test_hca(image: Situation, measure: Measure) -> None:
         fail(text, remedy=nccl.removal("NCCL_IB_HCA", place))
 
 
+@check(
     "rdma.mtu",
     "the interfaces below RoCE carry packets of 4096 bytes",
     severity="warn",
