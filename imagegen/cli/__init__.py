@@ -30,6 +30,7 @@ VERBS = {
     "request": "pin a combination of versions, or say why there is none",
     "catalog": "what the tool knows: releases, what they need, where they come from",
     "diff": "what differs between two images, and where the bytes are",
+    "sbom": "what is in an image, as SPDX or CycloneDX",
     "launch": "the command line that starts an image",
     "history": "what was built, validated and published",
     "prune": "remove superseded images, leftovers and old cache",

@@ -1,0 +1,53 @@
+"""`imagegen sbom CELL|IMAGE`: what is in an image, as SPDX or CycloneDX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from imagegen.cli import options
+
+if TYPE_CHECKING:
+    from imagegen.console import Console
+
+
+@click.command("sbom")
+@click.argument("image", metavar="CELL|IMAGE")
+@click.option(
+    "--as",
+    "kind",
+    type=click.Choice(("spdx", "cyclonedx")),
+    default="spdx",
+    show_default=True,
+    help="SPDX 2.3 or CycloneDX 1.6, both as JSON",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="into this file, not to the screen")
+@options.common
+def command(
+    image: str, kind: str, out: Path | None, console: Console, overlay: Path | None
+) -> None:
+    """The bill of materials of an image: packages, wheels, and what came without a package.
+
+    The one that its build wrote, where there is one; the same image gives the same bytes.
+    """
+    import orjson
+
+    from imagegen.engine.client import connect
+    from imagegen.journal import state_folder
+    from imagegen.named import named_image
+    from imagegen.sbom import FORMATS
+    from imagegen.sbom_files import keep_sboms, write_whole
+
+    engine = connect()
+    found = named_image(engine, image, overlay)
+    paths = dict(zip(FORMATS, keep_sboms(engine, found.id, state_folder()), strict=True))
+    data = paths[kind].read_bytes()
+    if out is None:
+        console.data(orjson.loads(data))
+        console.line(data.decode().rstrip("\n"))
+        return
+    write_whole(out, data)
+    console.data({"sbom": str(out), "image": found.id, "as": kind})
+    console.line(f"{out}: {kind} of image {found.id[7:19]}")

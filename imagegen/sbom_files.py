@@ -1,0 +1,54 @@
+"""Bills of materials beside the journal: one of each format for every image that a build tagged.
+
+They are named by the image's id, which the record of the build names too.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.engine.inventory import inventory
+from imagegen.errors import ConfigError
+from imagegen.sbom import FORMATS, document
+
+if TYPE_CHECKING:
+    from imagegen.engine.client import Engine
+
+FOLDER = "sbom"
+_SUFFIX = {"spdx": "spdx.json", "cyclonedx": "cdx.json"}
+"""As the formats recommend for files."""
+
+
+def sbom_path(state: Path, image_id: str, kind: str) -> Path:
+    """Where the bill of an image is, whether or not there is one."""
+    return state / FOLDER / f"{image_id.partition(':')[2] or image_id}.{_SUFFIX[kind]}"
+
+
+def keep_sboms(engine: Engine, image_id: str, state: Path) -> tuple[Path, ...]:
+    """Write the bills of an image, if they are not there; their paths.
+
+    Raises EngineError where the image cannot be read, ConfigError where nothing can be written.
+    """
+    paths = tuple(sbom_path(state, image_id, kind) for kind in FORMATS)
+    if not all(path.exists() for path in paths):
+        found = inventory(engine, image_id, sizes=False)
+        for kind, path in zip(FORMATS, paths, strict=True):
+            write_whole(path, document(found, kind))
+    return paths
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Under a temporary name first: no one reads half a file. Raises ConfigError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except OSError as error:
+        text = f"cannot write `{path}`"
+        raise ConfigError.of(text, evidence=[str(error)]) from error
