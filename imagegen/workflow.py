@@ -22,6 +22,7 @@ from imagegen.journal import state_folder
 from imagegen.locking import LockedBuild
 from imagegen.mirrors import read_mirrors
 from imagegen.publish import Candidate
+from imagegen.sbom_files import keep_sboms
 from imagegen.supply import Store
 from imagegen.time_left import TimeLeft
 from imagegen.validation import ValidationRequest, stop, validate_image
@@ -203,6 +204,15 @@ class _Gate:
                 f"`{recipe.spec.tag}` is not what was asked for; its tag was not moved",
                 evidence=[*failed_checks(record), f"image {image_id}"],
             )
+        self._write_sboms(image_id, log)
+
+    def _write_sboms(self, image_id: str, log: Callable[[str], None]) -> None:
+        """Half a second, spent on images that passed; a bill that cannot be made stops no tag."""
+        try:
+            for path in keep_sboms(self.engine, image_id, state_folder()):
+                log(f"sbom {path}")
+        except ImagegenError as error:
+            log(f"no sbom: {error}")
 
     def stop(self) -> None:
         for container in self.containers:
