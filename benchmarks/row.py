@@ -14,8 +14,8 @@ GIGABYTE = 1e9
 
 @dataclass(frozen=True)
 class Contender:
-    """Wall and CPU seconds of every run, the latter of its own processes and not of the engine;
-    and what was on the engine's disk afterwards, where that counts."""
+    """Wall and CPU seconds of every run, the latter with the engine's where it was one of the
+    run's own; and what was on the engine's disk afterwards, where that counts."""
 
     name: str
     seconds: tuple[float, ...]
@@ -82,7 +82,7 @@ def _table(contenders: Sequence[Contender], disk: bool) -> list[str]:
     own = contenders[0]
     size = " disk |" if disk else ""
     lines = [
-        f"| | median of {len(own.seconds)} | all runs | own CPU | to imagegen |{size}",
+        f"| | median of {len(own.seconds)} | all runs | CPU | to imagegen |{size}",
         f"|---|---:|---|---:|---:|{'---:|' if disk else ''}",
     ]
     for one in contenders:

@@ -10,7 +10,6 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-import measure
 import peers
 from own_dockerd import OwnDockerd, own_dockerd
 from row import Contender, Row, Target
@@ -61,7 +60,7 @@ def _build(engine: OwnDockerd, cells: TinyCells, edit: str) -> dict[str, tuple[f
         "bake": partial(peers.bake, engine, cells.folder, cells.peers(edit)),
         "docker-py": partial(peers.docker_py, engine, cells.folder, cells.peers(edit)),
     }
-    return {name: measure.timed(build) for name, build in builds.items()}
+    return {name: engine.timed(build) for name, build in builds.items()}
 
 
 def _cost(engine: OwnDockerd) -> float:

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import measure
 import peers
 from own_dockerd import OwnDockerd, own_dockerd
 from row import Contender, Row, Target
@@ -61,7 +60,7 @@ def _build(
     with tempfile.TemporaryDirectory() as folder:
         cells = TinyCells(Path(folder), secrets.token_hex(4))
         cells.write()
-        seconds = measure.timed(partial(build, engine, cells))
+        seconds = engine.timed(partial(build, engine, cells))
     made = [one for one in engine.images() if one.startswith(f"bench-{cells.token}/")]
     assert len(made) == CELLS, made
     return seconds

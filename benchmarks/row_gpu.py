@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import measure
 import peers
 from gpu_family import AFTER, DOCUMENTS, GpuFamily
 from own_dockerd import BASE, OwnDockerd, folder_of_benchmarks, own_dockerd
@@ -76,7 +75,7 @@ class Bench:
     def cold(self, build: Callable[[], object], cells: int) -> Cold:
         """Build, and look at what is there."""
         before, sent = self.engine.disk_bytes(), self.server.sent
-        seconds = measure.timed(build)
+        seconds = self.engine.timed(build)
         found = Cold(seconds, self.engine.disk_bytes() - before, self.server.sent - sent)
         made = [one for one in self.engine.images() if one.startswith("bench-gpu/")]
         assert len(made) == cells, made
