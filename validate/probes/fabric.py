@@ -101,9 +101,8 @@ def within(said: str, limits: Tuple[int, int]) -> bool:
     return said.isdigit() and limits[0] <= int(said) <= limits[1]
 
 
-def peer_memory(root: str, nccl: str) -> List[str]:
-    """Of the files by which an NCCL knows that the kernel registers GPU memory those that are
-    there."""
+def peer_memory_places(nccl: str) -> List[str]:
+    """The files by which an NCCL knows that the kernel registers GPU memory."""
     top = "/sys/kernel/mm/memory_peers/"
     places = [top + "nv_mem/version"]
     release = numbers(nccl) or (99,)
@@ -113,7 +112,12 @@ def peer_memory(root: str, nccl: str) -> List[str]:
         places.append(top + "nv_mem_nc/version")
     if release >= (2, 23, 4):
         places.append("/sys/module/nvidia_peermem/version")
-    return [path for path in places if os.path.exists(under(root, path))]
+    return places
+
+
+def peer_memory(root: str, nccl: str) -> List[str]:
+    """Of those files the ones that are there."""
+    return [path for path in peer_memory_places(nccl) if os.path.exists(under(root, path))]
 
 
 def modules(root: str) -> List[str]:
@@ -158,6 +162,40 @@ def gigabits(rate: str) -> float:
     """`100 Gb/sec (4X EDR)` -> 100."""
     match = re.match(r"([\d.]+) Gb/sec", rate)
     return float(match.group(1)) if match else 0.0
+
+
+def why_down(port: Port) -> Tuple[str, str]:
+    """Cause and remedy of a port without a link, by its states (InfiniBand specification, vol. 1,
+    PortInfo): Disabled, Polling and Sleep are of the wire, INIT waits for a subnet manager."""
+    physical = port.physical.partition(": ")[2]
+    ethernet = port.link_layer == "Ethernet"
+    on = "mlxlink -d {} --port_state UP   # on the host"
+    if ethernet:
+        on = "ip link set $(ls /sys/class/infiniband/{}/device/net) up   # on the host"
+    if physical == "Disabled":
+        return "the port is switched off", on.format(port.device)
+    if physical == "LinkUp" and ethernet:
+        return "the link is there, its network interface is down", on.format(port.device)
+    if physical == "LinkUp" or port.state.endswith("INIT"):
+        remedy = "sminfo -C {}   # on the host; then start opensm, or the fabric's own manager"
+        return "no subnet manager has set the port up", remedy.format(port.device)
+    remedy = "mlxlink -d {} -m   # on the host: cable and transceiver; then the switch's port"
+    return "nothing answers at the other end: cable, transceiver or the switch's port", (
+        remedy.format(port.device)
+    )
+
+
+def slower(found: List[Port]) -> List[Port]:
+    """Active ports below the rate of the fastest one on a card of the same model."""
+    best: Dict[Tuple[str, str], float] = {}
+    for port in found:
+        kind = (port.board, port.link_layer)
+        best[kind] = max(best.get(kind, 0.0), gigabits(port.rate) if port.active else 0.0)
+    return [
+        port
+        for port in found
+        if port.active and port.board and gigabits(port.rate) < best[port.board, port.link_layer]
+    ]
 
 
 def loopback_script(port: Port, index: Optional[int]) -> str:

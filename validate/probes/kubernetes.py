@@ -26,6 +26,11 @@ def role(env: Dict[str, str]) -> str:
     return env.get("K_MPI_JOB_ROLE", "")
 
 
+def launches_only(env: Dict[str, str]) -> bool:
+    """Whether this is the launcher of an MPIJob: it starts ranks elsewhere, and has no device."""
+    return role(env) == LAUNCHER
+
+
 def hostfile(root: str, env: Dict[str, str]) -> List[str]:
     """The names in the hostfile of the job, in its order."""
     path = env.get("OMPI_MCA_orte_default_hostfile", HOSTFILE)

@@ -42,6 +42,15 @@ def capabilities(root: str) -> List[str]:
     return []
 
 
+def seccomp(root: str) -> str:
+    """Whether system calls of this process are filtered, in a word (proc(5))."""
+    words = {"0": "off", "1": "strict", "2": "filters"}
+    for line in read(under(root, "/proc/self/status")).splitlines():
+        if line.startswith("Seccomp:"):
+            return words.get(line.split()[1], "unknown")
+    return "unknown"
+
+
 def control_group(root: str) -> Dict[str, str]:
     """The limits that the container sees (cgroup v2, else v1); those that are not set are left
     out."""

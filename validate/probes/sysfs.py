@@ -14,22 +14,26 @@ INFINIBAND_CLASS, ETHERNET_CLASS = "0x0207", "0x0200"
 
 
 class Port(NamedTuple):
-    """A port of an RDMA device; `state` such as `4: ACTIVE`, `link_layer` InfiniBand or
-    Ethernet."""
+    """A port of an RDMA device; `state` such as `4: ACTIVE`, `physical` such as `5: LinkUp`,
+    `link_layer` InfiniBand or Ethernet; `board` is the model of the card."""
 
     device: str
     number: str
     state: str
     rate: str
     link_layer: str
+    physical: str = ""
+    board: str = ""
 
     @property
     def active(self) -> bool:
         return self.state.startswith("4:")
 
     def __str__(self) -> str:
-        said = " ".join(text for text in (self.state, self.rate, self.link_layer) if text)
-        return "{}/{} {}".format(self.device, self.number, said)
+        said = [self.state.partition(": ")[2] or self.state, self.rate, self.link_layer]
+        said.insert(1, "" if self.active else self.physical.partition(": ")[2])
+        text = " ".join(part for part in said if part)
+        return "{}/{} {}".format(self.device, self.number, text)
 
 
 class Verbs(NamedTuple):
@@ -53,8 +57,8 @@ def ports(root: str) -> List[Port]:
     for device in rdma_devices(root):
         top = under(root, "/sys/class/infiniband/{}/ports".format(device))
         for number in names(top):
-            said = [read(os.path.join(top, number, f)) for f in ("state", "rate", "link_layer")]
-            found.append(Port(device, number, said[0], said[1], said[2]))
+            files = ("state", "rate", "link_layer", "phys_state", "../../board_id")
+            found.append(Port(device, number, *(read(os.path.join(top, number, f)) for f in files)))
     return found
 
 

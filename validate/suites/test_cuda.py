@@ -5,7 +5,7 @@ from typing import List, NoReturn, Optional
 
 from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
-from validate.probes import cuda, gpu
+from validate.probes import cuda, gpu, kubernetes
 from validate.probes.files import is_mounted, mount_points, under
 from validate.probes.libraries import environment, flavour, libraries, named_version, without_driver
 from validate.probes.native import OUT, ZERO, Called, call
@@ -169,6 +169,8 @@ def _driver(image: Situation) -> Called:
 
 def _no_driver(image: Situation) -> NoReturn:
     cards, nodes = cuda.gpus(image.root), cuda.nodes(image.root)
+    if kubernetes.launches_only(image.env) and not nodes:
+        skip("not-applicable", "the launcher of an MPIJob has no GPU of its own")
     if nodes:
         fail(
             "{} are here, libcuda.so.1 is not".format(", ".join(nodes)),

@@ -6,7 +6,7 @@ from typing import List, NoReturn
 
 from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
-from validate.probes import cuda, gpu
+from validate.probes import cuda, gpu, kubernetes
 from validate.probes.files import names, read, under
 from validate.probes.libraries import environment, libraries
 from validate.probes.programs import first
@@ -17,6 +17,10 @@ PASS_ALL = (
     "docker run --gpus all IMAGE   # a pod: resources.limits nvidia.com/gpu; without the container "
     "toolkit: --device=/dev/nvidiactl --device=/dev/nvidia-uvm --device=/dev/nvidia0"
 )
+NO_DRIVER = (
+    "nvidia-smi   # on the host; where it fails: install the driver there, then docker run "
+    "--gpus all IMAGE"
+)
 NEEDED = ("compute", "utility")
 
 
@@ -25,11 +29,19 @@ def _cards(image: Situation) -> List[str]:
     found = cuda.gpus(image.root)
     if not found and not cuda.nodes(image.root):
         skip("no-gpu-hw", "the host has no NVIDIA GPU")
+    if kubernetes.launches_only(image.env) and not cuda.nodes(image.root):
+        skip("not-applicable", "the launcher of an MPIJob has no GPU of its own")
     return found
 
 
-def _not_passed(text: str, remedy: str = "") -> NoReturn:
-    fail(text, "the container was started without its GPUs", remedy or PASS_ALL)
+def _asked(image: Situation) -> str:
+    said = image.env.get("NVIDIA_VISIBLE_DEVICES")
+    return "NVIDIA_VISIBLE_DEVICES " + ("is not set" if said is None else "is `{}`".format(said))
+
+
+def _not_passed(image: Situation, text: str, remedy: str = "") -> NoReturn:
+    cause = "the container was started without its GPUs: " + _asked(image)
+    fail(text, cause, remedy or PASS_ALL)
 
 
 @check(
@@ -47,14 +59,19 @@ def test_nodes(image: Situation, measure: Measure) -> None:
     driver = cuda.driver_on_host(image.root)
     measure("{} GPUs, {} nodes, driver {}".format(len(cards), len(minors), driver or "unknown"))
     if not nodes and not driver:
-        text = "{} GPUs on the bus, no /dev/nvidia*, and no driver in /proc/driver/nvidia"
-        _not_passed(text.format(len(cards)))
+        text = "{} GPUs on the host's PCI bus, no driver in its kernel, nothing in /dev"
+        fail(text.format(len(cards)), "the host has no NVIDIA driver loaded", NO_DRIVER)
     if not nodes:
-        _not_passed("{} GPUs on the host's PCI bus, none in /dev".format(len(cards)))
+        text = "{} GPUs and driver {} on the host, none of them in /dev"
+        _not_passed(image, text.format(len(cards), driver))
     if "/dev/nvidiactl" not in nodes:
-        fail("{} without /dev/nvidiactl".format(", ".join(nodes)))
+        text, cause = (
+            "{} without /dev/nvidiactl",
+            "the devices were passed by hand, not all of them",
+        )
+        fail(text.format(", ".join(nodes)), cause, "docker run --device=/dev/nvidiactl …")
     if not minors:
-        _not_passed("/dev/nvidiactl alone: no GPU was passed")
+        _not_passed(image, "/dev/nvidiactl alone: no GPU was passed")
     if len(minors) < len(cards):
         warn("{} of the host's {} GPUs were passed".format(len(minors), len(cards)))
 
@@ -67,13 +84,14 @@ def test_nodes(image: Situation, measure: Measure) -> None:
     cause="the launch or the image sets NVIDIA_VISIBLE_DEVICES or NVIDIA_DRIVER_CAPABILITIES so",
 )
 def test_env(image: Situation, measure: Measure) -> None:
-    """$NVIDIA_VISIBLE_DEVICES (unset, empty, void: plain runc; none: no devices) and
-    $NVIDIA_DRIVER_CAPABILITIES (compute and utility, or all)"""
+    """$NVIDIA_VISIBLE_DEVICES (empty, void, none: no device, unless CDI or --device brought some)
+    and $NVIDIA_DRIVER_CAPABILITIES (compute and utility, or all)"""
     _cards(image)
     visible = image.env.get("NVIDIA_VISIBLE_DEVICES")
     able = image.env.get("NVIDIA_DRIVER_CAPABILITIES", "")
-    measure("NVIDIA_VISIBLE_DEVICES={}, capabilities {}".format(visible, able or "by default"))
-    if visible in ("none", "void", ""):
+    measure("{}, capabilities {}".format(_asked(image), able or "by default"))
+    passed = any(re.search(r"\d$", node) for node in cuda.nodes(image.root))
+    if visible in ("none", "void", "") and not passed:
         text = "NVIDIA_VISIBLE_DEVICES={}".format(visible)
         fail(text, remedy="docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all IMAGE")
     lost = [name for name in NEEDED if able and name not in able.split(",")]
@@ -87,7 +105,8 @@ def _nvml(image: Situation) -> gpu.Asked:
     path = libraries(image).loader.first(gpu.NVML)
     if not path:
         text = "{} is not in the container".format(gpu.NVML)
-        _not_passed(text, "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …")
+        cause = "the driver's libraries were not mounted: " + _asked(image)
+        fail(text, cause, "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …")
     found: gpu.Asked = image.once(
         "nvml", lambda: gpu.ask(gpu.ASK_NVML, path, environment(image, path))
     )
@@ -120,13 +139,14 @@ def test_nvml(image: Situation, measure: Measure) -> None:
         known = gpu.NVML_CODES.get(code, ("the GPU fell off the bus or its node is missing", ""))
         fail(text, *known)
     if not said.devices:
-        _not_passed("NVML counts no GPU")
+        _not_passed(image, "NVML counts no GPU")
 
 
 def _driver(image: Situation) -> gpu.Asked:
     path = libraries(image).loader.first(gpu.DRIVER)
     if not path:
-        _not_passed("{} is not in the container".format(gpu.DRIVER))
+        cause = "the driver's libraries were not mounted: " + _asked(image)
+        fail("{} is not in the container".format(gpu.DRIVER), cause, PASS_ALL)
     found: gpu.Asked = image.once(
         "driver", lambda: gpu.ask(gpu.ASK_DRIVER, path, environment(image, path))
     )

@@ -1,20 +1,24 @@
 """RDMA: the verbs stack of the image, and the devices that the host gives it."""
 
 import ctypes
+import errno
 import os
 import re
+from collections import Counter
 from typing import Any, List
 
 from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
-from validate.probes import sysfs, verbs_stack
+from validate.probes import fabric, kubernetes, sysfs, verbs_stack
 from validate.probes.files import names, under
+from validate.probes.libraries import libraries
 from validate.probes.programs import first
 from validate.process import run
 
 LAUNCH = (
     "docker run --device=/dev/infiniband --cap-add IPC_LOCK --ulimit memlock=-1 "
-    "--network host IMAGE"
+    "--network host IMAGE   # a pod: hostNetwork: true, capabilities.add [IPC_LOCK], and in "
+    "resources.limits what the RDMA device plugin offers, such as rdma/hca: 1"
 )
 MODULE_PACKAGES = ("mlnx-ofed-kernel-dkms", "mlnx-ofed-kernel-modules", "kernel-mft-dkms")
 
@@ -47,16 +51,19 @@ def _loads(image: Situation, name: str) -> str:
     remedy="apt-get install --reinstall libibverbs1 librdmacm1",
 )
 def test_libs(image: Situation, measure: Measure) -> None:
-    """dlopen of libibverbs.so.1 and librdmacm.so.1; the release in the real name of libibverbs"""
+    """dlopen of libibverbs.so.1 and librdmacm.so.1; the release in the real name of the libibverbs
+    that it takes"""
     wanted = ("libibverbs.so.1", "librdmacm.so.1")
     broken = [problem for problem in (_loads(image, name) for name in wanted) if problem]
     if broken:
         fail("; ".join(broken))
-    release = verbs_stack.release_of(_library(image, wanted[0]))
+    found = libraries(image).loader.first(wanted[0]) or _library(image, wanted[0])
+    release = verbs_stack.release_of(found)
     measure("{}, release {}".format(", ".join(wanted), release or "not in their names"))
     promised = image.expected.version("rdma")
     if release and _variant(image) == "rdma-core" and release != promised:
-        fail("rdma-core {}, the recipe says {}".format(release, promised))
+        text = "rdma-core {} at {}, the recipe says {}"
+        fail(text.format(release, os.path.dirname(found), promised))
 
 
 @check(
@@ -184,15 +191,20 @@ def test_no_kmod(image: Situation, measure: Measure) -> None:
     remedy="modprobe mlx5_ib   # on the host",
 )
 def test_hw(image: Situation, measure: Measure) -> None:
-    """/sys/class/infiniband, else PCI functions of vendor 0x15b3 and class 0x0207"""
+    """/sys/class/infiniband, else PCI functions of vendor 0x15b3 and class 0x0207 (InfiniBand) or
+    0x0200 (Ethernet, which need not carry RDMA)"""
     devices = sysfs.rdma_devices(image.root)
     measure(", ".join(devices))
+    if kubernetes.launches_only(image.env) and not names(under(image.root, "/dev/infiniband")):
+        skip("not-applicable", "the launcher of an MPIJob moves no data itself")
     if devices:
         return
     cards = sysfs.pci_functions(image.root, sysfs.MELLANOX, [sysfs.INFINIBAND_CLASS])
     if cards:
         fail("InfiniBand cards at {}, nothing in /sys/class/infiniband".format(", ".join(cards)))
-    skip("no-rdma-hw", "the host has no RDMA device")
+    cards = sysfs.pci_functions(image.root, sysfs.MELLANOX, [sysfs.ETHERNET_CLASS])
+    note = "; the Ethernet card at {} may carry RoCE once mlx5_ib is loaded on the host"
+    skip("no-rdma-hw", "the host has no RDMA device" + (note.format(cards[0]) if cards else ""))
 
 
 @check(
@@ -211,10 +223,17 @@ def test_uverbs(image: Situation, measure: Measure) -> None:
     /dev/infiniband/rdma_cm"""
     verbs = sysfs.verbs(image.root)
     lost = [one.node for one in verbs if not one.present]
-    measure(", ".join(one.node for one in verbs))
-    if lost or not verbs:
-        text = "{} devices in /sys, {} of them in /dev/infiniband"
-        fail(text.format(len(verbs) or len(sysfs.rdma_devices(image.root)), len(verbs) - len(lost)))
+    measure("{} devices in /dev/infiniband".format(len(verbs)))
+    if not verbs:
+        text = "{} in /sys/class/infiniband, nothing in /sys/class/infiniband_verbs"
+        cause = "ib_uverbs, by which programs reach the devices, is not loaded on the host"
+        fail(text.format(", ".join(sysfs.rdma_devices(image.root))), cause, "modprobe ib_uverbs")
+    if len(lost) == len(verbs):
+        text = "none of the host's RDMA devices ({}) is in /dev/infiniband"
+        fail(text.format(len(verbs)))
+    if lost:
+        text = "{} of the host's {} RDMA devices were passed, {} is not here"
+        fail(text.format(len(verbs) - len(lost), len(verbs), lost[0]))
     if not os.path.exists(under(image.root, "/dev/infiniband/rdma_cm")):
         fail("/dev/infiniband/rdma_cm is not there")
     for one in verbs:
@@ -225,7 +244,12 @@ def _open(node: str) -> None:
     try:
         os.close(os.open(node, os.O_RDWR))
     except OSError as error:
-        fail("cannot open {}: {}".format(node, (error.strerror or "").lower()))
+        text = "cannot open {}: {}".format(node, (error.strerror or "").lower())
+        if error.errno in (errno.EPERM, errno.EACCES):
+            fail(
+                text, "the node was mounted, but the device is not allowed to the container", LAUNCH
+            )
+        fail(text, "the driver on the host does not serve it", "dmesg | grep mlx   # on the host")
 
 
 @check(
@@ -237,11 +261,22 @@ def _open(node: str) -> None:
     needs=("rdma.hw",),
 )
 def test_port(image: Situation, measure: Measure) -> None:
-    """/sys/class/infiniband/*/ports/*/{state,rate,link_layer}: at least one `4: ACTIVE`"""
+    """/sys/class/infiniband/*/ports/*/{state,phys_state,rate,link_layer}: at least one `4: ACTIVE`;
+    warns of others, and of one that is slower than another on a card of the same board_id"""
     ports = sysfs.ports(image.root)
-    seen = "; ".join(str(port) for port in ports)
-    measure(seen)
-    if not any(port.active for port in ports):
-        fail(seen or "no port")
-    if not all(port.active for port in ports):
-        warn("; ".join(str(port) for port in ports if not port.active))
+    kinds = Counter("{} {}".format(port.rate, port.link_layer) for port in ports if port.active)
+    measure(", ".join("{} x {}".format(count, kind) for kind, count in kinds.items()))
+    down, slow = [port for port in ports if not port.active], fabric.slower(ports)
+    if not ports:
+        fail("no device has a port")
+    if down:
+        text = "{} of {} ports have no link: {}".format(
+            len(down), len(ports), "; ".join(map(str, down))
+        )
+        (fail if len(down) == len(ports) else warn)(text, *fabric.why_down(down[0]))
+    if slow:
+        text = "slower than others of their kind: " + "; ".join(map(str, slow))
+        remedy = "mlxlink -d {} -m   # on the host: cable, transceiver, width".format(
+            slow[0].device
+        )
+        warn(text, "the link came up at a lower rate: cable, transceiver or the switch", remedy)

@@ -31,7 +31,8 @@ LAUNCH = "docker run --network host IMAGE   # a pod: hostNetwork: true, or a VF 
 def test_kabi(image: Situation, measure: Measure) -> None:
     """/sys/class/infiniband_verbs/abi_version (3 to 6) and uverbsN/abi_version of each device"""
     kernel, devices = fabric.kernel_abi(image.root), fabric.device_abis(image.root)
-    measure("kernel {}, {}".format(kernel, ", ".join("{} {}".format(*pair) for pair in devices)))
+    kinds = sorted({(name.partition("_")[0], said) for name, said in devices})
+    measure("kernel {}, {}".format(kernel, ", ".join("{} {}".format(*pair) for pair in kinds)))
     if kernel and not fabric.within(kernel, fabric.KERNEL_ABI):
         fail("the kernel speaks ABI {}, libibverbs {} to {}".format(kernel, *fabric.KERNEL_ABI))
     for device, said in devices:
@@ -69,7 +70,7 @@ def _roce(image: Situation) -> List[Port]:
     found = fabric.roce_ports(image.root)
     if not found:
         kinds = sorted({port.link_layer for port in ports(image.root)})
-        skip("not-applicable", "no active port of Ethernet: {}".format(", ".join(kinds) or "none"))
+        skip("not-applicable", "there is no RoCE: ports are {}".format(", ".join(kinds) or "none"))
     return found
 
 
@@ -85,13 +86,13 @@ def _nccl_release(image: Situation) -> str:
     tier="live",
     cause="the container has a network namespace of its own, without the interfaces of the NICs",
     remedy=LAUNCH,
-    needs=("rdma.port",),
+    needs=("rdma.uverbs", "rdma.port"),
 )
 def test_netns(image: Situation, measure: Measure) -> None:
     """/sys/class/infiniband/*/ports/*/gid_attrs/types/*: all refused (EINVAL) on a port means that
     its interface is elsewhere; NCCL 2.21 to 2.25 abort then"""
     found = [(port, fabric.gids(image.root, port)) for port in _roce(image)]
-    measure(", ".join("{} {} rows".format(port.device, len(table)) for port, table in found))
+    measure("{} rows on {} ports".format(sum(len(table) for _, table in found), len(found)))
     blind = [port.device for port, table in found if not table]
     if blind:
         fail("no address can be read of {}".format(", ".join(blind)))
@@ -201,7 +202,10 @@ def test_gdr(image: Situation, measure: Measure) -> None:
         return
     if loaded:
         text = "{} is loaded, NCCL {} does not see it"
-        fail(text.format(", ".join(loaded), release or "here"))
+        cause = "this NCCL looks for {}, which the module does not make"
+        places = " or ".join(fabric.peer_memory_places(release))
+        remedy = "imagegen request nccl='>=2.23.4' …   # it looks for nvidia_peermem itself"
+        fail(text.format(", ".join(loaded), release or "here"), cause.format(places), remedy)
     fail("neither nvidia_peermem nor nv_peer_mem is loaded, and no DMA-BUF")
 
 

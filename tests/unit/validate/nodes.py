@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 A100, H100, V100 = "0x20b0", "0x2330", "0x1db5"
-SWITCH = "0x1af1"
+SWITCHES = {A100: "0x1af1", H100: "0x22a3"}
+"""The NVSwitch of a generation of GPUs."""
+CARDS = {
+    "HDR": ("0x101b", "MT4123", "20.31.1014", "MT_0000000223"),
+    "NDR": ("0x1021", "MT4129", "28.39.1002", "MT_0000000838"),
+}
+"""Device id, hca_type, firmware and board_id of ConnectX-6 and ConnectX-7."""
 ALL_CAPABILITIES, PLAIN_CAPABILITIES = "000001ffffffffff", "00000000a80425fb"
 
 
@@ -37,9 +43,16 @@ def gpus(root: Path, count: int, device: str, driver: str) -> None:
     write(root, "/proc/driver/nvidia/version", text)
 
 
-def switches(root: Path, count: int) -> None:
+def switches(root: Path, count: int, kind: str) -> None:
     for number in range(count):
-        pci(root, f"0000:{0xC0 + number:02x}:00.0", "0x10de", SWITCH, "0x068000")
+        pci(root, f"0000:{0xC0 + number:02x}:00.0", "0x10de", SWITCHES[kind], "0x068000")
+
+
+def interfaces(root: Path, *names: str) -> None:
+    """Network interfaces that are up, and `lo`, which does not say."""
+    for name in ("lo", *names):
+        write(root, f"/sys/class/net/{name}/operstate", "unknown\n" if name == "lo" else "up\n")
+        write(root, f"/sys/class/net/{name}/mtu", "65536\n" if name == "lo" else "1500\n")
 
 
 def pass_gpus(root: Path, count: int) -> None:
@@ -57,8 +70,9 @@ class Hca:
         self.port = f"{self.top}/ports/1"
         address = f"0000:{0x80 + number:02x}:00.0"
         kind = "0x020700" if layer == "InfiniBand" else "0x020000"
-        pci(root, address, "0x15b3", "0x101b", kind, number // 4)
-        said = {"node_type": "1: CA", "hca_type": "MT4123", "fw_ver": "20.31.1014"}
+        card, model, firmware, board = CARDS["NDR" if "NDR" in rate else "HDR"]
+        pci(root, address, "0x15b3", card, kind, number // 4)
+        said = {"node_type": "1: CA", "hca_type": model, "fw_ver": firmware, "board_id": board}
         said |= {"device/numa_node": str(number // 4)}
         for name, value in said.items():
             write(root, f"{self.top}/{name}", f"{value}\n")
@@ -105,7 +119,8 @@ def capabilities(root: Path, bits: str) -> None:
 def a100_roce(root: Path) -> list[Hca]:
     """8 x A100 and 8 x 200 Gb/s RoCE, all of it passed."""
     gpus(root, 8, A100, "470.57.02")
-    switches(root, 6)
+    switches(root, 6, A100)
+    interfaces(root, "bond0")
     pass_gpus(root, 8)
     hcas = [Hca(root, n, "Ethernet", "200 Gb/sec (4X HDR)") for n in range(8)]
     for hca in hcas:
@@ -121,7 +136,8 @@ def a100_roce(root: Path) -> list[Hca]:
 def h100_infiniband(root: Path) -> list[Hca]:
     """8 x H100 and 8 x 400 Gb/s InfiniBand, all of it passed."""
     gpus(root, 8, H100, "550.54.14")
-    switches(root, 4)
+    switches(root, 4, H100)
+    interfaces(root, "eth0", *(f"ib{n}" for n in range(8)))
     pass_gpus(root, 8)
     hcas = [Hca(root, n, "InfiniBand", "400 Gb/sec (4X NDR)") for n in range(8)]
     for hca in hcas:
@@ -137,6 +153,7 @@ def v100_harp(root: Path) -> None:
     """8 x V100 of a cloud, 9 virtio NICs, HARP set up on the host: 50 huge pages of 1 GiB."""
     gpus(root, 8, V100, "470.82.01")
     pass_gpus(root, 8)
+    interfaces(root, "eth0")
     for number in range(9):
         pci(root, f"0000:00:{5 + number:02x}.0", "0x1af4", "0x1000", "0x020000")
         write(root, f"/usr/local/tfabric/tools/config/ztcp{number}.conf", "port=1\n")
@@ -151,11 +168,15 @@ def v100_harp(root: Path) -> None:
 
 
 def pod_without_devices(root: Path) -> None:
-    """A pod on the A100 node that asked for no device: /sys shows the host's, /dev has none."""
-    a100_roce(root)
+    """A pod on the A100 node that asked for no device: /sys and /proc/driver are the host's, /dev
+    has none, and the network is its own: the rows of the GID tables cannot be read there."""
+    hcas = a100_roce(root)
     for path in (root / "dev").iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    (root / "proc/driver/nvidia/version").unlink()
+    shutil.rmtree(root / "sys/class/net")
+    interfaces(root, "eth0")
+    for hca in hcas:
+        shutil.rmtree(root / f"{hca.port}/gid_attrs".lstrip("/"))
     (root / "var/run/secrets/kubernetes.io").mkdir(parents=True)
     capabilities(root, PLAIN_CAPABILITIES)
 

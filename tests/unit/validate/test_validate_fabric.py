@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,7 +81,7 @@ def test_a_roce_node_passes_where_the_index_is_set(
     found = live(machine)
     assert outcomes(found, PASSED) == list(LIVE)
     assert found["rdma.devinfo"].measured == "8 devices"
-    assert found["rdma.kabi"].measured.startswith("kernel 6, mlx5_0 1, ")
+    assert found["rdma.kabi"].measured == "kernel 6, mlx5 1"
     assert found["rdma.gid"].measured.startswith("RoCE v2 with IPv4: mlx5_0 3, mlx5_1 3, ")
     assert found["rdma.mtu"].measured.startswith("eth0 4200, ")
     assert found["rdma.numa"].measured.startswith("mlx5_0 node 0, ")
@@ -136,7 +138,8 @@ def test_a_pod_without_devices_fails_once_with_the_line(machine: Machine) -> Non
     nodes.pod_without_devices(machine.root)
     found = live(machine)
     assert outcomes(found, FAILED) == ["rdma.uverbs"]
-    assert found["rdma.uverbs"].measured == "8 devices in /sys, 0 of them in /dev/infiniband"
+    said = "none of the host's RDMA devices (8) is in /dev/infiniband"
+    assert found["rdma.uverbs"].measured == said
     assert "--device=/dev/infiniband" in found["rdma.uverbs"].remedy
     assert found["rdma.devinfo"].reason == "blocked-by"
 
@@ -168,12 +171,77 @@ def test_one_port_down_warns_and_all_down_fail(machine: Machine) -> None:
     one = live(machine)["rdma.port"]
     assert (one.outcome, one.measured) == (
         WARNED,
-        "mlx5_3/1 1: DOWN 10 Gb/sec (4X SDR) InfiniBand",
+        "1 of 8 ports have no link: mlx5_3/1 DOWN Polling 10 Gb/sec (4X SDR) InfiniBand",
     )
+    assert one.remedy.startswith("mlxlink -d mlx5_3 -m ")
     nodes.all_ports_down(machine.root)
     found = live(machine)
     assert outcomes(found, FAILED) == ["rdma.port"]
-    assert "subnet manager" in found["rdma.port"].cause
+    assert found["rdma.port"].measured.startswith("8 of 8 ports have no link: mlx5_0/1 DOWN ")
+
+
+@pytest.mark.parametrize(
+    ("layer", "state", "physical", "cause", "remedy"),
+    [
+        ("InfiniBand", "2: INIT", "5: LinkUp", "no subnet manager has set", "sminfo -C mlx5_0 "),
+        ("InfiniBand", "1: DOWN", "3: Disabled", "is switched off", "mlxlink -d mlx5_0 --port_"),
+        ("Ethernet", "1: DOWN", "3: Disabled", "is switched off", "ip link set $(ls /sys/class/"),
+        ("Ethernet", "1: DOWN", "5: LinkUp", "interface is down", "ip link set $(ls /sys/class/"),
+        ("Ethernet", "1: DOWN", "2: Polling", "cable, transceiver", "mlxlink -d mlx5_0 -m "),
+    ],
+)
+def test_why_a_port_has_no_link(
+    layer: str, state: str, physical: str, cause: str, remedy: str
+) -> None:
+    port = Port("mlx5_0", "1", state, "10 Gb/sec (4X SDR)", layer, physical)
+    found = fabric.why_down(port)
+    assert cause in found[0]
+    assert found[1].startswith(remedy)
+
+
+def test_a_port_that_came_up_slower_than_its_like_warns(machine: Machine) -> None:
+    nccl(machine, "2.23.4")
+    hcas = nodes.h100_infiniband(machine.root)
+    hcas[5].state("4: ACTIVE", "5: LinkUp", "100 Gb/sec (1X NDR)")
+    one = live(machine)["rdma.port"]
+    assert (one.outcome, one.measured) == (
+        WARNED,
+        "slower than others of their kind: mlx5_5/1 ACTIVE 100 Gb/sec (1X NDR) InfiniBand",
+    )
+    write(machine.root, f"{hcas[5].top}/board_id", "MT_0000000001\n")  # a card for storage
+    assert live(machine)["rdma.port"].outcome == PASSED
+
+
+def test_devices_that_were_mounted_and_cannot_be_opened_are_told_apart(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes.h100_infiniband(machine.root)
+    real = os.open
+
+    def refuse(path: str, *more: int) -> int:
+        if "uverbs" in str(path):
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        return real(path, *more)
+
+    monkeypatch.setattr(os, "open", refuse)
+    one = machine.findings("rdma")["rdma.uverbs"]
+    assert one.measured.endswith("uverbs0: operation not permitted")
+    assert one.cause == "the node was mounted, but the device is not allowed to the container"
+
+
+def test_a_card_of_ethernet_without_its_rdma_driver_is_named(machine: Machine) -> None:
+    nodes.pci(machine.root, "0000:3b:00.0", "0x15b3", "0x101b", "0x020000")
+    one = machine.findings("rdma")["rdma.hw"]
+    assert (one.outcome, one.reason) == (SKIPPED, "no-rdma-hw")
+    assert "0000:3b:00.0 may carry RoCE once mlx5_ib is loaded" in one.measured
+
+
+def test_the_launcher_of_a_job_needs_no_device(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("K_MPI_JOB_ROLE", "launcher")
+    nodes.pod_without_devices(machine.root)
+    assert {one.reason for one in live(machine).values()} == {"not-applicable"}
 
 
 def test_a_device_that_libibverbs_leaves_out_fails_with_its_words(machine: Machine) -> None:

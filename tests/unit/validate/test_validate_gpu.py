@@ -88,12 +88,43 @@ def test_a_pod_without_devices_fails_once_with_the_line_that_passes_them(machine
     found = machine.findings("gpu")
     assert failed(found) == ["gpu.nodes"]
     one = found["gpu.nodes"]
-    assert one.measured == (
-        "8 GPUs on the bus, no /dev/nvidia*, and no driver in /proc/driver/nvidia"
-    )
+    assert one.measured == "8 GPUs and driver 470.57.02 on the host, none of them in /dev"
+    assert one.cause.endswith("without its GPUs: NVIDIA_VISIBLE_DEVICES is not set")
     assert "--gpus all" in one.remedy
     assert "nvidia.com/gpu" in one.remedy
     assert {found[name].reason for name in ("gpu.nvml", "gpu.count")} == {"blocked-by"}
+
+
+def test_a_host_without_a_driver_is_told_apart(machine: Machine) -> None:
+    nodes.pod_without_devices(machine.root)
+    (machine.root / "proc/driver/nvidia/version").unlink()
+    one = machine.findings("gpu")["gpu.nodes"]
+    assert (one.outcome, one.measured, one.cause) == (
+        FAILED,
+        "8 GPUs on the host's PCI bus, no driver in its kernel, nothing in /dev",
+        "the host has no NVIDIA driver loaded",
+    )
+
+
+def test_the_launcher_of_a_job_needs_no_device(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("K_MPI_JOB_ROLE", "launcher")
+    nodes.pod_without_devices(machine.root)
+    assert {one.reason for one in machine.findings("gpu").values()} == {"not-applicable"}
+    found = machine.findings("cuda")
+    assert found["cuda.init"].reason == "not-applicable"
+    assert failed(found) == ["cuda.cudart"]  # this machine has none
+
+
+def test_devices_that_cdi_brought_are_here_whatever_the_variable_says(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NVIDIA_VISIBLE_DEVICES", "void")
+    nodes.pod_without_devices(machine.root)
+    assert machine.findings("gpu")["gpu.env"].outcome == WARNED
+    nodes.pass_gpus(machine.root, 8)
+    assert machine.findings("gpu")["gpu.env"].outcome == PASSED
 
 
 def test_a_control_node_alone_is_no_gpu_and_some_of_them_warn(machine: Machine) -> None:
@@ -162,7 +193,7 @@ def test_pairs_that_cannot_copy_and_errors_of_memory_warn(machine: Machine) -> N
 @pytest.mark.parametrize(
     ("name", "value", "outcome"),
     [
-        ("NVIDIA_VISIBLE_DEVICES", "void", WARNED),
+        ("NVIDIA_VISIBLE_DEVICES", "void", PASSED),
         ("NVIDIA_VISIBLE_DEVICES", "all", PASSED),
         ("NVIDIA_DRIVER_CAPABILITIES", "utility", WARNED),
         ("NVIDIA_DRIVER_CAPABILITIES", "compute,utility", PASSED),

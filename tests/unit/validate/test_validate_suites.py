@@ -54,7 +54,7 @@ def test_a_device_that_was_not_passed_fails_with_the_line_that_passes_it(tmp_pat
     one = found["rdma.uverbs"]
     assert (one.outcome, one.measured) == (
         FAILED,
-        "1 devices in /sys, 0 of them in /dev/infiniband",
+        "none of the host's RDMA devices (1) is in /dev/infiniband",
     )
     assert "--device=/dev/infiniband" in one.remedy
 
@@ -75,7 +75,10 @@ def test_no_port_with_a_link_fails_and_one_of_two_warns(tmp_path: Path) -> None:
     assert trees.findings(tmp_path, "rdma", recipe)["rdma.port"].outcome == FAILED
     trees.hca(tmp_path, "mlx5_1", number=1)
     one = trees.findings(tmp_path, "rdma", recipe)["rdma.port"]
-    assert (one.outcome, one.measured[:17]) == (WARNED, "mlx5_0/1 1: DOWN ")
+    assert (one.outcome, one.measured[:46]) == (
+        WARNED,
+        "1 of 2 ports have no link: mlx5_0/1 DOWN 100 G",
+    )
 
 
 def test_a_missing_provider_blocks_the_check_of_its_abi(tmp_path: Path) -> None:
