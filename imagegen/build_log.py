@@ -118,7 +118,10 @@ class BuildLog:
         )
 
     def _one_step(self, origin: StepOrigin) -> str:
-        return f"{self._again} {self._recipe.spec.cell.name} --until {origin.component}"
+        cell = self._recipe.spec.cell
+        # A request is no cell of a matrix: what `--save` makes of it is alone in its own.
+        name = f" {cell.name}" if cell.file else ""
+        return f"{self._again}{name} --until {origin.component}"
 
     def steps(self, history: Sequence[tuple[str, int]]) -> tuple[StepRecord, ...]:
         """The steps that ran or came from the cache, each with the bytes of its layer."""

@@ -146,6 +146,11 @@ def total(steps: Sequence[Step]) -> Total:
     )
 
 
+def unsized(steps: Sequence[Step]) -> tuple[str, ...]:
+    """The components with a step whose bytes nobody has measured here or predicted."""
+    return tuple(sorted({step.component for step in walk(steps) if not step.cost.size_bytes}))
+
+
 def unshared(steps: Sequence[Step]) -> Total:
     """What they would cost if each cell were built for itself."""
     every = [(step, len(step.cells)) for step in walk(steps)]

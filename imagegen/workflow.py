@@ -14,10 +14,10 @@ from imagegen.artifacts import read_artifacts
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import pip_config_files, read_build_env
 from imagegen.cell_locks import engine_locks, locked, run_lock
-from imagegen.disk import check_room
+from imagegen.disk import check_room, uncounted
 from imagegen.engine import client, images
 from imagegen.errors import ImagegenError, Interrupted, Problem, ValidationError
-from imagegen.forecast import chain_of_recipe, missing, plus, prefixes, total, trees_of
+from imagegen.forecast import chain_of_recipe, missing, plus, prefixes, total, trees_of, unsized
 from imagegen.journal import state_folder
 from imagegen.locking import LockedBuild
 from imagegen.mirrors import read_mirrors
@@ -173,12 +173,12 @@ class _Forecast:
         left = {os_id: missing(steps, _there(good, os_id)) for os_id, steps in trees.items()}
         whole = plus([total(steps) for steps in left.values()])
         board.expect(TimeLeft(left, self.jobs))
-        warning = ""
+        said = []
         if self.wishes.check_disk and not self.wishes.force:
-            warning = check_room(whole.size_bytes, self.machine)
-        for line in filter(
-            None, [warning, f"{len(stale)} of {len(found)} images to build, {self.jobs} at a time"]
-        ):
+            steps = [step for above in left.values() for step in above]
+            said = [check_room(whole.size_bytes, self.machine), uncounted(unsized(steps))]
+        said.append(f"{len(stale)} of {len(found)} images to build, {self.jobs} at a time")
+        for line in filter(None, said):
             self.console.note(line)
 
 

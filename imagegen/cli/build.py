@@ -51,7 +51,7 @@ class _Asked:
 @click.option(
     "--force", is_flag=True, help="build also what is up to date, without the cache, on any disk"
 )
-@click.option("--no-disk-check", is_flag=True, help="build what may not fit on the engine's disk")
+@options.no_disk_check
 @click.option(
     "--no-validate", is_flag=True, help="tag without `validate --static`; the label says so"
 )

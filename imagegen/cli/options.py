@@ -75,6 +75,9 @@ allow_unverified = click.option(
     is_flag=True,
     help="build with tarballs whose rows have no sha256; the label says so",
 )
+no_disk_check = click.option(
+    "--no-disk-check", is_flag=True, help="build what may not fit on the engine's disk"
+)
 base = click.option(
     "--base",
     type=click.Choice(("auto", "registry", "bootstrap")),

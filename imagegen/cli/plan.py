@@ -87,6 +87,8 @@ def _walk(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _show_totals(planned: Planned, jobs: int, console: Console) -> None:
+    from imagegen.disk import uncounted
+    from imagegen.forecast import unsized
     from imagegen.human import human_bytes, human_seconds
 
     def told(one: Total) -> tuple[str, str, str, str]:
@@ -102,6 +104,9 @@ def _show_totals(planned: Planned, jobs: int, console: Console) -> None:
             ("still to make", *told(planned.left)),
         ],
     )
+    steps = [step for above in planned.to_make.values() for step in above]
+    if uncounted(unsized(steps)):
+        console.line(uncounted(unsized(steps)))
     console.line()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--owner", default="", help="who asked, kept with a saved request")
 @click.option("--expires", default="", metavar="YYYY-MM-DD", help="kept with a saved request")
 @click.option("--build", "build_it", is_flag=True, help="build it now")
+@options.no_disk_check
 @options.jobs
 @options.ca_bundle
 @options.base
@@ -49,11 +51,9 @@ def command(
     owner: str,
     expires: str,
     build_it: bool,
-    jobs: int | None,
-    ca_bundle: Path | None,
-    base: BaseMode | None,
     console: Console,
     overlay: Path | None,
+    **building: Any,
 ) -> int:
     """Pin every component for the wishes, or exit 4 and say what does not fit."""
     from imagegen.existing import check_registry, look_for
@@ -80,7 +80,7 @@ def command(
     if path is not None:
         _save(path, spec, owner, expires, console)
     if build_it and not found.where:
-        _build(house, answer, console, jobs, ca_bundle, base)
+        _build(house, answer, console, _again(wishes, answer, overlay), **building)
     return 0
 
 
@@ -220,10 +220,22 @@ def _save(path: Path, spec: ImageSpec, owner: str, expires: str, console: Consol
     console.line(f"wrote {path}")
 
 
+def _again(wishes: Sequence[str], spec: ImageSpec, overlay: Path | None) -> str:
+    """The command that builds it, or the two that do: a request is in no matrix until it is."""
+    more = ["--overlay", str(overlay)] if overlay else []
+    if spec.cell.file:
+        return shlex.join(["imagegen", "build", "--matrix", spec.cell.matrix, *more])
+    saved = shlex.join(["imagegen", "request", *wishes, "--save", "NAME", *more])
+    return f"{saved} && {shlex.join(['imagegen', 'build', '--matrix', 'NAME', *more])}"
+
+
 def _build(
     house: House,
     spec: ImageSpec,
     console: Console,
+    again: str,
+    *,
+    no_disk_check: bool,
     jobs: int | None,
     ca_bundle: Path | None,
     base: BaseMode | None,
@@ -231,11 +243,19 @@ def _build(
     from imagegen.engine.client import connect
     from imagegen.failures import build_failures
     from imagegen.journal import open_journal
+    from imagegen.planning import prices_of
     from imagegen.workflow import BuildWishes, build_recipes, recorded
 
     book = open_journal()
     recipe = house.recipe_of(spec)
-    wishes = BuildWishes(jobs=jobs, ca_bundle=ca_bundle, base=base)
+    wishes = BuildWishes(
+        jobs=jobs,
+        ca_bundle=ca_bundle,
+        base=base,
+        prices=prices_of(house, book),
+        check_disk=not no_disk_check,
+        again=again,
+    )
     with recorded(book, "request") as run_id:
         records = build_recipes(connect(), [recipe], house.payload, wishes, console, book, run_id)
         failures = build_failures(records)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -100,6 +101,17 @@ def test_evidence_is_template_line_instruction_last_lines_and_log_file(
         f"full log: {tmp_path}/logs/cell.log",
         "this step alone: imagegen build --matrix small debian12-core --until gamma",
     )
+
+
+def test_the_cell_of_a_request_has_no_name_in_the_matrix_that_it_is_saved_as(
+    recipe: Recipe, tmp_path: Path
+) -> None:
+    lone = replace(recipe, spec=replace(recipe.spec, cell=replace(recipe.spec.cell, file="")))
+    again = "imagegen request os=debian12 --save NAME && imagegen build --matrix NAME"
+    console = make_console("plain", io.StringIO(), io.StringIO())
+    with console.builds(["x"]) as board, BuildLog(tmp_path / "x.log", lone, board, again) as log:
+        said = log.evidence(StepError("[gamma 1/2] RUN one more", "exit code: 2", 2, ()))
+    assert said[-1] == f"this step alone: {again} --until gamma"
 
 
 def test_the_record_has_every_step_with_its_seconds(log: BuildLog) -> None:

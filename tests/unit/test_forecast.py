@@ -20,12 +20,15 @@ from imagegen.forecast import (
     total,
     tree,
     unshared,
+    unsized,
     walk,
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from imagegen.family import Family
-    from imagegen.model import ImageSpec
+    from imagegen.model import Catalog, ImageSpec
     from unit.conftest import Overlay
 
 ORDER = ("alpha", "beta", "gamma", "delta")
@@ -86,6 +89,25 @@ def test_a_size_may_depend_on_a_word_of_the_layer_s_name(small: Overlay) -> None
     pin = spec.pin("delta")
     assert pin is not None
     assert Prices(house.catalog, {}).of(spec, pin) == Cost(8.0, 9_000_000)
+
+
+def test_a_size_that_nobody_knows_is_named(house: House, family: Family) -> None:
+    steps = tree(on_debian12(family), ORDER, Prices(house.catalog, {}))
+    assert unsized(steps) == ("beta", "delta", "gamma")
+    sized = {("beta", "1.13.1"): Cost(30.0, 900), ("delta", "44.0 core"): Cost(0.0, 70)}
+    assert unsized(tree(on_debian12(family), ORDER, Prices(house.catalog, sized))) == ("gamma",)
+
+
+def test_every_layer_of_the_shipped_matrices_has_a_size(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shipped: Catalog
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    house = House()
+    house.__dict__["catalog"] = shipped  # a cached property, filled
+    for family in house.families():
+        for os_id, order in family.orders.items():
+            specs = [spec for spec in family.specs if spec.os.id == os_id]
+            assert unsized(tree(specs, order, Prices(shipped, {}))) == ()
 
 
 def test_the_sum_over_cells_counts_a_shared_step_for_each(house: House, family: Family) -> None:

@@ -279,6 +279,7 @@ def test_the_verb_shows_steps_totals_and_cells(
     assert ["delta", "44.0", "core", "8.0s", "?", "1", "predicted", "to", "make"] in lines
     assert ["alpha", "3.11", "10.0s", "?", "2", "predicted", "there"] in lines
     assert ["still", "to", "make", "2", "16.0s", "8.0s", "0", "B"] in lines
+    assert "nobody knows the size of delta: it counts as nothing\n" in ended.out
     assert ["debian13-none", "up", "to", "date"] in lines
     assert "debian13-core:\n  dockerfiles/components/delta/install.j2:1 changed\n" in ended.out
 
