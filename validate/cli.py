@@ -2,12 +2,14 @@
 expectation file, 3 a required thing did not run, or nothing ran at all, 130 interrupted."""
 
 import argparse
+import contextlib
 import difflib
 import importlib
 import os
+import signal
 import sys
 import time
-from typing import Any, Dict, List, NoReturn
+from typing import Any, Dict, Iterator, List, NoReturn
 
 from validate import catalogue, listing, report
 from validate.benchmark import options as benchmark_options
@@ -74,11 +76,29 @@ def main(argv: List[str]) -> int:
             return _tell(arguments)
         if arguments.hosts:
             outside = importlib.import_module("validate.outside.hosts")
-            return int(outside.main(arguments))
-        return _main(arguments)
+            with _asked_to_end():
+                return int(outside.main(arguments))
+        with _asked_to_end():
+            return _main(arguments)
     except KeyboardInterrupt:
         sys.stderr.write("error: interrupted\n")
         return INTERRUPTED
+
+
+@contextlib.contextmanager
+def _asked_to_end() -> Iterator[None]:
+    """SIGTERM (`timeout`, `kubectl delete`) and SIGHUP (the terminal is gone) end a run as Ctrl-C
+    does: the commands that it started have sessions of their own, and would stay."""
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = [(number, signal.signal(number, end)) for number in (signal.SIGTERM, signal.SIGHUP)]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def _main(arguments: Any) -> int:

@@ -27,7 +27,7 @@ def _peers(image: Situation) -> List[peers.Peer]:
     if not image.peers:
         skip("needs-peer", "name them: validate --peers HOST1,HOST2")
     found: List[peers.Peer] = image.once(
-        "peers", lambda: [peers.visit(name, _daemon(image)) for name in image.peers]
+        "peers", lambda: peers.visit_all(image.peers, _daemon(image))
     )
     return found
 
