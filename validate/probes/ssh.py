@@ -13,12 +13,19 @@ PRIVATE_COPIES = "/run/imagegen/ssh"
 """Where the entrypoint puts private copies of keys that were mounted with open modes."""
 
 
+LISTS = ("allowusers", "denyusers", "allowgroups", "denygroups")
+"""sshd tells each value of these on a line of its own."""
+
+
 def parse_settings(text: str) -> Dict[str, str]:
-    """`sshd -T` or `ssh -G` -> setting: value; of several values the first."""
+    """`sshd -T` or `ssh -G` -> setting: value; of several values the first, of lists all."""
     found: Dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")
-        found.setdefault(name.lower(), value.strip())
+        name, value = name.lower(), value.strip()
+        if name in LISTS and name in found:
+            value = "{} {}".format(found.pop(name), value)
+        found.setdefault(name, value)
     return found
 
 

@@ -170,11 +170,14 @@ def _training_libraries(image: Situation) -> List[str]:
     remedy="export LANG=C.UTF-8 LC_ALL=C.UTF-8",
 )
 def test_locale(image: Situation, measure: Measure) -> None:
-    """$LC_ALL, else $LANG ends in UTF-8"""
+    """$LC_ALL, else $LANG ends in UTF-8, and `locale charmap` says so: the locale is there"""
     name = image.env.get("LC_ALL") or image.env.get("LANG") or ""
     measure(name)
     if not name.lower().replace("-", "").endswith("utf8"):
         fail("LC_ALL or LANG is `{}`".format(name))
+    said = run(["locale", "charmap"], env=image.env)
+    if said.ok and said.out.strip() != "UTF-8":
+        fail("there is no locale `{}`".format(name), "the image names a locale that it has not")
 
 
 @check(

@@ -1,15 +1,25 @@
-"""Libraries of one name, of which the loader takes the first."""
+"""Libraries that come before others: of one name, of which the loader takes the first, and those
+that it loads into every process."""
 
+import os
 import re
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 from validate.check import check, fail
 from validate.plugin import Measure, Situation
 from validate.probes.dlopen import LoaderPath, loader_path
-from validate.probes.files import names
+from validate.probes.files import names, read, under
+from validate.probes.import_errors import without
 
 FAMILIES = re.compile(r"lib(nccl|cudnn|cudart|mpi|ibverbs|rdmacm)\.so\.\d+(\.0)?$")
 """Names as programs ask for them; `libcudart.so.11.0` has a zero."""
+SETTINGS = "/etc/ld.so.conf.d"
+PRELOADED = "/etc/ld.so.preload"
+
+
+def _loader(image: Situation) -> LoaderPath:
+    lib_dir = str(image.expected.os.get("lib_dir", "/usr/lib"))
+    return loader_path(image.root, image.env, lib_dir)
 
 
 def _found(loader: LoaderPath) -> Dict[str, List[str]]:
@@ -22,16 +32,57 @@ def _found(loader: LoaderPath) -> Dict[str, List[str]]:
     "the loader knows one copy of each library that training loads: none hides another one",
     severity="warn",
     cause="a folder in LD_LIBRARY_PATH or /etc/ld.so.conf.d brings a second one",
-    remedy="unset LD_LIBRARY_PATH   # or take its folder out of /etc/ld.so.conf.d; ldconfig",
 )
 def test_shadowed(image: Situation, measure: Measure) -> None:
     """libnccl, libcudnn, libcudart, libmpi, libibverbs and librdmacm in LD_LIBRARY_PATH, the
     loader's cache and its folders, in the order of dlopen(3). What lies in wheels, or where a
     RUNPATH leads, is loaded beside them: torch.loaded-libs reads what was mapped in the end"""
-    lib_dir = str(image.expected.os.get("lib_dir", "/usr/lib"))
-    found = _found(loader_path(image.root, image.env, lib_dir))
+    found = _found(_loader(image))
     measure(", ".join(found) or "none of them is there")
     text = "{} is {}, which hides {}"
     hidden = [text.format(n, p[0], ", ".join(p[1:])) for n, p in found.items() if len(p) > 1]
     if hidden:
-        fail("; ".join(hidden))
+        first = next(paths[0] for paths in found.values() if len(paths) > 1)
+        fail("; ".join(hidden), *_out_of_the_way(image, first))
+
+
+def _out_of_the_way(image: Situation, path: str) -> Tuple[str, str]:
+    """Cause and remedy of a library that comes first: where its folder was named."""
+    folder = os.path.dirname(path)
+    if image.root != "/":
+        folder = "/" + os.path.relpath(folder, image.root)
+    if folder in image.env.get("LD_LIBRARY_PATH", "").split(":"):
+        return "LD_LIBRARY_PATH names {}".format(folder), without(image.env, folder)
+    for name in names(under(image.root, SETTINGS)):
+        file = os.path.join(SETTINGS, name)
+        if folder in read(under(image.root, file)).splitlines():
+            remedy = "sed -i '\\#^{}$#d' {}; ldconfig".format(folder, file)
+            return "{} names {}".format(file, folder), remedy
+    return "it was copied there", "dpkg -S {0} || rm {0}; ldconfig".format(path)
+
+
+@check(
+    "os.preload",
+    "what is loaded into every process is there",
+    severity="warn",
+    cause="the loader complains in every process, and mpirun takes that for an answer",
+)
+def test_preload(image: Situation, measure: Measure) -> None:
+    """every library that $LD_PRELOAD and /etc/ld.so.preload name, as the loader finds it"""
+    loader, lost = _loader(image), []
+    asked = [(name, "LD_PRELOAD") for name in re.split("[: ]+", image.env.get("LD_PRELOAD", ""))]
+    asked += [(name, PRELOADED) for name in read(under(image.root, PRELOADED)).split()]
+    asked = [(name, where) for name, where in asked if name and "$" not in name]
+    for name, where in asked:
+        there = os.path.isfile(under(image.root, name)) if "/" in name else loader.first(name)
+        lost += [] if there else [(name, where)]
+    measure(", ".join(name for name, _ in asked) or "nothing")
+    if lost:
+        lines = [_not_before(name, where) for name, where in lost]
+        fail("; ".join("{} in {} is not there".format(*one) for one in lost), "", "; ".join(lines))
+
+
+def _not_before(name: str, where: str) -> str:
+    if where == PRELOADED:
+        return "sed -i 's#{}##' {}".format(name, PRELOADED)
+    return "unset LD_PRELOAD; sed -i '/^LD_PRELOAD=/d' /etc/environment"

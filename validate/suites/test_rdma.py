@@ -10,8 +10,8 @@ from typing import Any, List
 from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
 from validate.probes import fabric, kubernetes, sysfs, verbs_stack
+from validate.probes.dlopen import loader_path
 from validate.probes.files import names, under
-from validate.probes.libraries import libraries
 from validate.probes.programs import first
 from validate.process import run
 
@@ -57,7 +57,8 @@ def test_libs(image: Situation, measure: Measure) -> None:
     broken = [problem for problem in (_loads(image, name) for name in wanted) if problem]
     if broken:
         fail("; ".join(broken))
-    found = libraries(image).loader.first(wanted[0]) or _library(image, wanted[0])
+    loader = loader_path(image.root, image.env, _lib_dir(image))
+    found = loader.first(wanted[0]) or _library(image, wanted[0])
     release = verbs_stack.release_of(found)
     measure("{}, release {}".format(", ".join(wanted), release or "not in their names"))
     promised = image.expected.version("rdma")
@@ -85,7 +86,10 @@ def test_provider(image: Situation, measure: Measure) -> None:
     if lost:
         fail("no library in {}/libibverbs for {}".format(_lib_dir(image), ", ".join(lost)))
     if unsaid:
-        fail("no file in /etc/libibverbs.d names {}".format(", ".join(unsaid)))
+        line = "echo 'driver {0}' > /etc/libibverbs.d/{0}.driver"
+        text = "no file in /etc/libibverbs.d names {}".format(", ".join(unsaid))
+        remedy = "; ".join(["mkdir -p /etc/libibverbs.d", *map(line.format, unsaid)])
+        fail(text, "libibverbs loads only what a file there names", remedy)
 
 
 def _declared(name: str, drivers: List[str]) -> bool:

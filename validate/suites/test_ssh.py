@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 
 from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
-from validate.probes import ssh
+from validate.probes import ssh, ssh_rules
 from validate.probes.files import read, under
 from validate.probes.sshd import daemon, login, settings, temporary_key
 from validate.probes.sysfs import rdma_devices
@@ -106,28 +106,16 @@ def test_perms(image: Situation, host: Any, measure: Measure) -> None:
     needs=("ssh.sshd",),
 )
 def test_conf(image: Situation, measure: Measure) -> None:
-    """`sshd -T -C user=root,host=localhost,addr=127.0.0.1` and `ssh -G root@localhost`: port,
-    PermitRootLogin, PubkeyAuthentication, StrictHostKeyChecking, UserKnownHostsFile"""
+    """`sshd -T -C user=root,host=localhost,addr=127.0.0.1` and `ssh -G root@localhost`: port, who
+    may log in and how, where keys are looked for, which command is forced; no question of the
+    client, no other host in between"""
     _root_only()
-    server, client = settings()
     port = str(_port(image))
-    wanted = [
-        ("sshd", "PermitRootLogin", server, ("yes", "prohibit-password", "without-password")),
-        ("sshd", "PubkeyAuthentication", server, ("yes",)),
-        ("sshd", "Port", server, (port,)),
-        ("ssh", "Port", client, (port,)),
-        ("ssh", "StrictHostKeyChecking", client, ("no", "false", "off", "accept-new")),
-        ("ssh", "UserKnownHostsFile", client, ("/dev/null",)),
-    ]
+    wrong = ssh_rules.broken(*settings(), port, image.root)
     measure("root by key, port {}, no questions".format(port))
-    wrong = [row for row in wanted if row[2].get(row[1].lower()) not in row[3]]
     if wrong:
-        seen = ["{} {} {}".format(who, name, has.get(name.lower())) for who, name, has, _ in wrong]
-        who, name, _, allowed = wrong[0]
-        line = "sed -i '1i {} {}' /etc/ssh/{}_config   # the first value wins".format(
-            name, allowed[-1], who
-        )
-        fail("; ".join(seen), remedy=line)
+        lines = [ssh_rules.remedy(image.root, one) for one in wrong]
+        fail("; ".join(map(str, wrong)), remedy="; ".join(lines))
 
 
 def _session(image: Situation, command: str, measure: Measure) -> Any:
@@ -152,10 +140,11 @@ def test_login(image: Situation, measure: Measure) -> None:
     where none listens"""
     result = _session(image, "true", measure)
     if not result.ok:
-        fail(
-            result.says(),
-            remedy="ssh -v -p {} localhost true   # says at which step".format(_port(image)),
-        )
+        cause, remedy = "", ""
+        if "Permission denied" not in result.err:
+            cause, remedy = ssh_rules.session(result.out + result.err, image.root)
+        step = "ssh -v -p {} localhost true   # says at which step".format(_port(image))
+        fail(result.says(), cause, remedy or step)
 
 
 @check(
@@ -173,7 +162,8 @@ def test_quiet(image: Situation, measure: Measure) -> None:
     """`ssh localhost true` prints nothing"""
     result = _session(image, "true", measure)
     if result.out or result.err:
-        fail("a session prints `{}`".format(result.tail(1)))
+        why = ssh_rules.session(result.out + result.err, image.root)
+        fail("a session prints `{}`".format(result.tail(1)), *why)
 
 
 @check(

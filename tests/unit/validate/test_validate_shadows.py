@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from validate.found import PASSED, WARNED
@@ -20,6 +21,10 @@ CHECK = "os.shadowed"
 
 def shadows(root: Path, folder: Path) -> Found:
     return trees.findings(root, "os", trees.expected(folder), static=True)[CHECK]
+
+
+def preloaded(root: Path, folder: Path) -> Found:
+    return trees.findings(root, "os", trees.expected(folder), static=True)["os.preload"]
 
 
 def test_one_of_each_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,8 +51,8 @@ def test_what_hides_another_is_named_in_the_order_of_the_loader(
     found = shadows(root, tmp_path)
     assert found.outcome == WARNED
     assert found.measured == f"libibverbs.so.1 is {other}, which hides {system}"
-    assert found.cause
-    assert found.remedy
+    assert found.cause == "LD_LIBRARY_PATH names /opt/hpcx/lib"
+    assert found.remedy == "unset LD_LIBRARY_PATH"
 
 
 def test_a_folder_of_the_configuration_counts(
@@ -59,4 +64,25 @@ def test_a_folder_of_the_configuration_counts(
     trees.write(root, "/etc/ld.so.conf.d/other.conf", "/opt/other\n")
     trees.write(root, "/opt/other/libmpi.so.40", "one")
     trees.write(root, f"{trees.LIB_DIR}/libmpi.so.40", "two")
-    assert shadows(root, tmp_path).measured.count("libmpi.so.40") == 3
+    found = shadows(root, tmp_path)
+    assert found.measured.count("libmpi.so.40") == 3
+    assert found.remedy == r"sed -i '\#^/opt/other$#d' /etc/ld.so.conf.d/other.conf; ldconfig"
+
+
+def test_what_is_loaded_into_every_process_has_to_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "root"
+    trees.write(root, f"{trees.LIB_DIR}/libjemalloc.so.2", "there")
+    monkeypatch.setattr("os.environ", {**os.environ, "LD_PRELOAD": "libjemalloc.so.2"})
+    assert preloaded(root, tmp_path).outcome == PASSED
+    trees.write(root, "/etc/ld.so.preload", "/opt/libhook.so\n")
+    monkeypatch.setattr("os.environ", {**os.environ, "LD_PRELOAD": "libgone.so:/opt/x/$LIB/y.so"})
+    found = preloaded(root, tmp_path)
+    assert found.outcome == WARNED
+    lost = "libgone.so in LD_PRELOAD is not there; /opt/libhook.so in /etc/ld.so.preload is not"
+    assert found.measured.startswith(lost)
+    assert found.remedy == (
+        "unset LD_PRELOAD; sed -i '/^LD_PRELOAD=/d' /etc/environment; "
+        "sed -i 's#/opt/libhook.so##' /etc/ld.so.preload"
+    )

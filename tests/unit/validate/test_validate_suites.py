@@ -104,7 +104,7 @@ def test_another_release_of_rdma_core_fails_by_its_own_name(tmp_path: Path) -> N
     rdma = {**trees.RECIPE["components"]["rdma"], "version": "50.0"}
     recipe = trees.expected(tmp_path, components={"rdma": rdma})
     found = trees.findings(tmp_path, "rdma", recipe, static=True)
-    assert found["rdma.libs"].measured == "rdma-core 44.0, the recipe says 50.0"
+    assert found["rdma.libs"].measured.startswith("rdma-core 44.0 at /")
 
 
 def test_a_component_that_is_left_out_rests_with_the_reason_of_the_recipe(tmp_path: Path) -> None:

@@ -1,0 +1,120 @@
+"""What settings of sshd and ssh let root log in by key, unasked, and the line that mends one that
+does not: sshd_config(5), ssh_config(5)."""
+
+import fnmatch
+import os
+import re
+from typing import Callable, Dict, List, NamedTuple, Tuple
+
+from validate.probes.files import read, under
+
+Settings = Dict[str, str]
+
+START_UP_FILE = "/root/.bashrc"
+"""What bash reads for a command of a session too (bash(1), INVOCATION)."""
+SPEAKS = re.compile(r"^\s*(echo|printf|cat|exit|exec)\b", re.MULTILINE)
+
+OWN_KEYS = ".ssh/authorized_keys /run/imagegen/ssh/authorized_keys"
+FILES = {"sshd": "/etc/ssh/sshd_config", "ssh": "/etc/ssh/ssh_config"}
+OF_ROOT = "/root/.ssh/config"
+"""ssh reads it before its other file, and takes the first value that it finds."""
+
+
+class Rule(NamedTuple):
+    """Whether a value is well; `mend` is one that is, empty where the setting has to go."""
+
+    who: str
+    name: str
+    well: Callable[[str], bool]
+    mend: str
+
+
+class Broken(NamedTuple):
+    who: str
+    name: str
+    value: str
+    mend: str
+
+    def __str__(self) -> str:
+        return "{} {} {}".format(self.who, self.name, self.value or "not set")
+
+
+def rules(port: str, root: str) -> List[Rule]:
+    """Of a container whose sshd listens on `port`. A setting that nobody made is empty."""
+
+    def one_of(*values: str) -> Callable[[str], bool]:
+        return lambda value: value in values
+
+    return [
+        Rule("sshd", "PermitRootLogin", one_of("yes", "prohibit-password", "without-password"),
+             "prohibit-password"),
+        Rule("sshd", "PubkeyAuthentication", one_of("yes"), "yes"),
+        Rule("sshd", "Port", one_of(port), port),
+        Rule("sshd", "AllowUsers", lambda value: not value or _names_root(value), ""),
+        Rule("sshd", "DenyUsers", lambda value: not _names_root(value), ""),
+        Rule("sshd", "AllowGroups", lambda value: not value or _names_root(value), ""),
+        Rule("sshd", "DenyGroups", lambda value: not _names_root(value), ""),
+        Rule("sshd", "AuthenticationMethods", _key_is_enough, "any"),
+        Rule("sshd", "ForceCommand", one_of("", "none"), "none"),
+        Rule("sshd", "AuthorizedKeysFile", lambda value: _keys_are_there(value, root), OWN_KEYS),
+        Rule("ssh", "Port", one_of(port), port),
+        Rule("ssh", "StrictHostKeyChecking", one_of("no", "false", "off", "accept-new"), "no"),
+        Rule("ssh", "UserKnownHostsFile", one_of("/dev/null"), "/dev/null"),
+        Rule("ssh", "ProxyJump", one_of("", "none"), "none"),
+        Rule("ssh", "ProxyCommand", one_of("", "none"), "none"),
+    ]  # fmt: skip
+
+
+def _names_root(value: str) -> bool:
+    """A list of patterns, each of a name or of `name@host`; the group of root is called so too."""
+    return any(fnmatch.fnmatch("root", word.partition("@")[0]) for word in value.split())
+
+
+def _key_is_enough(value: str) -> bool:
+    return value in ("", "any") or "publickey" in value.split()
+
+
+def _keys_are_there(value: str, root: str) -> bool:
+    """The file that the entrypoint writes, or one that somebody else did."""
+    for word in value.split():
+        path = word.replace("%h", "/root").replace("%u", "root")
+        path = os.path.normpath(os.path.join("/root", path))
+        if path == "/root/.ssh/authorized_keys" or os.path.isfile(under(root, path)):
+            return True
+    return not value
+
+
+def broken(server: Settings, client: Settings, port: str, root: str) -> List[Broken]:
+    """The settings in force that keep root out, or make ssh ask or go elsewhere."""
+    has = {"sshd": server, "ssh": client}
+    found = [(one, has[one.who].get(one.name.lower(), "")) for one in rules(port, root)]
+    return [Broken(r.who, r.name, value, r.mend) for r, value in found if not r.well(value)]
+
+
+def remedy(root: str, one: Broken) -> str:
+    """The line that mends a setting, where it is read first; a running sshd reads it again."""
+    again = "; kill -HUP $(cat /run/sshd.pid)" if one.who == "sshd" else ""
+    if not one.mend:
+        files = "/etc/ssh/sshd_config /etc/ssh/sshd_config.d/*.conf"
+        return "sed -i '/^ *{}/Id' {}{}".format(one.name, files, again)
+    path = FILES[one.who]
+    if one.who == "ssh" and one.name.lower() in read(under(root, OF_ROOT)).lower():
+        path = OF_ROOT
+    # The first value wins.
+    return "sed -i '1i {} {}' {}{}".format(one.name, one.mend, path, again)
+
+
+def session(said: str, root: str) -> Tuple[str, str]:
+    """Cause and remedy of what a session said that should have said nothing, or of one that ended
+    without a word; both empty where neither is known."""
+    if "from LD_PRELOAD" in said or "/etc/ld.so.preload" in said:
+        return "a library that is loaded into every process is not there", "validate --only os"
+    if "setlocale" in said:
+        remedy = "sed -i -E 's/^(LANG|LC_ALL)=.*/\\1=C.UTF-8/' /etc/environment"
+        return "the environment names a locale that is not in the image", remedy
+    if "currently not available" in said:
+        return "the shell of root lets nobody in", "usermod --shell /bin/bash root"
+    if SPEAKS.search(read(under(root, START_UP_FILE))):
+        remedy = "sed -i '1i case $- in *i*) ;; *) return ;; esac' {}".format(START_UP_FILE)
+        return "{} speaks, or ends, where no terminal is".format(START_UP_FILE), remedy
+    return "", ""
