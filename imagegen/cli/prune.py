@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from imagegen.console import Console
     from imagegen.engine.client import Engine
-    from imagegen.engine.leftovers import Inventory
     from imagegen.prune import Goes
 
 
@@ -42,6 +41,7 @@ def command(
     What has a tag, was ever published, or is in a container stays. With `--matrix` the cache stays.
     """
     from imagegen.cell_locks import engine_locks
+    from imagegen.dockerfile import COUNTED
     from imagegen.engine.client import connect, machine
     from imagegen.engine.leftovers import inventory
     from imagegen.journal import open_journal, state_folder
@@ -49,7 +49,7 @@ def command(
 
     del overlay
     engine = connect()
-    found = inventory(engine)
+    found = inventory(engine, COUNTED)
     published = open_journal().published_images()
     locks = engine_locks(machine(engine).id, state_folder())
     goes = superfluous(found, published, matrices, lambda tag: _being_built(locks, tag))
@@ -57,7 +57,7 @@ def command(
     days = None if keep_cache or matrices else cache_days
     if not dry_run:
         goes = _remove(engine, goes, containers)
-    cache = _cache(engine, found, days, dry_run=dry_run)
+    cache = _cache(engine, days, dry_run=dry_run)
     _show(goes, containers, cache, console, dry_run=dry_run)
 
 
@@ -76,15 +76,15 @@ def _remove(engine: Engine, goes: list[Goes], containers: tuple[str, ...]) -> li
     return [one for one in goes if remove_image(engine, one.id)]
 
 
-def _cache(engine: Engine, found: Inventory, days: int | None, *, dry_run: bool) -> int:
+def _cache(engine: Engine, days: int | None, *, dry_run: bool) -> int:
     from datetime import datetime, timezone
 
-    from imagegen.engine.leftovers import old_cache_bytes, prune_cache
+    from imagegen.engine.leftovers import build_cache, old_cache_bytes, prune_cache
 
     if days is None:
         return 0
     if dry_run:
-        return old_cache_bytes(found.cache, days, datetime.now(timezone.utc))
+        return old_cache_bytes(build_cache(engine), days, datetime.now(timezone.utc))
     return prune_cache(engine, days)
 
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, cast
 
-from imagegen.engine.leftovers import Inventory, Kept, old_cache_bytes
+from imagegen.dockerfile import COUNTED
+from imagegen.engine import images
+from imagegen.engine.leftovers import Inventory, Kept, old_cache_bytes, own_bytes
+from imagegen.errors import EngineError
 from imagegen.labels import LABEL_UNTIL
 from imagegen.model import LABEL_CELL, LABEL_MATRIX
 from imagegen.prune import LABEL_TITLE, superfluous
+
+if TYPE_CHECKING:
+    import pytest
+
+    from imagegen.engine.client import Engine
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 
@@ -18,7 +27,7 @@ def image(name: str, cell: str = "a", matrix: str = "cpu", *tags: str, **more: s
 
 
 def inventory(*images: Kept, used: frozenset[str] = frozenset()) -> Inventory:
-    return Inventory(images, used, (), ())
+    return Inventory(images, used, ())
 
 
 def test_what_has_a_tag_was_published_or_runs_stays() -> None:
@@ -65,3 +74,22 @@ def test_old_cache_is_what_no_build_has_used_for_long() -> None:
     assert old_cache_bytes(cache, 1, NOW + timedelta(hours=1)) == 110
     assert old_cache_bytes(cache, 9, NOW) == 0
     assert old_cache_bytes(({"Size": 7, "LastUsedAt": None, "CreatedAt": "?"},), 0, NOW) == 0
+
+
+def test_own_bytes_are_of_the_layers_above_those_that_others_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chains = {"old": "abcd", "new": "abx", "far": "z", "gone": None}
+    history = [("", 100), ("ENV A=1", 0), ("RUN b", 20), ("RUN c", 3), ("ENV B=2", 0), ("RUN d", 0)]
+
+    def config(_: object, image: str) -> dict[str, dict[str, list[str]]]:
+        if chains[image] is None:
+            raise EngineError.of("no such image")
+        return {"RootFS": {"Layers": list(chains[image] or "")}}
+
+    monkeypatch.setattr(images, "config", config)
+    monkeypatch.setattr(images, "history", lambda *_: tuple(history))
+    engine = cast("Engine", None)
+    assert own_bytes(engine, list(chains), ["old", "gone"], COUNTED) == {"old": 3, "gone": 0}
+    assert own_bytes(engine, ["old", "far"], ["old"], COUNTED) == {"old": 123}
+    assert own_bytes(engine, ["old", "old2"], [], COUNTED) == {}
