@@ -82,16 +82,17 @@ class GpuFamily:
 
     def peers(
         self, order: tuple[str, ...], index: str, buildargs: Mapping[str, str]
-    ) -> dict[str, list[Peer]]:
-        """Release of the first component in the order, `-` for none -> the images that have it:
-        they share no step with the others."""
-        found: dict[str, list[Peer]] = {}
+    ) -> list[list[Peer]]:
+        """The images, those together that have the first two components in the order in common:
+        the groups share the first one's step at most."""
+        found: dict[tuple[str, ...], list[Peer]] = {}
         for spec in self.specs():
-            pin = spec.pin(order[0])
+            pins = [spec.pin(name) for name in order[:2]]
+            common = tuple(pin.version if pin else "-" for pin in pins)
             tag = spec.tag.replace("/ours:", "/peer:")
             peer = Peer(tag, dockerfile(spec, order, index), buildargs)
-            found.setdefault(pin.version if pin else "-", []).append(peer)
-        return found
+            found.setdefault(common, []).append(peer)
+        return [*found.values()]
 
 
 def dockerfile(spec: ImageSpec, order: tuple[str, ...], index: str) -> str:

@@ -6,15 +6,17 @@ kept nowhere. One run each: it takes the better part of an hour and 25 GB of dis
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import peers
 from gpu_family import AFTER, DOCUMENTS, GpuFamily
@@ -26,11 +28,13 @@ from row import GIGABYTE, Contender, Row, Target
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-CELLS = 8
+CELLS, GROUPS = 8, 4
 TIMES, DISK = 4.0, 0.35
 SMALL = bool(os.environ.get("IMAGEGEN_BENCH_SMALL"))
 WHEELS = ("networkx==3.6.1", "sympy==1.14.0") if SMALL else ("torch==2.0.1", "torchvision==0.15.2")
 NAME = "small" if SMALL else "torch"
+NOTES = folder_of_benchmarks() / f"{NAME}.json"
+"""What the contenders came to, until all of them have."""
 
 ABOUT = """\
 8 images on Debian 12, each with torch 2.0.1 for CUDA 11.7 and all that it needs ({wheels:.1f} GB of
@@ -40,25 +44,32 @@ packages in the same versions, in the order in which the vendors' documents list
 {documents}. Everyone starts on an engine of their own with nothing but the
 base image, and downloads from one server on this machine that has all wheels and packages: nobody
 waits for a network. imagegen builds without its gate, and its disk has pip's cache in it. The 8
-images of a peer do not fit this disk: they are made in two halves that share no step, each on a
-fresh engine, and the halves are added up."""
+images of a peer do not fit this disk: they are made two by two, each pair on a fresh engine, and
+pairs are added up; what pairs do again that one run would not is one step of build-essential."""
 
 
 @dataclass(frozen=True)
 class Cold:
     """One build from nothing: wall and CPU seconds, bytes on the disk, bytes downloaded."""
 
-    seconds: tuple[float, float]
+    wall: float
+    cpu: float
     disk_bytes: int
     downloaded: int
 
     def __add__(self, other: Cold) -> Cold:
-        wall, cpu = (one + two for one, two in zip(self.seconds, other.seconds, strict=True))
-        disk = self.disk_bytes + other.disk_bytes
-        return Cold((wall, cpu), disk, self.downloaded + other.downloaded)
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Cold(*(one + two for one, two in pairs))
+
+    def __str__(self) -> str:
+        disk, down = self.disk_bytes / GIGABYTE, self.downloaded / GIGABYTE
+        return (
+            f"{self.wall:.0f} s, {self.cpu:.0f} s of CPU, {disk:.2f} GB on the disk, "
+            f"{down:.2f} GB downloaded"
+        )
 
     def contender(self, name: str) -> Contender:
-        return Contender.of(name, [self.seconds], self.disk_bytes)
+        return Contender.of(name, [(self.wall, self.cpu)], self.disk_bytes)
 
 
 @dataclass(frozen=True)
@@ -69,14 +80,14 @@ class Bench:
     family: GpuFamily
     server: PackageServer
 
-    def peers(self, order: tuple[str, ...]) -> dict[str, list[Peer]]:
+    def peers(self, order: tuple[str, ...]) -> list[list[Peer]]:
         return self.family.peers(order, self.server.index, self.server.proxy)
 
     def cold(self, build: Callable[[], object], cells: int) -> Cold:
         """Build, and look at what is there."""
         before, sent = self.engine.disk_bytes(), self.server.sent
-        seconds = self.engine.timed(build)
-        found = Cold(seconds, self.engine.disk_bytes() - before, self.server.sent - sent)
+        wall, cpu = self.engine.timed(build)
+        found = Cold(wall, cpu, self.engine.disk_bytes() - before, self.server.sent - sent)
         made = [one for one in self.engine.images() if one.startswith("bench-gpu/")]
         assert len(made) == cells, made
         module = "networkx" if SMALL else "torch"
@@ -120,40 +131,42 @@ def fill() -> None:
         peers.docker_py(one.engine, one.family.folder, [peer])
 
 
+def _noted(name: str, build: Callable[[], Cold]) -> Cold:
+    """Build, or take what an earlier run noted that did not come to its end."""
+    notes = _notes()
+    if name not in notes:
+        found = build()
+        load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+        print(f"{time.strftime('%H:%M:%S')} {name}: {found}, load {load}", file=sys.stderr)
+        NOTES.write_text(json.dumps({**notes, name: asdict(found)}))
+    return Cold(**_notes()[name])
+
+
+def _notes() -> dict[str, Any]:
+    return json.loads(NOTES.read_text()) if NOTES.exists() else {}
+
+
 def ours() -> Cold:
     with bench() as one:
-        found = one.cold(
+        return one.cold(
             lambda: peers.imagegen(one.engine, one.family.overlay, **one.server.environ), CELLS
         )
-    _tell("imagegen", found)
-    return found
 
 
 def theirs(name: str, build: peers.Build, order: tuple[str, ...]) -> Cold:
-    """A peer's two halves."""
-    found = Cold((0.0, 0.0), 0, 0)
-    for half in range(2):
-        cold = _half(build, order, half)
-        _tell(f"{name}, half {half + 1}", cold)
-        found += cold
-    return found
+    """A peer's images, in groups that have a fresh engine each."""
+    made = [
+        _noted(f"{name}, {group + 1} of {GROUPS}", partial(_group, build, order, group))
+        for group in range(GROUPS)
+    ]
+    return sum(made[1:], made[0])
 
 
-def _half(build: peers.Build, order: tuple[str, ...], half: int) -> Cold:
+def _group(build: peers.Build, order: tuple[str, ...], group: int) -> Cold:
     with bench() as one:
-        _, images = sorted(one.peers(order).items())[half]
+        images = one.peers(order)[group]
+        assert len(images) * GROUPS == CELLS
         return one.cold(lambda: build(one.engine, one.family.folder, images), len(images))
-
-
-def _tell(name: str, found: Cold) -> None:
-    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
-    print(
-        f"{time.strftime('%H:%M:%S')} {name}: {found.seconds[0]:.0f} s, "
-        f"{found.disk_bytes / GIGABYTE:.2f} GB on disk, {found.downloaded / GIGABYTE:.2f} GB "
-        f"downloaded; load {load}",
-        file=sys.stderr,
-        flush=True,
-    )
 
 
 def report() -> list[str]:
@@ -162,7 +175,7 @@ def report() -> list[str]:
 
 def measured() -> Row:
     fill()
-    own = ours()
+    own = _noted("imagegen", ours)
     bake = theirs("bake", peers.bake, DOCUMENTS)
     loop = theirs("docker-py", peers.docker_py, DOCUMENTS)
     after = theirs("bake, MPI last", peers.bake, AFTER)
@@ -179,11 +192,12 @@ def measured() -> Row:
             order=", ".join(one.family.order()),
             documents=", ".join(DOCUMENTS),
         )
+    NOTES.unlink()
     return Row(1, f"{CELLS} GPU images, cold", about, versions, found, _targets(own, bake))
 
 
 def _targets(own: Cold, bake: Cold) -> tuple[Target, Target]:
-    times = bake.seconds[0] / own.seconds[0]
+    times = bake.wall / own.wall
     disk = own.disk_bytes / bake.disk_bytes
     return (
         Target(
