@@ -28,19 +28,20 @@ class Measure:
 
 class Situation(NamedTuple):
     """What checks look at: expectations, environment, root of the file system, session memory,
-    and the other containers of the job, by name."""
+    the other containers of the job, by name, and looks that run already."""
 
     expected: Expected
     env: Dict[str, str]
     root: str
     memory: Dict[str, Any]
     peers: Tuple[str, ...] = ()
+    begun: Dict[str, Callable[[], Any]] = {}
 
     def once(self, key: str, look: Callable[[], Any]) -> Any:
         """What `look` returned when first asked: a slow look is shared by the checks that need
-        it."""
+        it. One that runs already is waited for instead."""
         if key not in self.memory:
-            self.memory[key] = look()
+            self.memory[key] = self.begun.pop(key, look)()
         return self.memory[key]
 
 

@@ -47,6 +47,65 @@ class Result(NamedTuple):
         return "`{}` ended with exit code {}: {}".format(name, self.code, last)
 
 
+class Begun:
+    """A command in a session of its own that runs beside us; `result` waits for its end.
+
+    `timeout` is in seconds from the start. Raises nothing of its own. Nothing of the session
+    survives `result` or `end`, one of which has to be called.
+    """
+
+    def __init__(
+        self,
+        argv: List[str],
+        timeout: float = DEFAULT_SECONDS,
+        env: Optional[Dict[str, str]] = None,
+        stdin: Optional[IO[bytes]] = None,
+    ) -> None:
+        self._argv, self._timeout = argv, timeout
+        self._started = time.monotonic()
+        self._files = contextlib.ExitStack()
+        self._out, self._err = (self._files.enter_context(_file()) for _ in range(2))
+        self._child: Optional["subprocess.Popen[bytes]"] = None
+        self._problem = ""
+        try:
+            self._child = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL if stdin is None else stdin,
+                stdout=self._out,
+                stderr=self._err,
+                env=_quiet(env),
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._problem = "{}: {}".format(argv[0], error.strerror)
+        except BaseException:
+            self._files.close()
+            raise
+
+    def result(self, on_line: Optional[OnLine] = None) -> Result:
+        """How it ended; `on_line` is told each line of stdout as it comes."""
+        try:
+            if self._child is None:
+                return Result(self._argv, MISSING, "", self._problem)
+            left = self._started + self._timeout - time.monotonic()
+            try:
+                timed_out = _wait(self._child, left, _Tail(self._out, on_line) if on_line else None)
+            finally:
+                _end(self._child)
+            took = time.monotonic() - self._started
+            out, err = _text(self._out), _text(self._err)
+            return Result(self._argv, self._child.returncode, out, err, timed_out, took)
+        finally:
+            self._files.close()
+
+    def end(self) -> None:
+        """Whether it is done or not; nothing happens after `result`."""
+        if self._child is not None and not self._out.closed:
+            _end(self._child)
+        self._files.close()
+
+
 def run(
     argv: List[str],
     timeout: float = DEFAULT_SECONDS,
@@ -59,26 +118,7 @@ def run(
     `env` replaces the environment where it is given; `on_line` is told each line of stdout as
     it comes; `stdin` is an open file, else there is none.
     """
-    started = time.monotonic()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        try:
-            child = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL if stdin is None else stdin,
-                stdout=out,
-                stderr=err,
-                env=_quiet(env),
-                cwd="/",
-                start_new_session=True,
-            )
-        except OSError as error:
-            return Result(argv, MISSING, "", "{}: {}".format(argv[0], error.strerror))
-        try:
-            timed_out = _wait(child, timeout, _Tail(out, on_line) if on_line else None)
-        finally:
-            _end(child)
-        took = time.monotonic() - started
-        return Result(argv, child.returncode, _text(out), _text(err), timed_out, took)
+    return Begun(argv, timeout, env, stdin).result(on_line)
 
 
 @contextlib.contextmanager
@@ -93,6 +133,11 @@ def background(argv: List[str]) -> Iterator[None]:
         yield
     finally:
         _end(child)
+
+
+def _file() -> IO[bytes]:
+    """For what a command prints; without a name, so that nothing of it can be left."""
+    return tempfile.TemporaryFile()
 
 
 def _quiet(env: Optional[Dict[str, str]]) -> Dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 import pytest
 
-from validate import catalogue
+from validate import ahead, catalogue
 from validate.expected import Expected
 from validate.found import Found
 from validate.plugin import Collector, Situation, Wanted
@@ -35,12 +35,12 @@ def run_suites(
     suites: List[str], expected: Expected, root: str, asked: Asked = EVERYTHING
 ) -> Tuple[List[Found], List[str]]:
     """Run the checks of some suites; what they found, and suites that could not be loaded."""
-    situation = Situation(expected, dict(os.environ), root, {}, tuple(asked.peers))
+    situation = Situation(expected, dict(os.environ), root, {}, tuple(asked.peers), {})
     wanted = Wanted(asked.static, asked.loopback, asked.profile, frozenset(asked.own.values()))
     collector = Collector(situation, wanted)
     own = [path for name, path in asked.own.items() if name in suites]
     files = catalogue.files_of(suites) + own
-    with _own_pytest(), contextlib.redirect_stdout(io.StringIO()):
+    with ahead.begun(situation, suites), _own_pytest(), contextlib.redirect_stdout(io.StringIO()):
         if files:
             code = pytest.main(_arguments(own) + files, plugins=[collector])
             if code == pytest.ExitCode.INTERRUPTED and not collector.broken:

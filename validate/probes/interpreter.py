@@ -23,41 +23,6 @@ def folder(name):
 print(json.dumps({name: folder(name) for name in ("torch", "horovod")}))
 """
 
-TORCH = """
-import json, os, torch
-def arrays():
-    try:
-        import numpy
-    except ImportError:
-        return {"numpy": "", "numpy_problem": ""}
-    try:
-        torch.from_numpy(torch.ones(2).numpy())
-    except Exception as error:
-        return {"numpy": numpy.__version__, "numpy_problem": str(error).strip().splitlines()[-1]}
-    return {"numpy": numpy.__version__, "numpy_problem": ""}
-try:
-    import horovod.torch
-except Exception:
-    pass
-def mapped():
-    paths = set()
-    with open("/proc/self/maps") as maps:
-        for line in maps:
-            path = line.split(None, 5)[-1].strip()
-            if ".so" in path and path.startswith("/"):
-                paths.add(os.path.realpath(path))
-    return sorted(paths)
-print(json.dumps({
-    **arrays(),
-    "version": torch.__version__,
-    "cuda": torch.version.cuda,
-    "cxx11_abi": bool(getattr(torch._C, "_GLIBCXX_USE_CXX11_ABI", True)),
-    "gpus": torch.cuda.device_count() if torch.version.cuda else 0,
-    "file": torch.__file__,
-    "mapped": mapped(),
-}))
-"""
-
 DISTRO_DISTS = """
 import json
 HOME = "/usr/lib/python3/dist-packages"
@@ -82,18 +47,6 @@ import horovod
 print(json.dumps({
     "dists": sorted({name for name, _ in names if name in ("horovod", "light-horovod")}),
     "version": getattr(horovod, "__version__", ""),
-}))
-"""
-
-HOROVOD_TORCH = """
-import json
-import horovod.torch as hvd
-from horovod.torch import mpi_lib_v2
-print(json.dumps({
-    "mpi": bool(hvd.mpi_built()),
-    "nccl": bool(hvd.nccl_built()),
-    "gloo": bool(hvd.gloo_built()),
-    "library": mpi_lib_v2.__file__,
 }))
 """
 

@@ -12,11 +12,11 @@ from validate.probes.import_errors import SLOW, why
 from validate.probes.interpreter import (
     HOROVOD_DIST,
     HOROVOD_SIZE,
-    HOROVOD_TORCH,
     IMPORT_SECONDS,
     ask,
     find,
 )
+from validate.probes.training import imported
 from validate.process import run
 from validate.versions import same
 
@@ -29,9 +29,7 @@ def _python(image: Situation) -> str:
 
 
 def _built(image: Situation) -> Dict[str, Any]:
-    answer = image.once(
-        "horovod", lambda: ask(_python(image), HOROVOD_TORCH, image.env, IMPORT_SECONDS)
-    )
+    answer = imported(image).horovod
     if not answer.ok:
         fail(answer.problem, *why(answer, image.env))
     facts: Dict[str, Any] = answer.facts

@@ -5,8 +5,8 @@ import os
 from validate.check import check, fail, skip
 from validate.plugin import Measure, Situation
 from validate.probes.interpreter import DISTRO_DISTS, VERSION, ask, find
+from validate.probes.pip import checked
 from validate.probes.programs import first, interpreter_of
-from validate.process import run
 from validate.versions import same
 
 NAMES = ("python", "python3", "pip", "pip3")
@@ -69,17 +69,18 @@ def test_single(image: Situation, measure: Measure) -> None:
 )
 def test_pip_check(image: Situation, measure: Measure) -> None:
     """`PYTHON -m pip check`, without what the distribution packaged"""
-    result = run(
-        [_target(image), "-m", "pip", "--disable-pip-version-check", "check"], 60, image.env
-    )
+    result = checked(image)
     if "No module named pip" in result.err:
         skip("not-installed", "the image has no pip")
+    measure("no conflict")
+    if result.ok:
+        return
     # What the distribution packaged, its own dependencies hold together: metadata may say more.
     apart = ask(_target(image), DISTRO_DISTS, image.env, 30).facts.get("names", [])
     lines = [line for line in result.out.splitlines() if line.strip()]
     found = [line for line in lines if line.split()[0].lower() not in apart]
     measure("no conflict, {} packages of the distribution apart".format(len(apart)))
-    if not result.ok and (found or not lines):
+    if found or not lines:
         fail(
             "; ".join(found[:3]) or result.says(),
             remedy="python3 -m pip check   # lists them; install what it asks for",

@@ -6,16 +6,15 @@ from typing import Any, Dict, List
 from validate.check import check, fail, skip
 from validate.plugin import Measure, Situation
 from validate.probes.import_errors import why
-from validate.probes.interpreter import IMPORT_SECONDS, TORCH, ask, find
 from validate.probes.packages import owner_version
+from validate.probes.training import imported
 from validate.versions import same
 
 FAMILIES = ("libnccl", "libcudnn", "libcudart", "libmpi", "libibverbs", "libtorch_cpu", "libc10")
 
 
 def _facts(image: Situation) -> Dict[str, Any]:
-    python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
-    answer = image.once("torch", lambda: ask(python, TORCH, image.env, IMPORT_SECONDS))
+    answer = imported(image).torch
     if not answer.ok:
         fail(answer.problem, *why(answer, image.env))
     facts: Dict[str, Any] = answer.facts

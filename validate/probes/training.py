@@ -1,0 +1,98 @@
+"""PyTorch and Horovod, imported once, in one process of the image's Python.
+
+It says what PyTorch is before it goes on to Horovod: where Horovod ends the process, PyTorch has
+answered.
+"""
+
+import json
+from typing import Any, Dict, NamedTuple
+
+from validate.plugin import Situation
+from validate.probes.interpreter import IMPORT_SECONDS, Answer, find
+from validate.process import Begun, Result
+
+KEY = "training"
+"""What Situation keeps the answers under."""
+
+SCRIPT = """
+import json, os, torch
+def arrays():
+    try:
+        import numpy
+    except ImportError:
+        return {"numpy": "", "numpy_problem": ""}
+    try:
+        torch.from_numpy(torch.ones(2).numpy())
+    except Exception as error:
+        return {"numpy": numpy.__version__, "numpy_problem": str(error).strip().splitlines()[-1]}
+    return {"numpy": numpy.__version__, "numpy_problem": ""}
+def mapped():
+    paths = set()
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            path = line.split(None, 5)[-1].strip()
+            if ".so" in path and path.startswith("/"):
+                paths.add(os.path.realpath(path))
+    return sorted(paths)
+print("\\n" + json.dumps({"torch": {
+    **arrays(),
+    "version": torch.__version__,
+    "cuda": torch.version.cuda,
+    "cxx11_abi": bool(getattr(torch._C, "_GLIBCXX_USE_CXX11_ABI", True)),
+    "gpus": torch.cuda.device_count() if torch.version.cuda else 0,
+    "file": torch.__file__,
+    "mapped": mapped(),
+}}), flush=True)
+import horovod.torch as hvd
+from horovod.torch import mpi_lib_v2
+print("\\n" + json.dumps({"mapped": mapped(), "horovod": {
+    "mpi": bool(hvd.mpi_built()),
+    "nccl": bool(hvd.nccl_built()),
+    "gloo": bool(hvd.gloo_built()),
+    "library": mpi_lib_v2.__file__,
+}}), flush=True)
+"""
+
+
+class Imported(NamedTuple):
+    """What both said. PyTorch's `mapped` are the libraries in the process, those of Horovod
+    included where it loaded."""
+
+    torch: Answer
+    horovod: Answer
+
+
+def begin(image: Situation) -> Begun:
+    python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    return Begun([python, "-c", SCRIPT], IMPORT_SECONDS, image.env)
+
+
+def imported(image: Situation) -> Imported:
+    """Looked up once in a run."""
+    found: Imported = image.once(KEY, lambda: read(begin(image).result()))
+    return found
+
+
+def read(result: Result) -> Imported:
+    """The answers in what the script printed: a process that fails after both had answered fails
+    both."""
+    facts = _facts(result.out)
+    problem = "" if result.ok else result.says()
+    none = Answer({}, problem or "`{}` printed no facts".format(result.argv[0]), result.timed_out)
+    if "torch" not in facts or (problem and "horovod" in facts):
+        return Imported(none, none)
+    torch = dict(facts["torch"], mapped=facts.get("mapped", facts["torch"]["mapped"]))
+    horovod = Answer(facts["horovod"], "") if "horovod" in facts else none
+    return Imported(Answer(torch, ""), horovod)
+
+
+def _facts(text: str) -> Dict[str, Any]:
+    """All objects that it printed, as one; libraries may print lines of their own."""
+    found: Dict[str, Any] = {}
+    for line in text.splitlines():
+        if line.startswith("{"):
+            try:
+                found.update(json.loads(line))
+            except ValueError:
+                continue
+    return found
