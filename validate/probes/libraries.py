@@ -2,12 +2,13 @@
 
 import os
 import re
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Tuple
 
 from validate.plugin import Situation
 from validate.probes import cuda, nccl
 from validate.probes.dlopen import LoaderPath, distinct, loader_path
-from validate.probes.files import names
+from validate.probes.files import names, read, under
+from validate.probes.import_errors import without
 from validate.probes.interpreter import ask, find
 
 SITES = """
@@ -15,6 +16,7 @@ import json, os, sys
 print(json.dumps({"sites": [path for path in sys.path if path and os.path.isdir(path)]}))
 """
 SECONDS = 30.0
+SETTINGS = "/etc/ld.so.conf.d"
 
 
 class Libraries(NamedTuple):
@@ -64,6 +66,31 @@ def _sites(image: Situation) -> List[str]:
     return [str(path) for path in answer.facts.get("sites", [])]
 
 
+def out_of_the_way(image: Situation, path: str) -> Tuple[str, str]:
+    """Cause and remedy of a library that comes first: where its folder was named."""
+    folder = os.path.dirname(path)
+    if image.root != "/":
+        folder = "/" + os.path.relpath(folder, image.root)
+    if folder in image.env.get("LD_LIBRARY_PATH", "").split(":"):
+        return "LD_LIBRARY_PATH names {}".format(folder), without(image.env, folder)
+    for name in names(under(image.root, SETTINGS)):
+        file = os.path.join(SETTINGS, name)
+        if folder in read(under(image.root, file)).splitlines():
+            remedy = "sed -i '\\#^{}$#d' {}; ldconfig".format(folder, file)
+            return "{} names {}".format(file, folder), remedy
+    return "it was copied there", "dpkg -S {0} || rm {0}; ldconfig".format(path)
+
+
+def instead_of(image: Situation, name: str, package: str, version: str) -> Tuple[str, str]:
+    """Cause and remedy where the library that counts is of another version than the recipe's: one
+    that comes before another is put out of its way, the only one is replaced."""
+    copies = libraries(image).copies(name)
+    if len(copies) > 1:
+        return out_of_the_way(image, copies[0])
+    remedy = "apt-get install --allow-downgrades '{}={}*'   # or: imagegen build"
+    return "another release was installed over it", remedy.format(package, version)
+
+
 def nccl_copies(image: Situation) -> List[nccl.Copy]:
     """Every NCCL of the image, looked up once in a run: their bytes are many."""
     there = libraries(image)
@@ -71,6 +98,16 @@ def nccl_copies(image: Situation) -> List[nccl.Copy]:
         "nccl copies", lambda: nccl.copies(there.copies(nccl.LIBRARY), there.sites)
     )
     return found
+
+
+def back_on_the_path(image: Situation, component: str, path: str) -> str:
+    """The line that shows the loader what a wheel brought, as the recipe does: without it PyTorch
+    alone finds the library. Empty where the loader knows it, or the recipe never said."""
+    variant = image.expected.components[component].get("variant")
+    if variant != "pypi" or libraries(image).loader.first(os.path.basename(path)):
+        return ""
+    line = "echo {} > /etc/ld.so.conf.d/imagegen-{}.conf; ldconfig"
+    return line.format(os.path.dirname(path), component)
 
 
 def named_version(path: str, wheel: str) -> str:

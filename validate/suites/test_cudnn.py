@@ -7,7 +7,14 @@ from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
 from validate.probes import cuda, cudnn
 from validate.probes.files import under
-from validate.probes.libraries import environment, flavour, libraries, named_version, without_driver
+from validate.probes.libraries import (
+    back_on_the_path,
+    environment,
+    flavour,
+    libraries,
+    named_version,
+    without_driver,
+)
 from validate.probes.native import SIZE, Called, call
 from validate.versions import same
 
@@ -67,6 +74,9 @@ def test_version(image: Situation, measure: Measure) -> None:
     measure(text + (", by its name: it answers with a driver only" if by_name else more))
     if not same(cudnn.short(_promised(image)), found):
         fail("{}, the recipe says {}".format(text, _promised(image)))
+    line = back_on_the_path(image, "cudnn", path)
+    if line:
+        fail("{} is not on the loader's path".format(path), "its folder was taken out", line)
     _for_this_cuda(image, built or 0)
 
 

@@ -8,7 +8,13 @@ from validate.check import check, fail, skip
 from validate.plugin import Measure, Situation
 from validate.probes import nccl, net_plugin
 from validate.probes.files import names, under
-from validate.probes.libraries import environment, flavour, libraries, nccl_copies
+from validate.probes.libraries import (
+    back_on_the_path,
+    environment,
+    flavour,
+    libraries,
+    nccl_copies,
+)
 from validate.probes.native import OUT, call
 from validate.probes.sysfs import interfaces_up, rdma_devices
 from validate.versions import same
@@ -41,6 +47,9 @@ def test_version(image: Situation, measure: Measure) -> None:
     if not same(image.expected.version("nccl"), found):
         text = "{} from {}, the recipe says {}"
         fail(text.format(found or "no version", path, image.expected.version("nccl")))
+    line = back_on_the_path(image, "nccl", path)
+    if line:
+        fail("{} is not on the loader's path".format(path), "its folder was taken out", line)
 
 
 @check(
@@ -99,10 +108,13 @@ def test_header(image: Situation, measure: Measure) -> None:
 )
 def test_copies(image: Situation, measure: Measure) -> None:
     """libnccl.so.2 on the loader's path and in wheels, and `NCCL version` in the bytes of
-    libtorch_cuda and of Horovod's extensions"""
+    libtorch_cuda and of Horovod's extensions, against those of the recipe and of its PyTorch"""
     copies = nccl_copies(image)
     measure("; ".join(str(one) for one in copies))
-    if len({one.version for one in copies}) > 1:
+    torch = str(image.expected.fact("torch", "nccl") or "")
+    promised = [one for one in (image.expected.version("nccl"), torch) if one]
+    strange = [c for c in copies if not any(same(one, c.version) for one in promised)]
+    if len({one.version for one in copies}) > 1 and strange:
         fail("; ".join(str(one) for one in copies))
 
 

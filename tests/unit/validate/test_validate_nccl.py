@@ -104,6 +104,25 @@ def test_every_copy_counts_also_one_inside_pytorch(machine: Machine) -> None:
     ]
 
 
+def test_two_that_the_recipe_names_are_no_surprise(machine: Machine) -> None:
+    compiled(machine.site, "nvidia/nccl/lib/libnccl.so.2", source(21403, "2.14.3+cuda11.7"))
+    assert machine.findings("nccl", static=True)["nccl.copies"].outcome == WARNED
+    machine.promise("torch", "2.0.1+cu117", nccl="2.14.3")
+    assert machine.findings("nccl", static=True)["nccl.copies"].outcome == PASSED
+
+
+def test_a_wheel_that_only_pytorch_would_find_fails_with_the_line_that_shows_it(
+    machine: Machine,
+) -> None:
+    (machine.root / LIB_DIR.lstrip("/") / "libnccl.so.2").unlink()
+    path = compiled(machine.site, "nvidia/nccl/lib/libnccl.so.2", source(20909, "2.9.9+cuda11.3"))
+    assert machine.findings("nccl", static=True)["nccl.version"].outcome == PASSED
+    machine.components["nccl"]["variant"] = "pypi"
+    one = machine.findings("nccl", static=True)["nccl.version"]
+    assert (one.outcome, one.measured) == (FAILED, f"{path} is not on the loader's path")
+    assert one.remedy == f"echo {path.parent} > /etc/ld.so.conf.d/imagegen-nccl.conf; ldconfig"
+
+
 def test_the_abis_that_a_copy_accepts_are_in_its_bytes(tmp_path: Path) -> None:
     path = compiled(tmp_path, "libnccl.so.2", source(22105, "2.21.5+cuda12.4", (5, 6, 7, 8)))
     assert nccl.copy(str(path)) == nccl.Copy(str(path), "2.21.5", "12.4", (5, 6, 7, 8))
