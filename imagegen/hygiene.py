@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 SMALL_BYTES = 100_000
 """Archives below this come with packages, as data of their own tests."""
 
-HIDDEN_BYTES = 5_000_000
-"""Below this, what lies under later layers is a package database that each apt step writes anew."""
+HIDDEN_BYTES = 20_000_000
+"""Below this it is what each apt step writes anew: 5 MB in an image of five such steps."""
 
 # Python's own ensurepip, and what Debian's python3-venv builds environments from, are wheels.
 _KEPT = re.compile(r"/(ensurepip/_bundled|usr/share/python-wheels)/")

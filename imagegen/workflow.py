@@ -207,7 +207,7 @@ class _Gate:
         self._write_sboms(image_id, log)
 
     def _write_sboms(self, image_id: str, log: Callable[[str], None]) -> None:
-        """Half a second, spent on images that passed; a bill that cannot be made stops no tag."""
+        """One more container, for images that passed; a bill that cannot be made stops no tag."""
         try:
             for path in keep_sboms(self.engine, image_id, state_folder()):
                 log(f"sbom {path}")
