@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, NoReturn, cast
 
 import pytest
 
+from imagegen import workflow
 from imagegen.engine.inventory import Inside, Inventory, Package
 from imagegen.errors import ConfigError
 from imagegen.labels import LABEL_PARTS
+from imagegen.model import ValidationRecord
 from imagegen.sbom import FORMATS, document, items
 from imagegen.sbom_files import sbom_path, write_whole
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
+    from imagegen.engine.client import Engine
+    from imagegen.journal import Journal
+    from imagegen.model import Recipe
+
+ENGINE = cast("Engine", SimpleNamespace())
 SHA = "ab" * 32
 COMPONENTS = {
     "openmpi": {"version": "4.1.8", "origin": "Open MPI 4.1.8, compiled into /usr/local/openmpi"},
@@ -116,3 +125,35 @@ def test_a_bill_is_named_by_its_image_and_written_whole(tmp_path: Path) -> None:
     assert [(one.name, one.read_bytes()) for one in path.parent.iterdir()] == [(path.name, b"two")]
     with pytest.raises(ConfigError, match="cannot write"):
         write_whole(path / "below", b"")
+
+
+class Passes:
+    """A journal, and a validation that passes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, keep: Callable[..., object]) -> None:
+        self.lines: list[str] = []
+        record = ValidationRecord(IMAGE.id, "t", "static", True, {}, 1.0)
+        monkeypatch.setattr(workflow, "validate_image", lambda *_: record)
+        monkeypatch.setattr(workflow, "keep_sboms", keep)
+        self.gate = workflow._Gate(ENGINE, cast("Journal", self), 1)
+
+    def add_validation(self, run_id: int, record: ValidationRecord) -> None:
+        self.lines.append(f"run {run_id}: {record.tier}")
+
+    def judge(self) -> list[str]:
+        self.gate(IMAGE.id, cast("Recipe", None), self.lines.append)
+        return self.lines
+
+
+def test_an_image_that_passed_gets_its_bills(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Passes(monkeypatch, lambda *_: (Path("/state/sbom/a.spdx.json"),)).judge()
+    assert found == ["run 1: static", "sbom /state/sbom/a.spdx.json"]
+
+
+def test_a_bill_that_cannot_be_made_stops_no_tag(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> NoReturn:
+        raise ConfigError.of("cannot write `x`", evidence=["no space left"])
+
+    found = Passes(monkeypatch, full).judge()
+    assert found[1].startswith("no sbom: ")
+    assert "no space left" in found[1]
