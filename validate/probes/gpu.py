@@ -171,6 +171,23 @@ def ailments(device: Dict[str, Any]) -> List[str]:
     return found
 
 
+CURES = {
+    "uncorrected ECC": "nvidia-smi -i {} -r   # on the host, unused; replace it if they come back",
+    "row remapping is pending": "nvidia-smi -i {} -r   # on the host, when nobody uses it",
+    "row remapping failed": "nvidia-smi -i {} -q -d ROW_REMAPPER   # on the host: replace this GPU",
+    "compute mode": "nvidia-smi -i {} -c 0   # on the host",
+    "are in use": "nvidia-smi -i {} --query-compute-apps=pid,name,used_memory --format=csv"
+    "   # on the host: end what is left over",
+    "slowed down": "nvidia-smi -i {} -q -d PERFORMANCE,POWER,TEMPERATURE   # on the host",
+}
+"""Words of an ailment -> the line for it, with the index of the GPU."""
+
+
+def cure(index: int, ailment: str) -> str:
+    """The line to paste for an ailment of a GPU."""
+    return next(line for words, line in CURES.items() if words in ailment).format(index)
+
+
 def mig_devices(devices: Sequence[Dict[str, Any]]) -> List[int]:
     """Indices of GPUs that are cut into MIG instances."""
     return [int(one["index"]) for one in devices if first(one.get("mig"))]

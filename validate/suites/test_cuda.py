@@ -7,7 +7,14 @@ from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
 from validate.probes import cuda, gpu, kubernetes
 from validate.probes.files import is_mounted, mount_points, under
-from validate.probes.libraries import environment, flavour, libraries, named_version, without_driver
+from validate.probes.libraries import (
+    environment,
+    flavour,
+    instead_of,
+    libraries,
+    named_version,
+    without_driver,
+)
 from validate.probes.native import OUT, ZERO, Called, call
 from validate.process import run
 from validate.versions import same
@@ -79,7 +86,9 @@ def test_cudart(image: Situation, measure: Measure) -> None:
     how = "" if number else ", by its name: before CUDA 12 it answers with a driver only"
     measure("{} from {}{}".format(found, path, how))
     if found != cuda.short(_promised(image)):
-        fail("{} says {}, the recipe says {}".format(path, found, _promised(image)))
+        package = "cuda-cudart-{}".format(cuda.short(_promised(image)).replace(".", "-"))
+        why = instead_of(image, name, package, cuda.short(_promised(image)))
+        fail("{} says {}, the recipe says {}".format(path, found, _promised(image)), *why)
 
 
 def _without_driver(image: Situation, said: Called, path: str) -> str:
@@ -231,6 +240,9 @@ def test_driver_ver(image: Situation, measure: Measure) -> None:
     text = "driver {} serves CUDA {}, the recipe has {}".format(driver or "here", serves, promised)
     newer = native + " or later" if native else "a later one"
     remedy = "update the host's driver to {}".format(newer)
+    remedy += "; on data centre GPUs also: apt-get install cuda-compat-" + promised.replace(
+        ".", "-"
+    )
     if _above(driver, floor):
         warn(
             text, "minor version compatibility holds, but kernels compiled at run time fail", remedy

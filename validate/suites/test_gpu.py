@@ -191,7 +191,8 @@ def test_count(image: Situation, measure: Measure) -> None:
     if driver.problem or driver.code:
         fail(driver.problem or "cuInit returned {}".format(driver.code))
     if mig:
-        warn(text + ", MIG is on: CUDA takes one instance", "", "nvidia-smi -i 0 -mig 0")
+        remedy = "nvidia-smi -i {} -mig 0   # on the host, when nobody uses it".format(mig[0])
+        warn(text + ", MIG is on: CUDA takes one instance", "a GPU is cut into instances", remedy)
     if len(devices) != driver.facts["count"]:
         more = ", CUDA_VISIBLE_DEVICES={}".format(hidden) if hidden is not None else ""
         (warn if hidden else fail)(text + more)
@@ -242,7 +243,8 @@ def test_health(image: Situation, measure: Measure) -> None:
     note = ", persistence mode is off" if lazy else ""
     measure("{} GPUs without a finding{}".format(len(devices), note))
     if ill:
-        fail("; ".join("GPU {}: {}".format(index, ", ".join(said)) for index, said in ill))
+        text = "; ".join("GPU {}: {}".format(index, ", ".join(said)) for index, said in ill)
+        fail(text, remedy=gpu.cure(ill[0][0], ill[0][1][0]))
 
 
 @check(

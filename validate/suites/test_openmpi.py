@@ -86,7 +86,7 @@ def test_single(image: Situation, measure: Measure) -> None:
         text = "also on PATH: {}; `mpirun` runs {}"
         fail(
             text.format(", ".join(others), first("mpirun", path)),
-            remedy="rm {}".format(" ".join(others)),
+            remedy="dpkg -S {0} || rm {0}   # remove the package that it names".format(others[0]),
         )
     cache = ldcache.parse_cache(run(["/sbin/ldconfig", "-p"]).out)
     libraries = sorted(
@@ -95,8 +95,14 @@ def test_single(image: Situation, measure: Measure) -> None:
     if len(libraries) > 1:
         fail(
             "more than one libmpi in the loader's cache: " + ", ".join(libraries),
-            remedy="ldconfig -v | grep libmpi",
+            remedy="dpkg -S {0} || rm {0}; ldconfig   # the one that is not the recipe's".format(
+                next((one for one in libraries if not _below(image, one)), libraries[0])
+            ),
         )
+
+
+def _below(image: Situation, path: str) -> bool:
+    return os.path.realpath(path).startswith(os.path.realpath(_prefix(image)) + "/")
 
 
 @check(
@@ -115,7 +121,7 @@ def test_nonlogin_path(image: Situation, measure: Measure) -> None:
     found = first(daemon, path)
     measure(found)
     if not found:
-        line = "PATH={}/bin:$PATH".format(_prefix(image))
+        line = "PATH={}/bin:{}".format(_prefix(image), path)
         fail(
             "`{}` is not on {}".format(daemon, path),
             remedy="echo '{}' >> /etc/environment".format(line),

@@ -3,17 +3,16 @@ that it loads into every process."""
 
 import os
 import re
-from typing import Dict, List, Tuple
+from typing import Dict, List
 
 from validate.check import check, fail
 from validate.plugin import Measure, Situation
 from validate.probes.dlopen import LoaderPath, loader_path
 from validate.probes.files import names, read, under
-from validate.probes.import_errors import without
+from validate.probes.libraries import out_of_the_way
 
 FAMILIES = re.compile(r"lib(nccl|cudnn|cudart|mpi|ibverbs|rdmacm)\.so\.\d+(\.0)?$")
 """Names as programs ask for them; `libcudart.so.11.0` has a zero."""
-SETTINGS = "/etc/ld.so.conf.d"
 PRELOADED = "/etc/ld.so.preload"
 
 
@@ -43,22 +42,7 @@ def test_shadowed(image: Situation, measure: Measure) -> None:
     hidden = [text.format(n, p[0], ", ".join(p[1:])) for n, p in found.items() if len(p) > 1]
     if hidden:
         first = next(paths[0] for paths in found.values() if len(paths) > 1)
-        fail("; ".join(hidden), *_out_of_the_way(image, first))
-
-
-def _out_of_the_way(image: Situation, path: str) -> Tuple[str, str]:
-    """Cause and remedy of a library that comes first: where its folder was named."""
-    folder = os.path.dirname(path)
-    if image.root != "/":
-        folder = "/" + os.path.relpath(folder, image.root)
-    if folder in image.env.get("LD_LIBRARY_PATH", "").split(":"):
-        return "LD_LIBRARY_PATH names {}".format(folder), without(image.env, folder)
-    for name in names(under(image.root, SETTINGS)):
-        file = os.path.join(SETTINGS, name)
-        if folder in read(under(image.root, file)).splitlines():
-            remedy = "sed -i '\\#^{}$#d' {}; ldconfig".format(folder, file)
-            return "{} names {}".format(file, folder), remedy
-    return "it was copied there", "dpkg -S {0} || rm {0}; ldconfig".format(path)
+        fail("; ".join(hidden), *out_of_the_way(image, first))
 
 
 @check(

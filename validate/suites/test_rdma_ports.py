@@ -17,6 +17,8 @@ LOOPBACK_SECONDS = 60.0
 JUMBO = 4200
 """The smallest MTU of an interface that carries RoCE packets of 4096 bytes."""
 GOOD_SHARE = 0.8
+LOOPBACK = "ib_write_bw -d {0} -F --report_gbits & ib_write_bw -d {0} -F localhost"
+LINK = "mlxlink -d {0}; lspci -vv -s $(basename $(readlink /sys/class/infiniband/{0}/device))"
 LAUNCH = "docker run --network host IMAGE   # a pod: hostNetwork: true, or a VF of the NIC"
 
 
@@ -236,7 +238,7 @@ def test_numa(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="asked",
     cause="the link runs below its rate, its PCIe slot is narrow, or memory cannot be pinned",
-    remedy="ib_write_bw -d mlx5_0 -F --report_gbits & ib_write_bw -d mlx5_0 -F localhost",
+    remedy=LOOPBACK.format("mlx5_0"),
     needs=("rdma.devinfo", "rdma.port", "rdma.gid"),
 )
 def test_loopback(image: Situation, measure: Measure) -> None:
@@ -251,13 +253,15 @@ def test_loopback(image: Situation, measure: Measure) -> None:
         script = fabric.loopback_script(port, fabric.best_index(table))
         result = run(["sh", "-c", script], LOOPBACK_SECONDS, image.env)
         if not result.ok:
-            fail("{}: {}".format(port.device, result.says()))
+            text = "{}: {}".format(port.device, result.says())
+            fail(text, "data does not move through the device", LOOPBACK.format(port.device))
         speed, rate = fabric.parse_bandwidth(result.out), fabric.gigabits(port.rate)
         seen.append("{} {:.1f} of {:.0f} Gb/s".format(port.device, speed, rate))
-        slow += seen[-1:] if speed < GOOD_SHARE * rate else []
+        slow += [(port.device, seen[-1])] if speed < GOOD_SHARE * rate else []
     measure(", ".join(seen))
     if slow:
-        fail(", ".join(slow))
+        text = ", ".join(said for _, said in slow)
+        fail(text, "the link, or its PCIe slot, is narrow", LINK.format(slow[0][0]))
 
 
 @check(

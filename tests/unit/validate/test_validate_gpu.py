@@ -241,3 +241,11 @@ def test_memory_is_asked_of_every_gpu(machine: Machine) -> None:
 )
 def test_ailments_in_words(device: dict[str, object], words: list[str]) -> None:
     assert gpu.ailments(device) == words
+
+
+def test_every_ailment_has_its_line() -> None:
+    ill: dict[str, object] = {"ecc": [3], "remapped": [0, 0, 1, 1], "slowdown": [0xEC]}
+    ill |= {"compute_mode": [2], "total": 40 << 30, "used": 30 << 30}
+    said = gpu.ailments(ill)
+    assert len(said) == 9
+    assert [gpu.cure(5, one).startswith("nvidia-smi -i 5 -") for one in said] == [True] * 9
