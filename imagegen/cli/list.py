@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from imagegen.cli import options
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from imagegen.console import Console
@@ -24,38 +25,59 @@ def command(
     matrix: str | None, cells: tuple[str, ...], console: Console, overlay: Path | None
 ) -> None:
     """The cells of the matrices, and the image that each one becomes."""
+    listed = _chosen(overlay, matrix, cells) if matrix or cells else _all(overlay)
+    for one in listed:
+        one["expired"] = _expired(one)
+    console.data(listed)
+    owned = any(one["owner"] or one["expires"] for one in listed)
+    rows = [
+        (one["matrix"], one["cell"], one["image"], _versions(one["components"]))
+        + ((_who(one),) if owned else ())
+        for one in listed
+    ]
+    columns = ("matrix", "cell", "image", "components")
+    console.table((*columns, "asked for by") if owned else columns, rows)
+
+
+def _all(overlay: Path | None) -> list[dict[str, Any]]:
+    """Every cell of every matrix: from the last run, where no file has changed since."""
+    from imagegen.cache import remembered
+    from imagegen.payload import open_payload
+
+    payload = open_payload(overlay)
+    files = (*payload.catalog_files(), *payload.matrix_files())
+    return remembered("list", files, lambda: _chosen(overlay, None, ()))
+
+
+def _chosen(overlay: Path | None, matrix: str | None, cells: Sequence[str]) -> list[dict[str, Any]]:
     from imagegen.family import House, select
 
     house = House(overlay)
     families = [house.family(matrix)] if matrix else house.families()
     about = {family.matrix.name: family.matrix for family in families}
     specs = select([spec for family in families for spec in family.specs], cells)
-    console.data([_row(spec, about[spec.cell.matrix]) for spec in specs])
-    owned = any(one.owner or one.expires for one in about.values())
-    rows = [
-        (spec.cell.matrix, spec.cell.name, spec.tag, " ".join(_versions(spec)))
-        + ((_who(about[spec.cell.matrix]),) if owned else ())
-        for spec in specs
-    ]
-    columns = ("matrix", "cell", "image", "components")
-    console.table((*columns, "asked for by") if owned else columns, rows)
+    return [_row(spec, about[spec.cell.matrix]) for spec in specs]
 
 
-def _who(matrix: Matrix) -> str:
+def _expired(row: Mapping[str, Any]) -> bool:
+    if not row["expires"]:
+        return False
+    from imagegen.request_file import expired
+
+    return expired(row["expires"])
+
+
+def _who(row: Mapping[str, Any]) -> str:
     """Who asked for a saved request, and until when it is needed."""
-    from imagegen.request_file import expired
-
-    said = "EXPIRED" if expired(matrix.expires) else "until"
-    return " ".join(filter(None, (matrix.owner, matrix.expires and f"{said} {matrix.expires}")))
+    said = "EXPIRED" if row["expired"] else "until"
+    return " ".join(filter(None, (row["owner"], row["expires"] and f"{said} {row['expires']}")))
 
 
-def _versions(spec: ImageSpec) -> list[str]:
-    return [f"{pin.component}={pin.version}" for pin in spec.pins]
+def _versions(components: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={version}" for name, version in components.items())
 
 
-def _row(spec: ImageSpec, matrix: Matrix) -> dict[str, object]:
-    from imagegen.request_file import expired
-
+def _row(spec: ImageSpec, matrix: Matrix) -> dict[str, Any]:
     return {
         "matrix": spec.cell.matrix,
         "cell": spec.cell.name,
@@ -66,5 +88,4 @@ def _row(spec: ImageSpec, matrix: Matrix) -> dict[str, object]:
         "omitted": {o.component: o.reason for o in spec.cell.omitted},
         "owner": matrix.owner,
         "expires": matrix.expires,
-        "expired": expired(matrix.expires),
     }
