@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from imagegen.human import human_bytes
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -38,6 +40,11 @@ class Leftover:
     count: int
     size_bytes: int
     examples: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        size = f", {human_bytes(self.size_bytes)}" if self.size_bytes else ""
+        where = f": {', '.join(self.examples)}" if self.examples else ""
+        return f"left by its build: {self.kind} ({self.count}{size}){where}"
 
 
 def leftovers(found: Inventory) -> tuple[Leftover, ...]:

@@ -16,6 +16,7 @@ from imagegen.sbom import FORMATS, document
 
 if TYPE_CHECKING:
     from imagegen.engine.client import Engine
+    from imagegen.engine.inventory import Inventory
 
 FOLDER = "sbom"
 _SUFFIX = {"spdx": "spdx.json", "cyclonedx": "cdx.json"}
@@ -28,15 +29,21 @@ def sbom_path(state: Path, image_id: str, kind: str) -> Path:
 
 
 def keep_sboms(engine: Engine, image_id: str, state: Path) -> tuple[Path, ...]:
-    """Write the bills of an image, if they are not there; their paths.
+    """Write the bills of an image, if they are not there; their paths, in the order of `FORMATS`.
 
     Raises EngineError where the image cannot be read, ConfigError where nothing can be written.
     """
     paths = tuple(sbom_path(state, image_id, kind) for kind in FORMATS)
-    if not all(path.exists() for path in paths):
-        found = inventory(engine, image_id, sizes=False)
-        for kind, path in zip(FORMATS, paths, strict=True):
-            write_whole(path, document(found, kind))
+    if all(path.exists() for path in paths):
+        return paths
+    return write_sboms(inventory(engine, image_id, sizes=False), state)
+
+
+def write_sboms(found: Inventory, state: Path) -> tuple[Path, ...]:
+    """Write the bills of an image that was read; their paths. Raises ConfigError."""
+    paths = tuple(sbom_path(state, found.id, kind) for kind in FORMATS)
+    for kind, path in zip(FORMATS, paths, strict=True):
+        write_whole(path, document(found, kind))
     return paths
 
 

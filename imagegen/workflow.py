@@ -16,13 +16,15 @@ from imagegen.buildenv import pip_config_files, read_build_env
 from imagegen.cell_locks import engine_locks, locked, run_lock
 from imagegen.disk import check_room, uncounted
 from imagegen.engine import client, images
+from imagegen.engine.inventory import inventory
 from imagegen.errors import ImagegenError, Interrupted, Problem, ValidationError
 from imagegen.forecast import chain_of_recipe, missing, plus, prefixes, total, trees_of, unsized
+from imagegen.hygiene import leftovers
 from imagegen.journal import state_folder
 from imagegen.locking import LockedBuild
 from imagegen.mirrors import read_mirrors
 from imagegen.publish import Candidate
-from imagegen.sbom_files import keep_sboms
+from imagegen.sbom_files import write_sboms
 from imagegen.supply import Store
 from imagegen.time_left import TimeLeft
 from imagegen.validation import ValidationRequest, stop, validate_image
@@ -141,7 +143,7 @@ def build_options(
         jobs=jobs,
         logs=state_folder() / "logs" / f"run-{run_id}",
         env=env,
-        gate=_Gate(engine, book, run_id) if wishes.gate else None,
+        gate=_Gate(engine, book, run_id, console.note) if wishes.gate else None,
         store=store_of(payload, wishes),
         locks=engine_locks(machine.id, state_folder()),
         lock=LockedBuild(wishes.lock) if wishes.lock else None,
@@ -193,6 +195,7 @@ class _Gate:
     engine: Engine
     book: Journal
     run_id: int
+    tell: Callable[[str], None]
     containers: set[str] = field(default_factory=set)
 
     def __call__(self, image_id: str, recipe: Recipe, log: Callable[[str], None]) -> None:
@@ -204,15 +207,21 @@ class _Gate:
                 f"`{recipe.spec.tag}` is not what was asked for; its tag was not moved",
                 evidence=[*failed_checks(record), f"image {image_id}"],
             )
-        self._write_sboms(image_id, log)
+        self._look_inside(image_id, recipe, log)
 
-    def _write_sboms(self, image_id: str, log: Callable[[str], None]) -> None:
-        """One more container, for images that passed; a bill that cannot be made stops no tag."""
+    def _look_inside(self, image_id: str, recipe: Recipe, log: Callable[[str], None]) -> None:
+        """Its bills of materials, and what its build left behind; neither stops a tag."""
         try:
-            for path in keep_sboms(self.engine, image_id, state_folder()):
-                log(f"sbom {path}")
+            found = inventory(self.engine, image_id, sizes=False)
+            lines = [f"sbom {path}" for path in write_sboms(found, state_folder())]
         except ImagegenError as error:
             log(f"no sbom: {error}")
+            return
+        for left in leftovers(found):
+            self.tell(f"warning: {recipe.spec.cell.id}: {left}")
+            lines.append(f"warning: {left}")
+        for line in lines:
+            log(line)
 
     def stop(self) -> None:
         for container in self.containers:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console import Console
-    from imagegen.diff import Change, Difference, Side
+    from imagegen.diff import Change, Difference
     from imagegen.engine.inventory import Layer
 
 MOST_ROWS = 20
@@ -84,7 +84,8 @@ def _tell(made: Difference, console: Console, most: int | None) -> None:
     _folders(made, console, most)
     _layers(made, console)
     for name, side in sides:
-        _leftovers(name, side, console)
+        for left in side.leftovers:
+            console.line(f"{name}  {left}")
 
 
 def _changes(what: str, changes: Sequence[Change], console: Console, most: int | None) -> None:
@@ -144,13 +145,6 @@ def _made_by(instruction: str) -> str:
     from imagegen.build_log import short
 
     return _cut(short(_WRAPPING.sub("", instruction)) or "an import")
-
-
-def _leftovers(name: str, side: Side, console: Console) -> None:
-    for one in side.leftovers:
-        size = f", {human_bytes(one.size_bytes)}" if one.size_bytes else ""
-        where = f": {', '.join(one.examples)}" if one.examples else ""
-        console.line(f"{name}  left by its build: {one.kind} ({one.count}{size}){where}")
 
 
 def _grew(count: int) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -19,7 +18,7 @@ from imagegen.sbom import FORMATS, document, items
 from imagegen.sbom_files import sbom_path, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
 
     from imagegen.engine.client import Engine
     from imagegen.journal import Journal
@@ -130,30 +129,42 @@ def test_a_bill_is_named_by_its_image_and_written_whole(tmp_path: Path) -> None:
 class Passes:
     """A journal, and a validation that passes."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, keep: Callable[..., object]) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, found: Inventory) -> None:
         self.lines: list[str] = []
         record = ValidationRecord(IMAGE.id, "t", "static", True, {}, 1.0)
         monkeypatch.setattr(workflow, "validate_image", lambda *_: record)
-        monkeypatch.setattr(workflow, "keep_sboms", keep)
-        self.gate = workflow._Gate(ENGINE, cast("Journal", self), 1)
+        monkeypatch.setattr(workflow, "inventory", lambda *_, **__: found)
+        self.gate = workflow._Gate(ENGINE, cast("Journal", self), 1, self.lines.append)
 
     def add_validation(self, run_id: int, record: ValidationRecord) -> None:
         self.lines.append(f"run {run_id}: {record.tier}")
 
     def judge(self) -> list[str]:
-        self.gate(IMAGE.id, cast("Recipe", None), self.lines.append)
+        spec = SimpleNamespace(cell=SimpleNamespace(id="m/c"), tag="t")
+        recipe = cast("Recipe", SimpleNamespace(spec=spec))
+        self.gate(IMAGE.id, recipe, lambda line: self.lines.append(f"log: {line}"))
         return self.lines
 
 
-def test_an_image_that_passed_gets_its_bills(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Passes(monkeypatch, lambda *_: (Path("/state/sbom/a.spdx.json"),)).judge()
-    assert found == ["run 1: static", "sbom /state/sbom/a.spdx.json"]
+def test_an_image_that_passed_gets_its_bills(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("IMAGEGEN_STATE", str(tmp_path))
+    left = replace(IMAGE, inside=replace(IMAGE.inside, files={"/tmp/a": 12}))
+    paths = [sbom_path(tmp_path, IMAGE.id, kind) for kind in FORMATS]
+    assert Passes(monkeypatch, left).judge() == [
+        "run 1: static",
+        "warning: m/c: left by its build: temporary files (1, 12 B): /tmp/a",
+        *(f"log: sbom {path}" for path in paths),
+        "log: warning: left by its build: temporary files (1, 12 B): /tmp/a",
+    ]
+    assert [path.read_bytes() for path in paths] == [document(IMAGE, kind) for kind in FORMATS]
 
 
-def test_a_bill_that_cannot_be_made_stops_no_tag(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> NoReturn:
-        raise ConfigError.of("cannot write `x`", evidence=["no space left"])
-
-    found = Passes(monkeypatch, full).judge()
-    assert found[1].startswith("no sbom: ")
-    assert "no space left" in found[1]
+def test_a_bill_that_cannot_be_made_stops_no_tag(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "sbom").write_text("in the way")
+    monkeypatch.setenv("IMAGEGEN_STATE", str(tmp_path))
+    (_, told) = Passes(monkeypatch, IMAGE).judge()
+    assert told.startswith("log: no sbom: error: cannot write `")
