@@ -247,5 +247,5 @@ def test_every_ailment_has_its_line() -> None:
     ill: dict[str, object] = {"ecc": [3], "remapped": [0, 0, 1, 1], "slowdown": [0xEC]}
     ill |= {"compute_mode": [2], "total": 40 << 30, "used": 30 << 30}
     said = gpu.ailments(ill)
-    assert len(said) == 9
-    assert [gpu.cure(5, one).startswith("nvidia-smi -i 5 -") for one in said] == [True] * 9
+    assert len(said) == 10
+    assert [gpu.cure(5, one).startswith("nvidia-smi -i 5 -") for one in said] == [True] * 10
