@@ -34,8 +34,10 @@ class Result(NamedTuple):
         return self.code == 0 and not self.timed_out
 
     def tail(self, lines: int = 6) -> str:
-        """The last lines of what it printed, errors last."""
-        text = [line for line in (self.out + "\n" + self.err).splitlines() if line.strip()]
+        """The last lines of what it printed, errors last; without the rules that frame a message,
+        as mpirun's."""
+        printed = (self.out + "\n" + self.err).splitlines()
+        text = [line for line in printed if line.strip(" -=*#_")]
         return "\n".join(text[-lines:])
 
     def says(self) -> str:

@@ -96,13 +96,18 @@ def test_single(image: Situation, measure: Measure) -> None:
         fail(
             "more than one libmpi in the loader's cache: " + ", ".join(libraries),
             remedy="dpkg -S {0} || rm {0}; ldconfig   # the one that is not the recipe's".format(
-                next((one for one in libraries if not _below(image, one)), libraries[0])
+                next((one for one in libraries if not _ours(image, one)), libraries[0])
             ),
         )
 
 
-def _below(image: Situation, path: str) -> bool:
-    return os.path.realpath(path).startswith(os.path.realpath(_prefix(image)) + "/")
+def _ours(image: Situation, path: str) -> bool:
+    """Whether a library is the recipe's: below its prefix, or of a package where Open MPI is the
+    distribution's."""
+    real, home = os.path.realpath(path), str(image.expected.fact("openmpi", "home", ""))
+    if home and home != _prefix(image):
+        return run(["dpkg-query", "--search", real]).ok
+    return real.startswith(os.path.realpath(_prefix(image)) + "/")
 
 
 @check(
@@ -145,7 +150,7 @@ def test_root(image: Situation, measure: Measure) -> None:
         "/usr/local/openmpi/bin/mpirun -np 2 --allow-run-as-root --oversubscribe "
         "hostname   # says why"
     ),
-    needs=("mpi.prefix",),
+    needs=("mpi.prefix", "os.tmp"),
 )
 def test_2rank(image: Situation, measure: Measure) -> None:
     """`mpirun -np 2 --allow-run-as-root --bind-to none --map-by slot:OVERSUBSCRIBE -mca pml ob1

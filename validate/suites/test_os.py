@@ -9,7 +9,7 @@ from validate.check import check, fail, skip
 from validate.expected import Expected
 from validate.plugin import Measure, Situation
 from validate.probes import ldcache, secrets, ssh
-from validate.probes.files import started_at
+from validate.probes.files import started_at, under
 from validate.probes.interpreter import LOCATE, ask, find
 from validate.probes.os_release import read_os_release
 from validate.process import run
@@ -178,6 +178,25 @@ def test_locale(image: Situation, measure: Measure) -> None:
     said = run(["locale", "charmap"], env=image.env)
     if said.ok and said.out.strip() != "UTF-8":
         fail("there is no locale `{}`".format(name), "the image names a locale that it has not")
+
+
+@check(
+    "os.tmp",
+    "every user has a place for temporary files",
+    cause="a build step replaced the folder, or took its mode away: mpirun and others stop there",
+)
+def test_tmp(image: Situation, measure: Measure) -> None:
+    """/tmp and /var/tmp are folders of mode 1777"""
+    wrong = [path for path in ("/tmp", "/var/tmp") if not _for_everyone(under(image.root, path))]
+    measure("/tmp, /var/tmp")
+    if wrong:
+        line = "[ -d {0} ] || rm -f {0}; mkdir -p {0}; chmod 1777 {0}"
+        remedy = "; ".join(map(line.format, wrong))
+        fail("not a folder of mode 1777: {}".format(", ".join(wrong)), remedy=remedy)
+
+
+def _for_everyone(path: str) -> bool:
+    return os.path.isdir(path) and os.stat(path).st_mode & 0o1777 == 0o1777
 
 
 @check(

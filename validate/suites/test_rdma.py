@@ -12,6 +12,7 @@ from validate.plugin import Measure, Situation
 from validate.probes import fabric, kubernetes, sysfs, verbs_stack
 from validate.probes.dlopen import loader_path
 from validate.probes.files import names, under
+from validate.probes.libraries import out_of_the_way
 from validate.probes.programs import first
 from validate.process import run
 
@@ -63,8 +64,13 @@ def test_libs(image: Situation, measure: Measure) -> None:
     measure("{}, release {}".format(", ".join(wanted), release or "not in their names"))
     promised = image.expected.version("rdma")
     if release and _variant(image) == "rdma-core" and release != promised:
-        text = "rdma-core {} at {}, the recipe says {}"
-        fail(text.format(release, os.path.dirname(found), promised))
+        text = "rdma-core {} at {}, the recipe says {}".format(
+            release, os.path.dirname(found), promised
+        )
+        own = os.path.realpath(os.path.dirname(_library(image, wanted[0])))
+        if os.path.dirname(os.path.realpath(found)) == own:
+            fail(text)
+        fail(text, *out_of_the_way(image, found))
 
 
 @check(

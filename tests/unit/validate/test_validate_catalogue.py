@@ -26,7 +26,8 @@ SCHEMA = json.loads((REPOSITORY / "validate/report.schema.json").read_text())
 
 CATALOGUE = """
 os.release os.arch os.glibc os.kernel os.ldcache os.broken-links os.elf-deps os.locale os.leftovers
-os.secrets os.hostname os.time os.preload py.version py.single py.pip-check torch.import torch.version
+os.secrets os.hostname os.time os.preload os.tmp py.version py.single py.pip-check
+torch.import torch.version
 torch.numpy torch.cuda-build torch.nccl torch.cudnn torch.arch torch.loaded-libs
 torch.1rank-allreduce
 cuda.toolkit cuda.cudart cuda.libcuda-origin cuda.init cuda.driver-ver cuda.malloc cuda.env cuda.uvm

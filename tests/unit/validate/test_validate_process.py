@@ -28,6 +28,11 @@ def test_output_and_code_come_back() -> None:
     assert result.says() == "`sh` ended with exit code 3: err"
 
 
+def test_the_rule_that_frames_a_message_is_no_message() -> None:
+    result = run(["sh", "-c", "echo -----; echo no place for a session; echo -----; exit 213"], 10)
+    assert result.says() == "`sh` ended with exit code 213: no place for a session"
+
+
 def test_a_program_that_is_not_there_is_a_result() -> None:
     result = run(["no-such-program"], 10)
     assert result.code == MISSING

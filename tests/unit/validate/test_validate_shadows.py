@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from validate.found import PASSED, WARNED
+from validate.found import FAILED, PASSED, WARNED
 
 from . import trees
 
@@ -85,4 +85,21 @@ def test_what_is_loaded_into_every_process_has_to_be_there(
     assert found.remedy == (
         "unset LD_PRELOAD; sed -i '/^LD_PRELOAD=/d' /etc/environment; "
         "sed -i 's#/opt/libhook.so##' /etc/ld.so.preload"
+    )
+
+
+def test_a_place_for_temporary_files_is_a_folder_for_everyone(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "var/tmp").mkdir(parents=True)
+    (root / "var/tmp").chmod(0o1777)
+    (root / "tmp").symlink_to("/scratch/that/is/not/here")
+    found = trees.findings(root, "os", trees.expected(tmp_path), static=True)["os.tmp"]
+    assert (found.outcome, found.measured) == (FAILED, "not a folder of mode 1777: /tmp")
+    assert found.remedy == "[ -d /tmp ] || rm -f /tmp; mkdir -p /tmp; chmod 1777 /tmp"
+    (root / "tmp").unlink()
+    (root / "tmp").mkdir()
+    (root / "tmp").chmod(0o1777)
+    assert (
+        trees.findings(root, "os", trees.expected(tmp_path), static=True)["os.tmp"].outcome
+        == PASSED
     )
