@@ -79,6 +79,12 @@ class BuildLog:
         self._file.write(line + "\n")
         self._file.flush()
 
+    def again(self, attempt: int, of: int) -> None:
+        """A failure that can heal is waited out, and the build tried again."""
+        text = f"network failure, attempt {attempt} of {of}"
+        self.note(text)
+        self._board.step(self._cell, text)
+
     def event(self, event: BuildEvent) -> None:
         """Write one event down; called from the thread that follows the build."""
         if isinstance(event, StepStarted):

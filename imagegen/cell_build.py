@@ -208,7 +208,7 @@ def attempts(run: Run, once: Callable[[], str], log: BuildLog) -> str:
         stop=stop_after_attempt(ATTEMPTS),
         wait=wait_exponential(multiplier=2, max=30),
         retry=retry_if_exception(lambda error: _may_heal(run, error)),
-        before_sleep=lambda state: log.note(f"network failure, attempt {state.attempt_number + 1}"),
+        before_sleep=lambda state: log.again(state.attempt_number + 1, ATTEMPTS),
         reraise=True,
     )
     return retrying(once)
@@ -260,7 +260,7 @@ def request_of(
 
 def run_request(run: Run, recipe: Recipe, request: buildkit.BuildRequest, log: BuildLog) -> str:
     """One build on the engine; while it runs, a stop of the run cancels it."""
-    if run.stopping:
+    if run.stopping or run.lost is not None:
         raise buildkit.StepError("", "context canceled")
     cell_id = recipe.spec.cell.id
     run.running[cell_id] = request.build_id

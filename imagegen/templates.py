@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from imagegen.payload import Payload
 
-_INSTRUCTION = re.compile(r"^(?=RUN |COPY |ADD |WORKDIR |\{\{ [a-z_]+\.[a-z_]+\()", re.MULTILINE)
+_INSTRUCTION = re.compile(r"((?:\{%.*?%\})*)(?=RUN |COPY |ADD |WORKDIR |\{\{ [a-z_]+\.[a-z_]+\()")
+"""At the start of a line, where tags before it leave nothing behind."""
 _MARKS = re.compile("\x01([^\x02]*)\x02")
 _FIRST_MARKS = re.compile("^" + _MARKS.pattern, re.MULTILINE)
 _HASH_LETTERS = 12
@@ -49,8 +50,9 @@ class _MarkingLoader(FileSystemLoader):
         self.hashes[template] = hashlib.sha256(source.encode()).hexdigest()[:_HASH_LETTERS]
         lines = source.split("\n")
         for number, line in enumerate(lines, 1):
-            if _INSTRUCTION.match(line):
-                lines[number - 1] = f"\x01{template}:{number}\x02{line}"
+            if found := _INSTRUCTION.match(line):
+                tags, rest = found[1], line[found.end() :]
+                lines[number - 1] = f"{tags}\x01{template}:{number}\x02{rest}"
         return "\n".join(lines), filename, uptodate
 
 

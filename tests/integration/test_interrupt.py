@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from imagegen.engine.images import LocalImage
 
-SECONDS = 30
+SECONDS = 120
+"""A step starts late on a machine that does other things, too."""
 
 
 def running(mark: str) -> bool:

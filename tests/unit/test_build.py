@@ -307,6 +307,11 @@ def test_a_network_failure_is_tried_again_and_no_other_is(
     assert records["debian12-core"].outcome == "built"
     assert records["debian12-none"].outcome == "failed"
     assert len(machine.requests) == 3 + 1
+    tried = (tmp_path / "logs" / "small-debian12-core.log").read_text()
+    assert [line for line in tried.splitlines() if line.startswith("network failure")] == [
+        "network failure, attempt 2 of 4",
+        "network failure, attempt 3 of 4",
+    ]
 
 
 def test_a_network_that_stays_away_fails_in_the_end(

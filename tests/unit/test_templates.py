@@ -44,6 +44,16 @@ def test_an_instruction_in_a_condition_counts_only_where_it_is_rendered(overlay:
     assert split_marks(templates.render("x.j2", {"yes": False}, ""))[1] == (Mark("x.j2", 4),)
 
 
+def test_an_instruction_behind_a_tag_on_its_line_counts_too(overlay: Overlay) -> None:
+    overlay.write("dockerfiles/x.j2", "RUN a\n{% if yes %}RUN b\n{% endif %}RUN c\n")
+    templates = Templates(overlay.payload)
+    text, marks = split_marks(templates.render("x.j2", {"yes": True}, ""))
+    assert text == "RUN a\nRUN b\nRUN c"
+    assert marks == (Mark("x.j2", 1), Mark("x.j2", 2), Mark("x.j2", 3))
+    without = split_marks(templates.render("x.j2", {"yes": False}, ""))
+    assert without == ("RUN a\nRUN c", (Mark("x.j2", 1), Mark("x.j2", 3)))
+
+
 def test_what_a_release_does_not_have_is_an_error_with_the_line(overlay: Overlay) -> None:
     problem = failure(overlay, "# fine\nRUN x {{ release.colour }}\n")
     assert problem.text == "'object object' has no attribute 'colour'"
