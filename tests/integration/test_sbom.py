@@ -44,10 +44,13 @@ def test_cyclonedx_of_an_image_twice(cpu_image: str, command_line: CommandLine) 
     assert as_data == json.loads(first)
 
 
-def test_a_build_that_passed_leaves_its_bills(tiny: TinyFamily) -> None:
+def test_a_build_that_passed_leaves_its_bills_and_says_what_else_it_left(tiny: TinyFamily) -> None:
     tiny.check()
-    tiny.write_matrix({"os": ["debian12"]}, {"check": "1"})
-    tiny.build()
+    tiny.component("litter", "RUN echo TOKEN > /tmp/litter")
+    tiny.write_matrix({"os": ["debian12"]}, {"check": "1", "litter": "1"})
+    told = tiny.build().err
+    left = "left by its build: temporary files (1, 13 B): /tmp/litter"
+    assert f"warning: {tiny.matrix}/debian12: {left}" in told
     found = tiny.built()["debian12"]
     kept = sorted(path.name for path in (tiny.run.state / "sbom").iterdir())
     assert kept == [f"{found.id[7:]}.cdx.json", f"{found.id[7:]}.spdx.json"]
