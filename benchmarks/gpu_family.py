@@ -32,7 +32,7 @@ APT = '{% import "macros/apt.j2" as apt %}\n{{ apt.install(os, release.apt) }}'
 TORCH = "2.0.1+cu117 pypi"
 SMALL = {
     "version": "2.0.1",
-    "wheels": {"networkx": "3.6.1", "sympy": "1.14.0"},
+    "wheels": {"networkx": "3.2.1", "sympy": "1.13.3"},
     "provides": {"torch-nccl": "2.14.3", "torchvision": "0.15.2", "cxx11-abi": "0"},
 }
 """In the place of torch, to try all of this in a minute."""

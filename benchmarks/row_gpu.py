@@ -25,14 +25,17 @@ from package_server import PackageServer, package_server
 from peers import Peer
 from row import GIGABYTE, Contender, Row, Target
 
+from imagegen.payload import shipped_root
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 CELLS, GROUPS = 8, 4
 TIMES, DISK = 4.0, 0.35
 SMALL = bool(os.environ.get("IMAGEGEN_BENCH_SMALL"))
-WHEELS = ("networkx==3.6.1", "sympy==1.14.0") if SMALL else ("torch==2.0.1", "torchvision==0.15.2")
+WHEELS = ("networkx==3.2.1", "sympy==1.13.3") if SMALL else ("torch==2.0.1", "torchvision==0.15.2")
 NAME = "small" if SMALL else "torch"
+CONSTRAINTS = shipped_root() / "dockerfiles/components/torch/files/constraints.txt"
 NOTES = folder_of_benchmarks() / f"{NAME}.json"
 """What the contenders came to, until all of them have."""
 
@@ -111,7 +114,8 @@ def wheelhouse() -> Path:
     if not folder.exists():
         part = folder.with_suffix(".part")
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-cache-dir"]
-        subprocess.run([*command, "--only-binary=:all:", "-d", part, *WHEELS], check=True)
+        command += ["--only-binary=:all:", "--constraint", str(CONSTRAINTS), "-d", str(part)]
+        subprocess.run([*command, *WHEELS], check=True)
         part.rename(folder)
     return folder
 
