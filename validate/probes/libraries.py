@@ -17,6 +17,8 @@ print(json.dumps({"sites": [path for path in sys.path if path and os.path.isdir(
 """
 SECONDS = 30.0
 SETTINGS = "/etc/ld.so.conf.d"
+OF_DISTRIBUTION = re.compile(r"libc\.conf$|\S+-linux-gnu\.conf$")
+"""Files there that stay: what was copied into one of their folders goes."""
 
 
 class Libraries(NamedTuple):
@@ -75,7 +77,8 @@ def out_of_the_way(image: Situation, path: str) -> Tuple[str, str]:
         return "LD_LIBRARY_PATH names {}".format(folder), without(image.env, folder)
     for name in names(under(image.root, SETTINGS)):
         file = os.path.join(SETTINGS, name)
-        if folder in read(under(image.root, file)).splitlines():
+        named = folder in read(under(image.root, file)).splitlines()
+        if named and not OF_DISTRIBUTION.match(name):
             remedy = "sed -i '\\#^{}$#d' {}; ldconfig".format(folder, file)
             return "{} names {}".format(file, folder), remedy
     return "it was copied there", "dpkg -S {0} || rm {0}; ldconfig".format(path)

@@ -222,10 +222,6 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
     cause=(
         "it was copied in, or made, while the image was built: everyone who pulls the image has it"
     ),
-    remedy=(
-        "build without the file, revoke it, and give it at start instead: docker run -v "
-        "FILE:FILE:ro"
-    ),
 )
 def test_secrets(image: Situation, measure: Measure) -> None:
     """known credential files, and private keys, AWS, GitHub and Hugging Face tokens in files up to
@@ -236,7 +232,9 @@ def test_secrets(image: Situation, measure: Measure) -> None:
     found = secrets.secrets(image.root, owned if image.expected.has("ssh") else ())
     measure("none in {}".format(" ".join(secrets.places(image.root))))
     if found:
-        fail("; ".join(str(one) for one in found[:4]))
+        line = "rm -f {}   # in the step that brings it; revoke it, mount one at start"
+        paths = " ".join(one.path for one in found)
+        fail("; ".join(str(one) for one in found[:4]), remedy=line.format(paths))
 
 
 @check(

@@ -67,6 +67,9 @@ def test_a_folder_of_the_configuration_counts(
     found = shadows(root, tmp_path)
     assert found.measured.count("libmpi.so.40") == 3
     assert found.remedy == r"sed -i '\#^/opt/other$#d' /etc/ld.so.conf.d/other.conf; ldconfig"
+    (root / "etc/ld.so.conf.d/other.conf").rename(root / "etc/ld.so.conf.d/libc.conf")
+    path = root / "opt/other/libmpi.so.40"
+    assert shadows(root, tmp_path).remedy == f"dpkg -S {path} || rm {path}; ldconfig"
 
 
 def test_what_is_loaded_into_every_process_has_to_be_there(
