@@ -10,7 +10,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from imagegen.engine.inventory import inventory
 from imagegen.errors import ConfigError
 from imagegen.sbom import FORMATS, document
 
@@ -28,6 +27,12 @@ def sbom_path(state: Path, image_id: str, kind: str) -> Path:
     return state / FOLDER / f"{image_id.partition(':')[2] or image_id}.{_SUFFIX[kind]}"
 
 
+def kept_sboms(image_id: str, state: Path) -> tuple[Path, ...]:
+    """The bills that there are of an image."""
+    paths = (sbom_path(state, image_id, kind) for kind in FORMATS)
+    return tuple(path for path in paths if path.exists())
+
+
 def keep_sboms(engine: Engine, image_id: str, state: Path) -> tuple[Path, ...]:
     """Write the bills of an image, if they are not there; their paths, in the order of `FORMATS`.
 
@@ -36,6 +41,8 @@ def keep_sboms(engine: Engine, image_id: str, state: Path) -> tuple[Path, ...]:
     paths = tuple(sbom_path(state, image_id, kind) for kind in FORMATS)
     if all(path.exists() for path in paths):
         return paths
+    from imagegen.engine.inventory import inventory
+
     return write_sboms(inventory(engine, image_id, sizes=False), state)
 
 

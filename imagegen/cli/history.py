@@ -58,12 +58,16 @@ def _one(book: Journal, run: int, console: Console) -> None:
     from dataclasses import asdict
 
     from imagegen.human import human_bytes, human_seconds
+    from imagegen.journal import state_folder
+    from imagegen.sbom_files import kept_sboms
 
     records = book.builds(run)
     if not records:
         text = f"run {run} built nothing, or there is none"
         raise NothingSelectedError.of(text, hint="imagegen history")
-    console.data([asdict(record) for record in records])
+    state = state_folder()
+    bills = {one.image_id: [*map(str, kept_sboms(one.image_id, state))] for one in records}
+    console.data([{**asdict(record), "sbom": bills[record.image_id]} for record in records])
     for record in records:
         console.line(
             f"{record.cell_id}  {record.outcome}  {human_seconds(record.seconds)}  "
@@ -80,3 +84,5 @@ def _one(book: Journal, run: int, console: Console) -> None:
                 for step in record.steps
             ],
         )
+        for path in bills[record.image_id]:
+            console.line(f"  sbom {path}")

@@ -56,6 +56,7 @@ def test_a_build_that_passed_leaves_its_bills_and_says_what_else_it_left(tiny: T
     assert kept == [f"{found.id[7:]}.cdx.json", f"{found.id[7:]}.spdx.json"]
     log = next(iter(tiny.run.state.rglob("*.log"))).read_text()
     assert f"sbom {tiny.run.state / 'sbom' / kept[0]}" in log
+    assert f"  sbom {tiny.run.state / 'sbom' / kept[0]}" in tiny.run("history", "1").out
     printed = tiny.run("sbom", found.tags[0]).out
     assert printed == (tiny.run.state / "sbom" / kept[1]).read_text()
 

@@ -15,7 +15,7 @@ from imagegen.errors import ConfigError
 from imagegen.labels import LABEL_PARTS
 from imagegen.model import ValidationRecord
 from imagegen.sbom import FORMATS, document, items
-from imagegen.sbom_files import sbom_path, write_whole
+from imagegen.sbom_files import kept_sboms, sbom_path, write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,6 +158,8 @@ def test_an_image_that_passed_gets_its_bills(
         *(f"log: sbom {path}" for path in paths),
         "log: warning: left by its build: temporary files (1, 12 B): /tmp/a",
     ]
+    assert kept_sboms(IMAGE.id, tmp_path) == tuple(paths)
+    assert kept_sboms("sha256:other", tmp_path) == ()
     assert [path.read_bytes() for path in paths] == [document(IMAGE, kind) for kind in FORMATS]
 
 
