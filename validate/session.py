@@ -9,6 +9,7 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 import pytest
 
 from validate import ahead, catalogue
+from validate.bounded import testinfra_commands
 from validate.expected import Expected
 from validate.found import Found
 from validate.plugin import Collector, Situation, Wanted
@@ -66,14 +67,15 @@ def _arguments(own: List[str]) -> List[str]:
 @contextlib.contextmanager
 def _own_pytest() -> Iterator[None]:
     """Neither the caller's pytest settings nor plug-ins of the image reach our run; no byte
-    code is left."""
+    code is left; testinfra's commands have a limit."""
     kept = dict(os.environ)
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.dont_write_bytecode = True
     try:
-        yield
+        with testinfra_commands():
+            yield
     finally:
         os.environ.clear()
         os.environ.update(kept)

@@ -11,8 +11,10 @@ from validate.probes.libraries import (
     back_on_the_path,
     environment,
     flavour,
+    instead_of,
     libraries,
     named_version,
+    out_of_the_way,
     without_driver,
 )
 from validate.probes.native import SIZE, Called, call
@@ -73,7 +75,8 @@ def test_version(image: Situation, measure: Measure) -> None:
     more = ", for CUDA {}".format(cuda.release(built)) if built else ""
     measure(text + (", by its name: it answers with a driver only" if by_name else more))
     if not same(cudnn.short(_promised(image)), found):
-        fail("{}, the recipe says {}".format(text, _promised(image)))
+        why = instead_of(image, _name(image), _package(image), cudnn.short(_promised(image)))
+        fail("{}, the recipe says {}".format(text, _promised(image)), *why)
     line = back_on_the_path(image, "cudnn", path)
     if line:
         fail("{} is not on the loader's path".format(path), "its folder was taken out", line)
@@ -164,4 +167,5 @@ def test_dupes(image: Situation, measure: Measure) -> None:
     seen = ["{} {}".format(version or "no version", path) for path, version in versions.items()]
     measure(", ".join(seen))
     if len(set(versions.values())) > 1:
-        warn("a program loads one of {}; the loader takes the first".format(", ".join(seen)))
+        text = "a program loads one of {}; the loader takes the first"
+        warn(text.format(", ".join(seen)), *out_of_the_way(image, copies[0]))

@@ -12,6 +12,7 @@ from validate.probes.libraries import (
     back_on_the_path,
     environment,
     flavour,
+    instead_of,
     libraries,
     nccl_copies,
 )
@@ -46,7 +47,9 @@ def test_version(image: Situation, measure: Measure) -> None:
     measure("{} from {}".format(found or "no version", path))
     if not same(image.expected.version("nccl"), found):
         text = "{} from {}, the recipe says {}"
-        fail(text.format(found or "no version", path, image.expected.version("nccl")))
+        promised = image.expected.version("nccl")
+        why = instead_of(image, nccl.LIBRARY, "libnccl2", promised)
+        fail(text.format(found or "no version", path, promised), *why)
     line = back_on_the_path(image, "nccl", path)
     if line:
         fail("{} is not on the loader's path".format(path), "its folder was taken out", line)
@@ -157,7 +160,9 @@ def test_ifname(image: Situation, measure: Measure) -> None:
     for name, value in wanted.items():
         if not _chosen(name, value, there):
             text = "{}={}, but the container has {}"
-            remedy = "export {}={}".format(name, there[0]) if there else "docker run --network host"
+            first = next((one for one in there if one != "lo"), "")
+            remedy = "docker run --network host IMAGE   # a pod: hostNetwork: true"
+            remedy = "export {}={}".format(name, first) if first else remedy
             fail(text.format(name, value, ", ".join(there) or "no interface"), remedy=remedy)
 
 

@@ -1,6 +1,7 @@
 """PyTorch: it loads, it is the version of the recipe, it was built for the device."""
 
 import os
+import re
 from typing import Any, Dict, List
 
 from validate.check import check, fail, skip
@@ -42,8 +43,8 @@ def test_import(image: Situation, measure: Measure) -> None:
     needs=("torch.import",),
 )
 def test_version(image: Situation, measure: Measure) -> None:
-    """torch.__version__, torch.version.cuda, and the version of its package where the build calls
-    itself otherwise"""
+    """torch.__version__, torch.version.cuda, torch._C._GLIBCXX_USE_CXX11_ABI, and the version of
+    its package where the build calls itself otherwise"""
     facts, expected = _facts(image), image.expected
     promised, version = expected.version("torch"), str(facts["version"])
     # A build from a source archive calls itself what its version.txt says: 1.13.0a0 for 1.13.1.
@@ -60,13 +61,17 @@ def test_version(image: Situation, measure: Measure) -> None:
     cuda = expected.fact("torch", "cuda")
     if cuda and facts["cuda"] != cuda:
         fail("torch was built for CUDA {}, the recipe says {}".format(facts["cuda"], cuda))
+    abi = str(expected.fact("torch", "cxx11_abi", "") or "")
+    if abi in ("0", "1") and bool(facts["cxx11_abi"]) != (abi == "1"):
+        text = "torch has _GLIBCXX_USE_CXX11_ABI={}, the recipe says {}"
+        cause = "this wheel is of another build: extensions of the image meet undefined symbols"
+        fail(text.format(int(facts["cxx11_abi"]), abi), cause, "imagegen build")
 
 
 @check(
     "torch.cuda-build",
     "PyTorch was built with CUDA",
     cause="pip took the CPU wheel: the index of the CUDA wheels was not given",
-    remedy="python3 -m pip install --index-url INDEX_OF_THE_CUDA_WHEELS torch==VERSION",
     needs=("torch.import",),
 )
 def test_cuda_build(image: Situation, measure: Measure) -> None:
@@ -80,7 +85,16 @@ def test_cuda_build(image: Situation, measure: Measure) -> None:
     other = bool(cuda and toolkit) and not same(str(cuda), toolkit)
     measure("CUDA {}{}".format(cuda, beside if other else ""))
     if cuda is None:
-        fail("torch.version.cuda is None")
+        fail("torch.version.cuda is None", remedy=_from_index(image))
+
+
+def _from_index(image: Situation) -> str:
+    """The line that installs the recipe's wheel, from PyTorch's index of its CUDA."""
+    version, cuda = image.expected.version("torch"), str(image.expected.fact("torch", "cuda") or "")
+    if not re.match(r"\d+\.\d+$", cuda):
+        return "imagegen build"
+    line = "python3 -m pip install --force-reinstall --no-deps --index-url {} torch=={}"
+    return line.format("https://download.pytorch.org/whl/cu" + cuda.replace(".", ""), version)
 
 
 @check(

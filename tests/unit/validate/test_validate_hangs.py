@@ -10,10 +10,11 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+import testinfra
 
 from unit import conftest
 from unit.conftest import REPOSITORY
-from validate import cli, process
+from validate import bounded, cli, process
 from validate.found import FAILED
 from validate.probes import fabric, native, peers, sshd
 
@@ -127,6 +128,18 @@ def test_a_library_that_hangs_when_it_looks_for_devices(
     result = native.run_script(fabric.COUNT_DEVICES, [str(path)], dict(os.environ))
     assert result.timed_out
     assert native.ended(str(path), result).endswith(" s")
+
+
+def test_a_command_of_testinfra_has_a_limit_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "SECONDS", 0.5)
+    backend = testinfra.get_host("local://").backend
+    begun = time.monotonic()
+    with bounded.testinfra_commands():
+        hung = backend.run("trap '' TERM; sleep 600 & echo $!; sleep 600")
+        held = backend.run("printf 'a\\377'; sleep 600 &")
+    assert time.monotonic() - begun < 10
+    assert (hung.rc, held.rc, held.stdout_bytes) == (bounded.TIMED_OUT, 0, b"a\xff")
+    assert not _survives(int(hung.stdout))
 
 
 def test_a_grandchild_that_holds_the_output_open_holds_nobody_up() -> None:
