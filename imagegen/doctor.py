@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 
 from imagegen.buildenv import pip_config_files, read_build_env
 from imagegen.engine import host as machine
-from imagegen.engine.client import HINT_BUILDKIT, no_buildkit
 from imagegen.errors import ConfigError, EngineError
 
 if TYPE_CHECKING:
@@ -172,11 +171,9 @@ def _engine(facts: HostFacts) -> Finding:
 
 
 def _engine_details(engine: EngineFacts) -> list[Finding]:
-    if engine.buildkit:
-        buildkit = Finding("buildkit", "ok", "answers through the Engine API")
-    else:
-        lack = no_buildkit(engine.product, engine.version)
-        buildkit = Finding("buildkit", "fail", lack, HINT_BUILDKIT)
+    buildkit = Finding("buildkit", "ok", "answers through the Engine API")
+    if engine.lack:
+        buildkit = Finding("buildkit", "fail", engine.lack.text, engine.lack.hint)
     if engine.storage_driver not in _COPYING_DRIVERS:
         return [buildkit, Finding("storage", "ok", engine.storage_driver)]
     detail = f"{engine.storage_driver} copies every layer: slow, and several times the disk"

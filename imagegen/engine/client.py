@@ -8,7 +8,7 @@ import os
 import shutil
 import socket
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from docker.context import ContextAPI
 from docker.errors import DockerException, InvalidVersion
 from docker.utils import kwargs_from_env, version_lt
 
-from imagegen.errors import EngineError, ImagegenError
+from imagegen.errors import EngineError, ImagegenError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,6 +32,7 @@ MINIMUM_API = "1.40"
 PROBE_SECONDS = 10
 CALL_SECONDS = 180
 HINT_FIX = "imagegen doctor --fix"
+HINT_STORE = "set `containerd-snapshotter` to false in its daemon.json, or upgrade it to Docker 28"
 HINT_BUILDKIT = "name Docker Engine 19.03 or later with DOCKER_HOST or a docker context"
 
 TRANSPORT_ERRORS = (
@@ -71,8 +72,8 @@ class Engine:
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What the engine says about itself. `buildkit` was tried, not believed; `product` is
-    `Docker Engine`, or the name that another one gives itself."""
+    """What the engine says about itself. `lack` is why it cannot build, which was tried, not
+    believed; `product` is `Docker Engine`, or the name that another one gives itself."""
 
     version: str
     api_version: str
@@ -80,7 +81,7 @@ class EngineFacts:
     root_dir: str
     runtimes: tuple[str, ...]
     arch: str
-    buildkit: bool
+    lack: Problem | None = None
     product: str = "Docker Engine"
 
 
@@ -195,27 +196,18 @@ def facts(engine: Engine) -> EngineFacts:
             root_dir=str(info.get("DockerRootDir", "")),
             runtimes=tuple(sorted(info.get("Runtimes") or {})),
             arch=str(version.get("Arch", "")),
-            buildkit=_buildkit_answers(engine),
+            lack=_lack(engine, version),
             product=_product(version),
         )
-
-
-def no_buildkit(product: str, version: str) -> str:
-    """What an engine lacks that answers like Docker and cannot build, such as podman's."""
-    return f"{product} {version} has no BuildKit, and images are built by BuildKit alone"
 
 
 def require_buildkit(engine: Engine) -> None:
     """Raise EngineError where the engine cannot build: to be asked before a build does anything."""
     with engine_errors("say what it builds with"):
-        if _buildkit_answers(engine):
-            return
-        version = engine.api.version()
-    raise EngineError.of(
-        no_buildkit(_product(version), str(version.get("Version", ""))),
-        evidence=[f"asked at {engine.endpoint.url} ({engine.endpoint.named_by})"],
-        hint=HINT_BUILDKIT,
-    )
+        lack = _lack(engine, engine.api.version())
+    if lack:
+        asked = f"asked at {engine.endpoint.url} ({engine.endpoint.named_by})"
+        raise EngineError(replace(lack, evidence=(asked,)))
 
 
 def _product(version: Mapping[str, Any]) -> str:
@@ -245,11 +237,12 @@ def answers(engine: Engine) -> bool:
         return False
 
 
-def _buildkit_answers(engine: Engine) -> bool:
-    """Whether `/build?version=2` runs BuildKit: an empty context fails, but in BuildKit's words.
+def _lack(engine: Engine, version: Mapping[str, Any]) -> Problem | None:
+    """Why `/build?version=2` builds nothing, if so: an empty context fails in BuildKit's words.
 
     The `Builder-Version` header of `/_ping` names the default builder only, and 20.10 says
-    `1` there although both work.
+    `1` there although both work. With the containerd image store BuildKit does not see a context
+    that is posted, before Docker 28: github.com/moby/moby/issues/47717.
     """
     answer = engine.api.post(
         engine.url("/build"),
@@ -258,7 +251,14 @@ def _buildkit_answers(engine: Engine) -> bool:
         headers={"Content-Type": "application/x-tar"},
         timeout=PROBE_SECONDS,
     )
-    return b"moby.buildkit.trace" in answer.content
+    name = f"{_product(version)} {version.get('Version', '')}"
+    if b"moby.buildkit.trace" not in answer.content:
+        text = f"{name} has no BuildKit, and images are built by BuildKit alone"
+        return Problem(text, hint=HINT_BUILDKIT)
+    if b"failed to read downloaded context" in answer.content:
+        text = f"{name} takes no build context through its API with the containerd image store"
+        return Problem(text, hint=HINT_STORE)
+    return None
 
 
 @contextmanager

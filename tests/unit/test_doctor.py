@@ -11,9 +11,9 @@ from imagegen.doctor import Command, Facts, Finding, findings, fix_plan
 from imagegen.engine import host as machine
 from imagegen.engine.client import EngineFacts
 from imagegen.engine.host import Host, HostFacts
-from imagegen.errors import EngineError
+from imagegen.errors import EngineError, Problem
 
-ENGINE = EngineFacts("20.10.24", "1.41", "overlay2", "/var/lib/docker", ("runc",), "amd64", True)
+ENGINE = EngineFacts("20.10.24", "1.41", "overlay2", "/var/lib/docker", ("runc",), "amd64")
 HOST = Host("Debian 12", True, True, False, False, True, True, False)
 READY = HostFacts(HOST, (3, 11, 2), ENGINE, None, False, 80 * 2**30, "debian:12", "")
 NONE = EngineError.of(
@@ -84,11 +84,10 @@ def test_disk_is_held_against_what_is_needed() -> None:
 
 
 def test_what_an_engine_may_lack() -> None:
-    podman = replace(ENGINE, buildkit=False, product="Podman Engine", version="4.3.1")
-    engine = replace(podman, storage_driver="vfs")
+    engine = replace(ENGINE, lack=Problem("no BuildKit", hint="another"), storage_driver="vfs")
     found = judge(replace(READY, engine=engine, host=replace(HOST, nvidia_gpu=True)))
     assert [found[n].level for n in ("buildkit", "storage", "nvidia")] == ["fail", "warn", "warn"]
-    assert found["buildkit"].detail.startswith("Podman Engine 4.3.1 has no BuildKit")
+    assert (found["buildkit"].detail, found["buildkit"].hint) == ("no BuildKit", "another")
     assert (
         judge(replace(READY, engine=replace(ENGINE, runtimes=("nvidia",))))["nvidia"].level == "ok"
     )

@@ -26,7 +26,7 @@ from imagegen.engine.client import (
     require_buildkit,
 )
 from imagegen.engine.distribution import target_of
-from imagegen.errors import EngineError
+from imagegen.errors import EngineError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,19 +142,53 @@ class _Podman(_OldEngine):
     do_POST = do_GET
 
 
-def test_podman_is_named_and_said_to_lack_buildkit(monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(_Podman, monkeypatch) as address:
+NO_CONTEXT = "takes no build context through its API with the containerd image store"
+
+
+class _ContainerdStore(_Podman):
+    """Answers as Docker 26.1.5 with `containerd-snapshotter` did, in short."""
+
+    answers: ClassVar[dict[str, bytes]] = {
+        "version": b'{"Components": [{"Name": "Engine"}], "Version": "26.1", "ApiVersion": "1.45"}',
+        "info": b'{"Driver": "overlayfs", "DockerRootDir": "/var/lib/docker"}',
+        "build?version=2": (
+            b'{"id":"moby.buildkit.trace","aux":"Cm8K"}\n{"error":"failed to read downloaded '
+            b'context: failed to load cache key: Get \\"http://build-context-yzzh1q46vvqr\\": '
+            b'dial tcp: lookup build-context-yzzh1q46vvqr: no such host"}'
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "product", "lack", "hint"),
+    [
+        (
+            _Podman,
+            "Podman Engine",
+            "Podman Engine 4.3.1 has no BuildKit, and images are built by BuildKit alone",
+            "name Docker Engine 19.03 or later with DOCKER_HOST or a docker context",
+        ),
+        (
+            _ContainerdStore,
+            "Docker Engine",
+            f"Docker Engine 26.1 {NO_CONTEXT}",
+            "set `containerd-snapshotter` to false in its daemon.json, or upgrade it to Docker 28",
+        ),
+    ],
+)
+def test_an_engine_that_cannot_build_is_told_why(
+    kind: type[_Podman], product: str, lack: str, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(kind, monkeypatch) as address:
         engine = connect({"DOCKER_HOST": address})
         with closing(engine.api):
             found = facts(engine)
             with pytest.raises(EngineError) as caught:
                 require_buildkit(engine)
-    assert (found.product, found.version, found.buildkit) == ("Podman Engine", "4.3.1", False)
+    assert found.product == product
+    assert found.lack == Problem(lack, hint=hint)
     (problem,) = caught.value.problems
-    said = "Podman Engine 4.3.1 has no BuildKit, and images are built by BuildKit alone"
-    assert problem.text == said
-    assert problem.evidence == (f"asked at {address} (DOCKER_HOST)",)
-    assert problem.hint == "name Docker Engine 19.03 or later with DOCKER_HOST or a docker context"
+    assert problem == Problem(lack, evidence=(f"asked at {address} (DOCKER_HOST)",), hint=hint)
 
 
 def test_a_lost_connection_becomes_an_engine_error() -> None:
