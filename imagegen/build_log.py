@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.boards import Board
-    from imagegen.model import Recipe, StepOrigin
+    from imagegen.model import Outcome, Recipe, StepOrigin
 
 _NAME = re.compile(r"^\[(?P<stage>\S+) +(?P<at>\d+)/(?P<of>\d+)\] (?P<text>.*)$", re.DOTALL)
 LAST_LINES = 12
@@ -157,14 +157,15 @@ class BuildLog:
     def failed(
         self, cause: str, detail: tuple[str, ...], seconds: float, image_id: str = ""
     ) -> BuildRecord:
-        outcome = "cancelled" if cause == "cancelled" else "failed"
-        self.note(f"{outcome}: {cause}")
-        self._board.done(self._cell, outcome, f"{outcome}: {cause}")
+        outcome: Outcome = "cancelled" if cause == "cancelled" else "failed"
+        said = outcome if outcome == cause else f"{outcome}: {cause}"
+        self.note(said)
+        self._board.done(self._cell, outcome, said)
         return BuildRecord(
             self._cell,
             self._recipe.spec.tag,
             self._recipe.digest,
-            "cancelled" if cause == "cancelled" else "failed",
+            outcome,
             image_id=image_id,
             seconds=seconds,
             steps=self._record_steps({}),
