@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from debian_root import DebianRoot
-from own_engine import OwnEngine, bridged
+from own_engine import DIES_WITH_THE_TEST, OwnEngine, bridged
 
 from imagegen.engine import images
 
@@ -54,7 +54,9 @@ def podman(folder: Path) -> Iterator[str]:
     options = [f"--root={folder}/data", f"--runroot={folder}/run", f"--tmpdir={folder}/tmp"]
     service = ["podman", *options, "system", "service", "--time=0", f"unix://{socket}"]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([*PODMAN.entering(folder), *service], stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [*DIES_WITH_THE_TEST, *PODMAN.entering(folder), *service], stdout=log, stderr=log
+        )
     try:
         deadline = time.monotonic() + SECONDS
         while not socket.exists():

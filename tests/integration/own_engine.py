@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from debian_root import DebianRoot
 
 SECONDS = 60
+DIES_WITH_THE_TEST = ("setpriv", "--pdeathsig=TERM")
+"""Before a command: no engine outlives a test run that is killed."""
+
 _LIB = "lib/x86_64-linux-gnu"
 SHELL = {
     "bin/bash": "bin/bash",
@@ -60,6 +63,7 @@ class OwnEngine:
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [
+                    *DIES_WITH_THE_TEST,
                     *(self.root.entering(self.folder) if self.root else ()),
                     "dockerd",
                     f"--data-root={self.folder}/data",
