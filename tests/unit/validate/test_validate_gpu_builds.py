@@ -55,6 +55,23 @@ def horovod(machine: Machine, *, over_nccl: bool, **facts: str) -> None:
     write(machine.site, "horovod/torch/mpi_lib_v2.py")
 
 
+def test_a_wheel_of_the_other_c_plus_plus_abi_fails(machine: Machine) -> None:
+    machine.promise("torch", "2.0.1+cu117", cuda="11.7", cxx11_abi="0")
+    assert machine.findings("torch", static=True)["torch.version"].outcome == PASSED
+    machine.promise("torch", "2.0.1+cu117", cuda="11.7", cxx11_abi="1")
+    one = machine.findings("torch", static=True)["torch.version"]
+    said = "torch has _GLIBCXX_USE_CXX11_ABI=0, the recipe says 1"
+    assert (one.outcome, one.measured) == (FAILED, said)
+
+
+def test_a_wheel_without_cuda_fails_with_the_index_of_the_recipe_s(machine: Machine) -> None:
+    write(machine.site, "torch/__init__.py", TORCH.replace('"11.7"', "None"))
+    one = machine.findings("torch", static=True)["torch.cuda-build"]
+    assert (one.outcome, one.measured) == (FAILED, "torch.version.cuda is None")
+    index = "--index-url https://download.pytorch.org/whl/cu117 torch==2.0.1+cu117"
+    assert one.remedy.endswith(index)
+
+
 def test_both_cudas_of_an_image_are_told(machine: Machine) -> None:
     one = machine.findings("torch", static=True)["torch.cuda-build"]
     told = "CUDA 11.7, beside the image's 11.8.0: extensions are compiled with that"

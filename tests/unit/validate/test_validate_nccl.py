@@ -54,11 +54,19 @@ def test_the_nccl_of_the_recipe_passes_by_its_own_word(machine: Machine) -> None
     assert (found["nccl.header"].outcome, found["nccl.header"].reason) == (SKIPPED, "not-installed")
 
 
-def test_another_nccl_fails_and_one_that_is_not_there_too(machine: Machine) -> None:
+def test_another_nccl_fails_and_one_that_is_not_there_too(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine.promise("nccl", "2.8.4")
     one = machine.findings("nccl", static=True)["nccl.version"]
     assert one.outcome == FAILED
     assert one.measured.endswith("the recipe says 2.8.4")
+    assert "'libnccl2=2.8.4*'" in one.remedy
+    compiled(machine.root, "stale/libnccl.so.2", source(20708, "2.7.8+cuda11.0"))
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/stale")
+    one = machine.findings("nccl", static=True)["nccl.version"]
+    assert one.cause == "LD_LIBRARY_PATH names /stale"
+    monkeypatch.delenv("LD_LIBRARY_PATH")
     (machine.root / LIB_DIR.lstrip("/") / "libnccl.so.2").unlink()
     one = machine.findings("nccl", static=True)["nccl.version"]
     assert one.measured == "libnccl.so.2 is nowhere on the loader's path, nor in a wheel"
