@@ -267,7 +267,8 @@ def test_an_error_in_the_json_format_is_one_document(small: Overlay, run: Run) -
                     "evidence": [
                         (
                             "known: allow_unknown, axes, base, components, defaults, env, "
-                            "exclude, expires, include, name, notes, owner, profile, tag, title"
+                            "exclude, expires, include, name, notes, owner, profile, "
+                            "size_budget, tag, title"
                         )
                     ],
                     "hint": "remove `colour`",
