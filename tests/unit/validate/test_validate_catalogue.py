@@ -182,12 +182,18 @@ def test_suites_of_one_s_own_join_the_report(
     assert "error: there is no test_*.py in" in capsys.readouterr().err
 
 
-def test_the_example_in_the_manual_runs(tmp_path: Path) -> None:
+def test_the_example_in_the_manual_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HTTPS_PROXY", raising=False)
     manual = (REPOSITORY / "validate/README.md").read_text()
     (example,) = re.findall(r"```python\n(.*?)```", manual, re.DOTALL)
     trees.write(tmp_path, "own/test_site.py", example)
-    _, document = _reports(tmp_path, "--only", "site", "--suite", str(tmp_path / "own"))
-    assert {one["id"] for one in document["checks"]} == {"site.scratch_is_mounted", "site.proxy"}
+    code, document = _reports(tmp_path, "--only", "site", "--suite", str(tmp_path / "own"))
+    found = {one["id"]: (one["outcome"], one["measured"]) for one in document["checks"]}
+    assert (code, found["site.proxy"]) == (1, (WARNED, "HTTPS_PROXY is not set"))
+    outcome, measured = found["site.scratch_is_mounted"]
+    assert outcome == FAILED
+    assert "exists" in measured
+    assert document["checks"][0]["proves"] == "the scratch file system is there"
 
 
 def test_a_suite_s_name_that_is_taken_is_refused(
