@@ -12,35 +12,53 @@ from cyclonedx.validation.json import JsonStrictValidator
 from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
+from imagegen.labels import LABEL_PARTS
+from imagegen.model import EXPECTATION_PATH, ContextFile
 from imagegen.sbom import FORMATS
 
 if TYPE_CHECKING:
     from command_line import CommandLine
+    from conftest import Builder
     from tiny_family import TinyFamily
 
 
-def test_spdx_of_an_image(cpu_image: str, command_line: CommandLine) -> None:
-    ended = command_line("sbom", cpu_image, "--out", "image.spdx.json")
-    assert ended.out.startswith("image.spdx.json: spdx of image ")
-    bill = parse_file(str(command_line.cwd / "image.spdx.json"))
-    assert validate_full_spdx_document(bill) == []
-    versions = {package.name: package.version for package in bill.packages}
-    assert str(versions["libc6"]).startswith("2.36")
-    assert versions["horovod"] == "0.28.1"
-    assert versions["validate"] == "0.1.0"
-    assert (
-        versions[cpu_image]
-        == command_line("diff", cpu_image, cpu_image, "--format", "json").result["id"]
+PROMISE = {"components": {"openmpi": {"version": "4.1.8", "origin": "Open MPI 4.1.8, compiled"}}}
+DIST = "/usr/lib/python3/dist-packages/tiny_part-1.2.dist-info"
+SHA = "ab" * 32
+
+
+@pytest.fixture
+def image(builder: Builder, token: str) -> str:
+    """The id of an image with a wheel, and a component that came without a package."""
+    parts = json.dumps({"openmpi 4.1.8": SHA})
+    promise = ContextFile("image.json", json.dumps(PROMISE).encode())
+    return builder(
+        f"RUN mkdir -p {DIST} && echo pip > {DIST}/INSTALLER # {token}",
+        f"COPY image.json {EXPECTATION_PATH}",
+        f"LABEL {LABEL_PARTS}='{parts}'",
+        files=(promise,),
     )
 
 
-def test_cyclonedx_of_an_image_twice(cpu_image: str, command_line: CommandLine) -> None:
-    first = command_line("sbom", cpu_image, "--as", "cyclonedx").out
+def test_spdx_of_an_image(image: str, command_line: CommandLine) -> None:
+    ended = command_line("sbom", image, "--out", "image.spdx.json")
+    assert ended.out == f"image.spdx.json: spdx of image {image[7:19]}\n"
+    bill = parse_file(str(command_line.cwd / "image.spdx.json"))
+    assert validate_full_spdx_document(bill) == []
+    packages = {package.name: package for package in bill.packages}
+    assert str(packages["libc6"].version).startswith("2.36")
+    assert packages["tiny_part"].version == "1.2"
+    assert packages["openmpi"].checksums[0].value == SHA
+    assert packages[image].version == image
+
+
+def test_cyclonedx_of_an_image_twice(image: str, command_line: CommandLine) -> None:
+    first = command_line("sbom", image, "--as", "cyclonedx").out
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(first) is None
     for kept in (command_line.state / "sbom").iterdir():
         kept.unlink()
-    assert command_line("sbom", cpu_image, "--as", "cyclonedx").out == first
-    as_data = command_line("sbom", cpu_image, "--as", "cyclonedx", "--format", "json").result
+    assert command_line("sbom", image, "--as", "cyclonedx").out == first
+    as_data = command_line("sbom", image, "--as", "cyclonedx", "--format", "json").result
     assert as_data == json.loads(first)
 
 
