@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from imagegen.engine import images
+from imagegen.engine.client import answers
 from imagegen.engine.containers import LaunchSpec, running
 from imagegen.errors import EngineError
 from imagegen.model import EXPECTATION_PATH
@@ -120,8 +121,8 @@ class Inventory:
 def inventory(engine: Engine, ref: str, *, sizes: bool = True) -> Inventory:
     """Read an image; without `sizes` in half the time, and nobody knows where the bytes are.
 
-    Raises EngineError where the engine has no such image; an image that does not start is read from
-    outside alone.
+    Raises EngineError where the engine has no such image, or dies; an image that does not start is
+    read from outside alone.
     """
     described = images.config(engine, ref)
     config = described.get("Config") or {}
@@ -145,8 +146,11 @@ def _look(engine: Engine, image_id: str, sizes: bool) -> tuple[Inside, tuple[str
     try:
         with running(engine, spec) as container:
             ended = container.exec(["sh", "-c", _script(sizes)], LOOK_SECONDS)
-    except EngineError:
-        return Inside(), ("what is inside: it has no `sleep` and no `sh`",)
+    except EngineError as error:
+        if not answers(engine):
+            raise
+        why = "; ".join(line for problem in error.problems for line in problem.evidence)
+        return Inside(), (f"what is inside: it does not start `sleep` and `sh` ({why})",)
     found = read_inside(ended.out.splitlines())
     return found, _missing(found, sizes)
 

@@ -61,7 +61,9 @@ def test_an_image_without_a_shell_is_read_from_outside(engine: Engine, builder: 
     bare = builder("FROM scratch", "COPY hello /hello", "ENV A=b", files=(hello,))
     found = inventory(engine, bare)
     assert found.env["A"] == "b"
-    assert found.missing == ("what is inside: it has no `sleep` and no `sh`",)
+    (missing,) = found.missing
+    assert missing.startswith("what is inside: it does not start `sleep` and `sh` (")
+    assert '"sleep": executable file not found' in missing
     assert [layer.size_bytes for layer in found.layers] == [5]
 
 
