@@ -11,9 +11,11 @@ from validate import catalogue
 from validate.check import SKIP_CODES, Check, CheckFailed, CheckWarned, skip
 from validate.expected import Expected
 from validate.found import ERROR, FAILED, PASSED, SKIPPED, WARNED, Found
+from validate.process import patience
 
 CEILING_SECONDS = 240
-"""No check lasts longer, whatever it waits for: above the sum of the limits of its commands."""
+"""No check lasts longer on an idle machine, whatever it waits for: above the sum of the limits of
+its commands."""
 
 
 class Measure:
@@ -143,7 +145,7 @@ class Collector:
     def pytest_runtest_call(self) -> Generator[None, Any, None]:
         """The ceiling: testinfra's commands, for one, have no limit of their own."""
         before = signal.signal(signal.SIGALRM, _time_is_up)
-        signal.alarm(CEILING_SECONDS)
+        signal.alarm(int(CEILING_SECONDS * patience()))
         yield
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
@@ -186,7 +188,7 @@ class Collector:
 
 def _time_is_up(*_: object) -> None:
     raise CheckFailed(
-        "no answer within {} s".format(CEILING_SECONDS),
+        "no answer within {:.0f} s".format(CEILING_SECONDS * patience()),
         "something that the check waits for hangs",
         "run it alone to see where: `validate --list`, then `validate --only SUITE`",
     )

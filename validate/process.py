@@ -15,8 +15,19 @@ DEFAULT_SECONDS = 30.0
 GRACE_SECONDS = 3.0
 """Between asking and killing: mpirun takes its ranks along when it is asked."""
 MISSING = 127
+MOST_PATIENCE = 5.0
 
 OnLine = Callable[[str], None]
+
+
+def patience() -> float:
+    """By how much every limit is stretched: they are for a machine that has a processor for each
+    process that wants one, and what is slow on another one is not broken."""
+    try:
+        wanting = os.getloadavg()[0]
+    except OSError:
+        return 1.0
+    return min(MOST_PATIENCE, max(1.0, wanting / (os.cpu_count() or 1)))
 
 
 class Result(NamedTuple):
@@ -52,8 +63,8 @@ class Result(NamedTuple):
 class Begun:
     """A command in a session of its own that runs beside us; `result` waits for its end.
 
-    `timeout` is in seconds from the start. Raises nothing of its own. Nothing of the session
-    survives `result` or `end`, one of which has to be called.
+    `timeout` is in seconds from the start, on an idle machine. Raises nothing of its own. Nothing
+    of the session survives `result` or `end`, one of which has to be called.
     """
 
     def __init__(
@@ -90,7 +101,7 @@ class Begun:
         try:
             if self._child is None:
                 return Result(self._argv, MISSING, "", self._problem)
-            left = self._started + self._timeout - time.monotonic()
+            left = self._started + self._timeout * patience() - time.monotonic()
             try:
                 timed_out = _wait(self._child, left, _Tail(self._out, on_line) if on_line else None)
             finally:

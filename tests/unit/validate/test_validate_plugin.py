@@ -136,6 +136,7 @@ def test_a_check_that_hangs_fails_at_the_ceiling(
     suites: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plugin, "CEILING_SECONDS", 1)
+    monkeypatch.setattr(plugin, "patience", lambda: 1.0)
     found, _ = _run(
         suites,
         """

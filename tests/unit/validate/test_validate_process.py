@@ -6,6 +6,9 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
+from validate import process
 from validate.process import MISSING, run
 
 
@@ -31,6 +34,15 @@ def test_output_and_code_come_back() -> None:
 def test_the_rule_that_frames_a_message_is_no_message() -> None:
     result = run(["sh", "-c", "echo -----; echo no place for a session; echo -----; exit 213"], 10)
     assert result.says() == "`sh` ended with exit code 213: no place for a session"
+
+
+@pytest.mark.parametrize(("load", "patience"), [(0.5, 1.0), (12.0, 3.0), (400.0, 5.0)])
+def test_a_loaded_machine_has_more_time(
+    monkeypatch: pytest.MonkeyPatch, load: float, patience: float
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert process.patience() == patience
 
 
 def test_a_program_that_is_not_there_is_a_result() -> None:
