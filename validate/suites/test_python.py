@@ -4,6 +4,7 @@ import os
 
 from validate.check import check, fail, skip
 from validate.plugin import Measure, Situation
+from validate.probes.import_errors import SLOW
 from validate.probes.interpreter import DISTRO_DISTS, VERSION, ask, find
 from validate.probes.pip import checked
 from validate.probes.programs import first, interpreter_of
@@ -75,6 +76,8 @@ def test_pip_check(image: Situation, measure: Measure) -> None:
     measure("no conflict")
     if result.ok:
         return
+    if result.timed_out:
+        fail(result.says(), *SLOW)
     # What the distribution packaged, its own dependencies hold together: metadata may say more.
     apart = ask(_target(image), DISTRO_DISTS, image.env, 30).facts.get("names", [])
     lines = [line for line in result.out.splitlines() if line.strip()]
