@@ -151,6 +151,8 @@ def _look(engine: Engine, image_id: str, sizes: bool) -> tuple[Inside, tuple[str
             raise
         why = "; ".join(line for problem in error.problems for line in problem.evidence)
         return Inside(), (f"what is inside: it does not start `sleep` and `sh` ({why})",)
+    if ended.timed_out:
+        return Inside(), (f"what is inside: it was not read within {LOOK_SECONDS} s",)
     found = read_inside(ended.out.splitlines())
     return found, _missing(found, sizes)
 
