@@ -10,6 +10,8 @@ from imagegen.cli.validate import PROFILES
 from imagegen.errors import ValidationError
 from imagegen.outside import failures, validate_hosts
 from validate import catalogue
+from validate.outside import remote
+from validate.process import Result
 
 
 def _report(host: str, code: int, *checks: tuple[str, str], missing: tuple[str, ...] = ()) -> Any:
@@ -40,6 +42,18 @@ def test_a_host_that_is_none_is_named() -> None:
     with pytest.raises(ValidationError) as caught:
         validate_hosts("nothing://x", [], lambda _: None)
     assert caught.value.problems[0].text.startswith("`nothing://x` is no host: ")
+
+
+def test_a_machine_that_ssh_does_not_reach_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Testinfra raises for ssh's exit code 255, whatever it said."""
+    said = Result(["ssh"], 255, "", "ssh: connect to host x port 1: Connection refused\n")
+    monkeypatch.setattr(remote, "run", lambda *_, **__: said)
+    with pytest.raises(ValidationError) as caught:
+        validate_hosts("ssh://root@x:1,docker://y", [], lambda _: None)
+    (problem,) = caught.value.problems
+    text = "`ssh://root@x:1` cannot be reached: ssh: connect to host x port 1: Connection refused"
+    assert problem.text == text
+    assert len(problem.evidence) == 1
 
 
 def test_the_profiles_are_those_of_validate() -> None:
