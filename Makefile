@@ -45,7 +45,8 @@ test: lint unit integration
 test-images: engine
 	$(BIN)/pytest -q tests/images
 
-# Beside hpccm, and buildx where there is one (BUILDX=/path/to/docker-buildx may name it).
+# Beside hpccm, testinfra and container-structure-test (STRUCTURE_TEST may name another one), and
+# buildx where there is one (BUILDX=/path/to/docker-buildx may name it).
 bench: setup
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py

@@ -28,6 +28,7 @@ BENCHMARKS = (
     "cells",
     "peer_hpccm",
     "peer_bake",
+    "peer_static",
 )
 """Modules with a `report`: the lines of a section. In the order of the page."""
 
