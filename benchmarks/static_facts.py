@@ -6,7 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-KEY = "k=$(mktemp -u) && ssh-keygen -q -t ed25519 -N '' -f $k && "
+WITH_KEY = (
+    "k=$(mktemp -u) && ssh-keygen -q -t ed25519 -N '' -f $k && {} -h $k; "
+    "c=$?; rm -f $k $k.pub; exit $c"
+)
+"""sshd answers no question without a host key; the key goes again."""
 LOADED = (
     "import torch, horovod.torch; "
     "libs = {l.split()[-1] for l in open('/proc/self/maps') if 'libmpi.so' in l}; print(len(libs))"
@@ -93,10 +97,10 @@ def _mpi(row: dict[str, Any]) -> list[Fact]:
 
 def _ssh(row: dict[str, Any]) -> list[Fact]:
     port = row["facts"]["port"]
-    server = KEY + "/usr/sbin/sshd -T -C user=root,host=localhost,addr=127.0.0.1 -h $k"
+    server = WITH_KEY.format("/usr/sbin/sshd -T -C user=root,host=localhost,addr=127.0.0.1")
     return [
         Fact("ssh.sshd", f"OpenSSH_{row['version']}", "ssh -V 2>&1"),
-        Fact("ssh.sshd", "^$", KEY + "/usr/sbin/sshd -t -h $k"),
+        Fact("ssh.sshd", "^$", WITH_KEY.format("/usr/sbin/sshd -t")),
         Fact("ssh.hostkeys-baked", "^$", _older("/etc/ssh")),
         Fact("ssh.userkeys-baked", "^$", _older("/root")),
         Fact("ssh.perms", "700", "stat -c %a /root"),
