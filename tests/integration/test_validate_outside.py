@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from command_line import ended
+from test_cpu_images import SLEEP, said, started
+from test_peers import from_outside, verdicts
+
+from imagegen.engine.containers import Container, LaunchSpec, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from command_line import CommandLine
     from conftest import Builder
@@ -160,3 +166,117 @@ def test_an_expectation_file_that_is_not_there(
     end = command_line("validate", image, code=7)
     assert f"error: `validate` in `{image}` does not know what to expect" in end.err
     assert "hint: build the image with imagegen, which writes /etc/imagegen/image.json" in end.err
+
+
+KUBECTL = """\
+#!/bin/sh
+# In place of a cluster: the pod `NAME`, container `main`, of namespace `training` is a container
+# of the engine. It knows `kubectl -n NAMESPACE -c CONTAINER exec [-i] POD -- COMMAND...`.
+[ "$1 $2 $3 $4 $5" = "-n training -c main exec" ] || { echo "error: what is $*" >&2; exit 1; }
+shift 5
+case $1 in -i) stdin=-i; shift;; esac
+pod=$1
+shift 2
+if [ "$pod" != NAME ]; then
+  echo "Error from server (NotFound): pods \\"$pod\\" not found" >&2
+  exit 1
+fi
+exec docker exec $stdin "$pod" "$@"
+"""
+PLACE = "?namespace=training&container=main"
+ONLY = ("--static", "--only", "validate,ssh")
+
+
+@pytest.fixture(scope="module")
+def host(engine: Engine, cpu_family: dict[str, str]) -> Iterator[Container]:
+    with started(engine, LaunchSpec(cpu_family["debian13-none"], SLEEP)) as container:
+        yield container
+
+
+def inside(host: Container) -> dict[str, tuple[str, str]]:
+    found: dict[str, Any] = json.loads(host.exec(["validate", *ONLY, "--json", "-"], 300).out)
+    return verdicts(found)
+
+
+def test_a_machine_over_ssh(host: Container, engine: Engine, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    known = key.with_suffix(".pub").read_text()
+    said(host, "sh", "-c", f"echo '{known.strip()}' >> /root/.ssh/authorized_keys")
+    settings = {
+        "IdentityFile": key,
+        "IdentitiesOnly": "yes",
+        "StrictHostKeyChecking": "no",
+        "UserKnownHostsFile": "/dev/null",
+        "LogLevel": "ERROR",
+    }
+    config = tmp_path / "config"
+    lines = [f"{name} {value}\n" for name, value in settings.items()]
+    config.write_text("Host *\n" + "".join(lines))
+    address = engine.api.inspect_container(host.name)["NetworkSettings"]["IPAddress"]
+    spec = f"ssh://root@{address}:2222?ssh_config={config}"
+    (own,) = from_outside("--hosts", spec, *ONLY)["hosts"]
+    assert own["how"] == "its own validate"
+    assert verdicts(own) == inside(host)
+
+
+def test_a_pod(host: Container, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its own checks and with ours, which go there through stdin."""
+    stand_in(tmp_path, monkeypatch, host.name)
+    spec = f"kubectl://{host.name}{PLACE}"
+    (own,) = from_outside("--hosts", spec, *ONLY)["hosts"]
+    (brought,) = from_outside("--hosts", spec, "--bring", *ONLY)["hosts"]
+    assert (own["how"], brought["how"]) == ("its own validate", "checks brought along")
+    assert verdicts(own) == verdicts(brought) == inside(host)
+
+
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    program = folder / "kubectl"
+    program.write_text(KUBECTL.replace("NAME", name))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+
+
+def test_hosts_that_cannot_be_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command_line: CommandLine
+) -> None:
+    stand_in(tmp_path, monkeypatch, "worker-0")
+    hosts = f"ssh://root@127.0.0.1:1,kubectl://worker-1{PLACE},docker://no-such-container"
+    end = command_line("validate", "--hosts", hosts, code=7)
+    assert "127.0.0.1 port 1: Connection refused" in end.err
+    assert 'pods "worker-1" not found' in end.err
+    assert "No such container: no-such-container" in end.err
+    assert "hint: docker://NAME, podman://NAME, kubectl://POD" in end.err
+    assert "Traceback" not in end.out + end.err
+
+
+OLD_PYTHON = """\
+#!/bin/sh
+# A Python before 3.6, as far as the checks look: they ask it for its version, and for pip.
+case "$*" in
+  *"-m pip"*) echo "No module named pip" >&2; exit 1 ;;
+  *) echo '{"version": "3.5.2", "prefix": "/usr"}' ;;
+esac
+"""
+
+
+def test_an_image_whose_python_is_too_old(engine: Engine, tiny_base: str, tmp_path: Path) -> None:
+    recipe = {
+        "schema": 1,
+        "os": {"ID": "debian", "VERSION_ID": "12", "arch": "x86_64", "glibc": "2.36"},
+        "components": {
+            "python": {"version": "3.5.2", "facts": {"interpreter": "/usr/bin/python3"}}
+        },
+        "suites": ["os", "python"],
+    }
+    expect = tmp_path / "image.json"
+    expect.write_text(json.dumps(recipe))
+    with running(engine, LaunchSpec(tiny_base, SLEEP)) as container:
+        container.write_file("/usr/bin/python3", OLD_PYTHON.encode(), 0o755)
+        spec = f"docker://{container.name}"
+        arguments = ("--hosts", spec, "--static", "--only", "python", "--expect", str(expect))
+        (report,) = from_outside(*arguments)["hosts"]
+    assert report["how"] == "checks brought along"
+    found = verdicts(report)
+    assert found["py.version"] == ("passed", "")
+    assert found["py.pip-check"] == ("skipped", "not-installed")
