@@ -9,7 +9,7 @@ from imagegen.labels import LABEL_UNTIL
 from imagegen.model import LABEL_CELL, LABEL_MATRIX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence, Set
+    from collections.abc import Callable, Collection, Iterable, Sequence, Set
 
     from imagegen.engine.leftovers import Inventory, Kept
 
@@ -47,6 +47,16 @@ def superfluous(
         and image.id not in found.used
         and not being_built(image.labels.get(LABEL_TITLE, ""))
     ]
+
+
+def without_image(
+    billed: Iterable[str], goes: Collection[str], there: Set[str], published: Set[str]
+) -> list[str]:
+    """Of the images that have a bill of materials those that go now, or went before: `there` are
+    all that the engine has. What was published is somewhere still, and keeps its bill."""
+    return sorted(
+        one for one in billed if one not in published and (one in goes or one not in there)
+    )
 
 
 def _of(image: Kept, matrices: Sequence[str]) -> bool:

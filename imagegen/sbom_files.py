@@ -33,6 +33,27 @@ def kept_sboms(image_id: str, state: Path) -> tuple[Path, ...]:
     return tuple(path for path in paths if path.exists())
 
 
+def billed_images(state: Path) -> tuple[str, ...]:
+    """The ids of the images that there are bills of."""
+    names = (path.name for path in (state / FOLDER).glob("[!.]*"))
+    ids = (
+        name.removesuffix(f".{suffix}")
+        for name in names
+        for suffix in _SUFFIX.values()
+        if name.endswith(f".{suffix}")
+    )
+    return tuple(dict.fromkeys(f"sha256:{one}" for one in ids))
+
+
+def remove_sboms(image_id: str, state: Path) -> None:
+    """Remove the bills of an image. Raises ConfigError where one cannot be removed."""
+    for path in kept_sboms(image_id, state):
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise ConfigError.of(f"cannot remove `{path}`", evidence=[str(error)]) from error
+
+
 def keep_sboms(engine: Engine, image_id: str, state: Path) -> tuple[Path, ...]:
     """Write the bills of an image, if they are not there; their paths, in the order of `FORMATS`.
 

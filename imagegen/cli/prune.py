@@ -36,7 +36,8 @@ def command(
     console: Console,
     overlay: Path | None,
 ) -> None:
-    """Remove superseded images, leftovers of failed builds and old cache.
+    """Remove superseded images, leftovers of failed builds, old cache, and bills of materials of
+    images that are gone.
 
     What has a tag, was ever published, or is in a container stays. With `--matrix` the cache stays.
     """
@@ -45,20 +46,27 @@ def command(
     from imagegen.engine.client import connect, machine
     from imagegen.engine.leftovers import inventory
     from imagegen.journal import open_journal, state_folder
-    from imagegen.prune import superfluous
+    from imagegen.prune import superfluous, without_image
+    from imagegen.sbom_files import billed_images
 
     del overlay
-    engine = connect()
+    engine, state = connect(), state_folder()
+    # Before the look at the engine: an image that is built in the meantime keeps its bill.
+    billed = billed_images(state)
     found = inventory(engine, COUNTED)
     published = open_journal().published_images()
-    locks = engine_locks(machine(engine).id, state_folder())
+    locks = engine_locks(machine(engine).id, state)
     goes = superfluous(found, published, matrices, lambda tag: _being_built(locks, tag))
     containers = () if matrices else found.containers
     days = None if keep_cache or matrices else cache_days
     if not dry_run:
         goes = _remove(engine, goes, containers)
+    there = frozenset(billed) if matrices else found.there
+    bills = without_image(billed, {one.id for one in goes}, there, published)
+    if not dry_run:
+        _remove_bills(bills, state)
     cache = _cache(engine, days, dry_run=dry_run)
-    _show(goes, containers, cache, console, dry_run=dry_run)
+    _show(goes, containers, bills, cache, console, dry_run=dry_run)
 
 
 def _being_built(locks: Path, tag: str) -> bool:
@@ -76,6 +84,13 @@ def _remove(engine: Engine, goes: list[Goes], containers: tuple[str, ...]) -> li
     return [one for one in goes if remove_image(engine, one.id)]
 
 
+def _remove_bills(image_ids: list[str], state: Path) -> None:
+    from imagegen.sbom_files import remove_sboms
+
+    for image_id in image_ids:
+        remove_sboms(image_id, state)
+
+
 def _cache(engine: Engine, days: int | None, *, dry_run: bool) -> int:
     from datetime import datetime, timezone
 
@@ -89,7 +104,13 @@ def _cache(engine: Engine, days: int | None, *, dry_run: bool) -> int:
 
 
 def _show(
-    goes: list[Goes], containers: tuple[str, ...], cache: int, console: Console, *, dry_run: bool
+    goes: list[Goes],
+    containers: tuple[str, ...],
+    bills: list[str],
+    cache: int,
+    console: Console,
+    *,
+    dry_run: bool,
 ) -> None:
     from imagegen.human import human_bytes
 
@@ -99,6 +120,7 @@ def _show(
             "dry_run": dry_run,
             "images": [vars(one) for one in goes],
             "containers": list(containers),
+            "sboms": bills,
             "images_bytes": whole,
             "cache_bytes": cache,
         }
@@ -108,6 +130,8 @@ def _show(
         console.table(("image", "cell", "its own", "why"), rows)
     for name in containers:
         console.line(f"container {name}: stopped, and of no use")
+    for image_id in bills:
+        console.line(f"sbom of {image_id[7:19]}: its image is gone, or goes")
     verb = "would go" if dry_run else "went"
     console.line(
         f"{len(goes)} images with {human_bytes(whole)} and {human_bytes(cache)} of cache {verb}"

@@ -38,11 +38,13 @@ class Kept:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What is on the engine: our images, image ids in use, our stopped containers."""
+    """What is on the engine: our images, image ids in use, our stopped containers; `there` are the
+    ids of all images, whoever made them."""
 
     images: tuple[Kept, ...]
     used: frozenset[str]
     containers: tuple[str, ...]
+    there: frozenset[str] = frozenset()
 
 
 def inventory(engine: Engine, writing: Collection[str]) -> Inventory:
@@ -62,6 +64,7 @@ def inventory(engine: Engine, writing: Collection[str]) -> Inventory:
         tuple(replace(one, own_bytes=own.get(one.id, 0)) for one in kept),
         frozenset(one["ImageID"] for one in containers if one not in ours or _runs(one)),
         tuple(one["Names"][0][1:] for one in ours if not _runs(one)),
+        frozenset(row["Id"] for row in rows),
     )
 
 

@@ -158,6 +158,7 @@ def test_prune_takes_what_nobody_needs(tiny: TinyFamily) -> None:
     ]
     went = tiny.run(*argv).result
     assert went["images"] == would["images"]
+    assert went["sboms"] == would["sboms"]
     left = images.list_labelled(tiny.engine, f"{LABEL_MATRIX}={tiny.matrix}")
     assert [image.tags for image in left] == [(tiny.image("debian12"),)]
     assert tiny.run(*argv).result["images"] == []

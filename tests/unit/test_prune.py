@@ -11,7 +11,7 @@ from imagegen.engine.leftovers import Inventory, Kept, old_cache_bytes, own_byte
 from imagegen.errors import EngineError
 from imagegen.labels import LABEL_UNTIL
 from imagegen.model import LABEL_CELL, LABEL_MATRIX
-from imagegen.prune import LABEL_TITLE, superfluous
+from imagegen.prune import LABEL_TITLE, superfluous, without_image
 
 if TYPE_CHECKING:
     import pytest
@@ -63,6 +63,13 @@ def test_what_is_being_built_stays() -> None:
     found = inventory(image("one", "a"), image("two", "b"))
     goes = superfluous(found, set(), being_built=lambda tag: tag == "imagegen/cpu:a")
     assert [one.id for one in goes] == ["two"]
+
+
+def test_a_bill_of_materials_goes_with_its_image() -> None:
+    billed = ["there", "goes", "went before", "published", "published and gone"]
+    there, published = {"there", "goes", "published"}, {"published", "published and gone"}
+    assert without_image(billed, {"goes"}, there, published) == ["goes", "went before"]
+    assert without_image(billed, {"goes"}, set(billed), published) == ["goes"]
 
 
 def test_old_cache_is_what_no_build_has_used_for_long() -> None:

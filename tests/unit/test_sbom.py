@@ -15,7 +15,14 @@ from imagegen.errors import ConfigError
 from imagegen.labels import LABEL_PARTS
 from imagegen.model import ValidationRecord
 from imagegen.sbom import FORMATS, document, items
-from imagegen.sbom_files import kept_sboms, sbom_path, write_whole
+from imagegen.sbom_files import (
+    billed_images,
+    kept_sboms,
+    remove_sboms,
+    sbom_path,
+    write_sboms,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,6 +168,19 @@ def test_an_image_that_passed_gets_its_bills(
     assert kept_sboms(IMAGE.id, tmp_path) == tuple(paths)
     assert kept_sboms("sha256:other", tmp_path) == ()
     assert [path.read_bytes() for path in paths] == [document(IMAGE, kind) for kind in FORMATS]
+
+
+def test_bills_are_found_and_removed_by_image(tmp_path: Path) -> None:
+    assert billed_images(tmp_path) == ()
+    other = replace(IMAGE, id=f"sha256:{'1' * 64}")
+    for one in (IMAGE, other):
+        write_sboms(one, tmp_path)
+    (tmp_path / "sbom" / ".half.spdx.json.x").write_text("")
+    (tmp_path / "sbom" / "notes.txt").write_text("")
+    assert sorted(billed_images(tmp_path)) == [IMAGE.id, other.id]
+    remove_sboms(IMAGE.id, tmp_path)
+    assert billed_images(tmp_path) == (other.id,)
+    assert kept_sboms(IMAGE.id, tmp_path) == ()
 
 
 def test_a_bill_that_cannot_be_made_stops_no_tag(
