@@ -64,6 +64,17 @@ def test_a_session_over_ssh_has_the_path_of_the_container(lab: Container) -> Non
     assert here.startswith("/usr/local/openmpi/bin:")
 
 
+def test_a_session_over_ssh_has_the_settings_given_at_launch(
+    engine: Engine, cpu_family: dict[str, str]
+) -> None:
+    given = {"NCCL_DEBUG": "INFO", "OMPI_MCA_btl_tcp_if_include": "eth0"}
+    env = {**given, "HF_TOKEN": "secret"}
+    with started(engine, LaunchSpec(cpu_family["debian13-none"], SLEEP, env=env)) as container:
+        there = said(container, "ssh", "localhost", "env").splitlines()
+    assert {f"{name}={value}" for name, value in given.items()} <= set(there)
+    assert not [line for line in there if "secret" in line]
+
+
 def test_keys_are_another_container_s_own(engine: Engine, cpu_family: dict[str, str]) -> None:
     def fingerprints() -> tuple[str, str]:
         with started(engine, LaunchSpec(cpu_family["debian13-none"], SLEEP)) as container:
