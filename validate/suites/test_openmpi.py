@@ -133,12 +133,22 @@ def test_nonlogin_path(image: Situation, measure: Measure) -> None:
         )
 
 
-@check("mpi.root", "how root launches", severity="info")
+@check(
+    "mpi.root",
+    "root may launch: by the option that launches here give, or by both variables",
+    severity="warn",
+    cause="Open MPI asks for both variables: with one of them mpirun stops as root all the same",
+    remedy="export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+)
 def test_root(image: Situation, measure: Measure) -> None:
-    """$OMPI_ALLOW_RUN_AS_ROOT and $OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"""
+    """$OMPI_ALLOW_RUN_AS_ROOT and $OMPI_ALLOW_RUN_AS_ROOT_CONFIRM are 1, or neither is: launches
+    have `--allow-run-as-root` then, as every line of ours"""
     names = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
-    allowed = all(image.env.get(name) == "1" for name in names)
+    given = [name for name in names if image.env.get(name) == "1"]
+    allowed = len(given) == len(names)
     measure("allowed by the environment" if allowed else "with `mpirun --allow-run-as-root`")
+    if given and not allowed:
+        fail("{} alone is 1".format(given[0]))
 
 
 @check(

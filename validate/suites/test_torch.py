@@ -2,16 +2,15 @@
 
 import os
 import re
-from typing import Any, Dict, List
+from typing import Any, Dict
 
-from validate.check import check, fail, skip
+from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
+from validate.probes import loaded
 from validate.probes.import_errors import why
 from validate.probes.packages import owner_version
 from validate.probes.training import imported
 from validate.versions import same
-
-FAMILIES = ("libnccl", "libcudnn", "libcudart", "libmpi", "libibverbs", "libtorch_cpu", "libc10")
 
 
 def _facts(image: Situation) -> Dict[str, Any]:
@@ -117,7 +116,6 @@ def test_numpy(image: Situation, measure: Measure) -> None:
 @check(
     "torch.loaded-libs",
     "one process loads one copy of each library, PyTorch and Horovod together",
-    severity="warn",
     cause=(
         "a wheel brings a library that the image has as well; which one answers depends "
         "on the order"
@@ -127,13 +125,16 @@ def test_numpy(image: Situation, measure: Measure) -> None:
 )
 def test_loaded_libs(image: Situation, measure: Measure) -> None:
     """/proc/self/maps after `import torch, horovod.torch`: libnccl, libcudnn, libcudart, libmpi,
-    libibverbs, libtorch_cpu and libc10 by real path"""
-    copies: Dict[str, List[str]] = {}
-    for path in _facts(image)["mapped"]:
-        family = os.path.basename(path).partition(".so")[0]
-        if family in FAMILIES:
-            copies.setdefault(family, []).append(path)
-    measure(", ".join(sorted(copies)) or "none of " + ", ".join(FAMILIES))
+    libibverbs, libtorch_cpu and libc10 by real path. Two copies warn; two releases of one that
+    Horovod's extension is linked to (DT_NEEDED) fail"""
+    copies = loaded.families(_facts(image)["mapped"])
+    measure(", ".join(sorted(copies)) or "none of " + ", ".join(loaded.WHEELS))
     twice = {family: paths for family, paths in copies.items() if len(paths) > 1}
-    if twice:
-        fail("; ".join("{}: {}".format(f, ", ".join(p)) for f, p in sorted(twice.items())))
+    if not twice:
+        return
+    text = "; ".join("{}: {}".format(f, loaded.told(p)) for f, p in sorted(twice.items()))
+    mixed = loaded.mixed(twice, str(imported(image).horovod.facts.get("library", "")))
+    if mixed:
+        cause = "Horovod is linked to {}, of which PyTorch brings another release"
+        fail(text, cause.format(", ".join(mixed)), "imagegen build   # on one release for both")
+    warn(text)

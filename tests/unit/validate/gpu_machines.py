@@ -73,6 +73,7 @@ class Machine:
         self.root = root
         self.site = root / "site"
         self.device = "cpu"
+        self.profile = "harp"
         self.components: dict[str, Any] = {
             "python": component("3.11", interpreter=sys.executable),
             "validate": component("0.1.0"),
@@ -95,6 +96,7 @@ class Machine:
         recipe = {
             "schema": 1,
             "device": self.device,
+            "profile": self.profile,
             "os": {"ID": "ubuntu", "lib_dir": LIB_DIR},
             "components": self.components,
             "suites": [suite],

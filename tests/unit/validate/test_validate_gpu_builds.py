@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unit import conftest
-from validate.found import FAILED, PASSED
+from validate.found import FAILED, PASSED, WARNED
 
-from .gpu_machines import Machine, write
+from .gpu_machines import Machine, compiled, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +34,8 @@ def nccl_built():
 def gloo_built():
     return False
 """
+
+NCCL_NAME = "-Wl,-soname,libnccl.so.2"
 
 
 @pytest.fixture
@@ -108,3 +110,42 @@ def test_horovod_over_nccl_passes(machine: Machine) -> None:
     horovod(machine, over_nccl=True, mpi="true", gloo="false")
     found = machine.findings("horovod", static=True)["hvd.build"]
     assert (found.outcome, found.measured) == (PASSED, "mpi, nccl")
+
+
+def two_nccls(machine: Machine, first: str, second: str, *, shared: bool) -> None:
+    """PyTorch loads the NCCL of a wheel and that of the image; Horovod's extension is linked to
+    NCCL, or holds none."""
+    places = ("wheel/libnccl.so.2", f"usr/lib/libnccl.so.{second}")
+    paths = [
+        compiled(
+            machine.root, place, f'const char mark[] = "NCCL version {one}+cuda11.7";', NCCL_NAME
+        )
+        for place, one in zip(places, (first, second), strict=True)
+    ]
+    loads = "".join(f"ctypes.CDLL({str(path)!r})\n" for path in paths)
+    write(machine.site, "torch/__init__.py", f"import ctypes\n{loads}{TORCH}")
+    horovod(machine, over_nccl=True)
+    linked = ["-Wl,--no-as-needed", str(paths[0])] if shared else []
+    extension = compiled(machine.root, "site/horovod/torch/real.so", "int x;", *linked)
+    write(machine.site, "horovod/torch/mpi_lib_v2.py", f"__file__ = {str(extension)!r}\n")
+
+
+@pytest.mark.parametrize(
+    ("versions", "shared", "outcome"),
+    [
+        (("2.14.3", "2.18.6"), True, FAILED),
+        (("2.14.3", "2.18.6"), False, WARNED),
+        (("2.18.6", "2.18.6"), True, WARNED),
+    ],
+)
+@pytest.mark.silent("E6")
+def test_two_nccls_in_a_process_fail_where_horovod_is_linked_to_one(
+    machine: Machine, versions: tuple[str, str], outcome: str, *, shared: bool
+) -> None:
+    two_nccls(machine, *versions, shared=shared)
+    one = machine.findings("torch", static=True)["torch.loaded-libs"]
+    assert one.outcome == outcome
+    root = str(machine.root.resolve())
+    said = f"{versions[1]} {root}/usr/lib/libnccl.so.{versions[1]}, {versions[0]} {root}/wheel/"
+    assert one.measured == f"libnccl: {said}libnccl.so.2"
+    assert one.remedy.startswith("imagegen build" if outcome == FAILED else "ldd ")

@@ -248,13 +248,23 @@ def test_a_fallback_to_sockets_on_a_gpu_fails(machine: Machine) -> None:
 
 
 @pytest.mark.silent("E3")
-def test_a_host_that_is_not_prepared_fails_and_the_active_plugin_too(machine: Machine) -> None:
+def test_a_host_that_is_not_prepared_is_the_one_cause(machine: Machine) -> None:
     gpu_on_bus(machine.root)
     found = machine.findings("harp")
     assert found["harp.config"].outcome == FAILED
     assert "harp_setup.sh" in found["harp.config"].remedy
+    for name in ("harp.inactive-installed", "harp.hugepages-host"):
+        assert (found[name].reason, found[name].measured) == ("blocked-by", "harp.config")
+
+
+@pytest.mark.silent("E3")
+def test_where_harp_is_not_wanted_the_active_plugin_fails(machine: Machine) -> None:
+    machine.profile = "rdma"
+    gpu_on_bus(machine.root)
+    found = machine.findings("harp")
+    assert found["harp.config"].reason == "not-applicable"
     assert found["harp.inactive-installed"].outcome == FAILED
-    assert found["harp.hugepages-host"].reason == "blocked-by"
+    assert found["harp.inactive-installed"].remedy.startswith(f"mv {machine.root}{PLUGIN} ")
 
 
 def test_too_few_pages_fail_with_the_number_for_this_machine(machine: Machine) -> None:

@@ -114,4 +114,4 @@ def test_one_that_was_not_prepared_for_harp_says_so_first(machine: Machine) -> N
     for path in (machine.root / "usr/local/tfabric/tools/config").iterdir():
         path.unlink()
     driven(machine, driver=driver_library(serves=11040))
-    assert verdict(machine, "harp")["failed"] == ["harp.config", "harp.inactive-installed"]
+    assert verdict(machine, "harp")["failed"] == ["harp.config"]

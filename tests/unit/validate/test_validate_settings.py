@@ -160,3 +160,28 @@ def test_harp_on_a_prepared_node_and_the_wrong_cgroup(machine: Machine) -> None:
     write(machine.root, "/sys/fs/cgroup/hugetlb.1GB.max", "0\n")
     one = machine.findings("harp")["harp.hugepages-cgroup"]
     assert (one.outcome, one.measured) == (FAILED, "0 pages, 50 are needed")
+
+
+@pytest.mark.parametrize(
+    ("given", "outcome", "measured"),
+    [
+        ((), PASSED, "with `mpirun --allow-run-as-root`"),
+        (("", "_CONFIRM"), PASSED, "allowed by the environment"),
+        (("",), WARNED, "OMPI_ALLOW_RUN_AS_ROOT alone is 1"),
+        (("_CONFIRM",), WARNED, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM alone is 1"),
+    ],
+)
+def test_root_is_allowed_by_both_variables_or_by_the_option(
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    given: tuple[str, ...],
+    outcome: str,
+    measured: str,
+) -> None:
+    for name in ("", "_CONFIRM"):
+        monkeypatch.delenv(f"OMPI_ALLOW_RUN_AS_ROOT{name}", raising=False)
+    for name in given:
+        monkeypatch.setenv(f"OMPI_ALLOW_RUN_AS_ROOT{name}", "1")
+    machine.promise("openmpi", "4.1.4", prefix=str(machine.root))
+    one = machine.findings("openmpi", static=True)["mpi.root"]
+    assert (one.outcome, one.measured) == (outcome, measured)

@@ -1,0 +1,60 @@
+"""Libraries that a process of PyTorch and Horovod has more than once, and which of them Horovod
+calls."""
+
+import os
+from typing import Dict, List, Sequence, Tuple
+
+from validate.probes import nccl
+from validate.probes.elf import read_elf
+from validate.probes.libraries import named_version
+
+WHEELS = {
+    "libnccl": "nccl",
+    "libcudnn": "cudnn",
+    "libcudart": "cuda_runtime",
+    "libmpi": "",
+    "libibverbs": "",
+    "libtorch_cpu": "",
+    "libc10": "",
+}
+"""Family of a library -> the wheel of NVIDIA's that brings it."""
+
+
+def families(mapped: Sequence[str]) -> Dict[str, List[str]]:
+    """Family -> the files of it that are in a process, by real path."""
+    found: Dict[str, List[str]] = {}
+    for path in mapped:
+        if family_of(path) in WHEELS:
+            found.setdefault(family_of(path), []).append(path)
+    return found
+
+
+def family_of(path: str) -> str:
+    """`/usr/lib/libnccl.so.2.20.5` is of `libnccl`."""
+    return os.path.basename(path).partition(".so")[0]
+
+
+def version(path: str) -> str:
+    """The release of a library, by its bytes, its name or its wheel; empty where none tells."""
+    if family_of(path) == "libnccl":
+        return nccl.built(path)[0]
+    return named_version(path, WHEELS[family_of(path)])
+
+
+def told(paths: Sequence[str]) -> str:
+    """Copies of one library in words, each with its release."""
+    return ", ".join("{} {}".format(version(path), path).strip() for path in paths)
+
+
+def mixed(twice: Dict[str, List[str]], extension: str) -> Tuple[str, ...]:
+    """Of the families with more than one copy those of different releases that Horovod's extension
+    is linked to (`HOROVOD_NCCL_LINK=SHARED`): it may call one release, PyTorch another."""
+    elf = read_elf(extension)
+    linked = {family_of(name) for name in (elf.needed if elf else ())}
+    return tuple(
+        sorted(f for f, paths in twice.items() if f in linked and len(_releases(paths)) > 1)
+    )
+
+
+def _releases(paths: Sequence[str]) -> List[str]:
+    return sorted(set(filter(None, map(version, paths))))
