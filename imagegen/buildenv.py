@@ -1,4 +1,5 @@
-"""What the host's network needs of a build: CA bundle, pip's index settings, proxies.
+"""What a build needs beside its recipe: the host's CA bundle, pip's index settings, proxies, and
+how apt is to behave.
 
 They reach the steps that download and nothing else: files by a bind mount of the context folder
 `build-env`, proxies as the build arguments that BuildKit keeps out of history and cache.
@@ -21,6 +22,12 @@ FOLDER = "build-env"
 CA_VARIABLES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
 PIP_INDEX_KEYS = ("index-url", "extra-index-url", "trusted-host")
+
+# systemd's package makes a machine id, another one each time and then the same in all containers.
+_APT_CONF = b"""\
+DPkg::Post-Invoke { "if [ -s /etc/machine-id ]; then : > /etc/machine-id; fi"; };
+"""
+_APT_CA = b'Acquire::https::CaInfo "/mnt/ca.crt";\n'
 
 
 @dataclass(frozen=True)
@@ -51,9 +58,10 @@ def read_build_env(
     """
     pip = _pip_settings(environ, pip_files)
     bundle, named_by = _ca_bundle(environ, ca_bundle, pip)
-    files, notes = [], []
+    apt_conf = _APT_CONF + (_APT_CA if bundle else b"")
+    files, notes = [ContextFile(f"{FOLDER}/apt.conf", apt_conf)], []
     if bundle is not None:
-        files += _certificate_files(bundle, named_by)
+        files.append(_certificates(bundle, named_by))
         notes.append(f"CA bundle {bundle} ({named_by})")
     index = _pip_conf(pip)
     if index:
@@ -94,7 +102,7 @@ def _ca_bundle(
     return (Path(pip["cert"]), "pip's `cert`") if pip.get("cert") else (None, "")
 
 
-def _certificate_files(bundle: Path, named_by: str) -> list[ContextFile]:
+def _certificates(bundle: Path, named_by: str) -> ContextFile:
     try:
         data = bundle.read_bytes()
     except OSError as error:
@@ -109,10 +117,7 @@ def _certificate_files(bundle: Path, named_by: str) -> list[ContextFile]:
             evidence=[f"named by {named_by}"],
             hint="give a bundle in PEM form",
         )
-    return [
-        ContextFile(f"{FOLDER}/ca.crt", data),
-        ContextFile(f"{FOLDER}/apt.conf", b'Acquire::https::CaInfo "/mnt/ca.crt";\n'),
-    ]
+    return ContextFile(f"{FOLDER}/ca.crt", data)
 
 
 def _pip_conf(pip: Mapping[str, str]) -> str:

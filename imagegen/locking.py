@@ -46,11 +46,7 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 4
 
-# systemd's package makes a machine id, another one each time and then the same in all containers.
-_APT_CONF = b"""\
-Dir::Etc::Preferences "/mnt/preferences";
-DPkg::Post-Invoke { "if [ -s /etc/machine-id ]; then : > /etc/machine-id; fi"; };
-"""
+_PREFERENCES = b'Dir::Etc::Preferences "/mnt/preferences";\n'
 
 
 @dataclass(frozen=True)
@@ -247,7 +243,7 @@ def locked_env(env: BuildEnv, locked: SystemLock, files: Sequence[IndexFile]) ->
     """
     replaced = {f"{FOLDER}/apt.conf", f"{FOLDER}/pip.conf"}
     kept = {file.path: file.data for file in env.files}
-    apt_conf = kept.get(f"{FOLDER}/apt.conf", b"") + _APT_CONF
+    apt_conf = kept.get(f"{FOLDER}/apt.conf", b"") + _PREFERENCES
     pip_conf = pip_conf_of({"no-index": "true", "find-links": LINKS})
     added = {
         "apt.conf": apt_conf,

@@ -26,8 +26,13 @@ def contents(env: BuildEnv) -> dict[str, str]:
     return {file.path: file.data.decode() for file in env.files}
 
 
-def test_a_host_without_settings_adds_nothing() -> None:
-    assert read_build_env({}, None, ()) == BuildEnv()
+APT_CONF = 'DPkg::Post-Invoke { "if [ -s /etc/machine-id ]; then : > /etc/machine-id; fi"; };\n'
+
+
+def test_a_host_without_settings_adds_nothing_but_how_apt_behaves() -> None:
+    env = read_build_env({}, None, ())
+    assert contents(env) == {"build-env/apt.conf": APT_CONF}
+    assert (env.buildargs, env.notes) == ((), ())
 
 
 @pytest.mark.parametrize("name", ["PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
@@ -35,7 +40,7 @@ def test_the_bundle_of_pip_and_curl_is_taken(bundle: Path, name: str) -> None:
     env = read_build_env({name: str(bundle)}, None, ())
     assert contents(env) == {
         "build-env/ca.crt": PEM,
-        "build-env/apt.conf": 'Acquire::https::CaInfo "/mnt/ca.crt";\n',
+        "build-env/apt.conf": f'{APT_CONF}Acquire::https::CaInfo "/mnt/ca.crt";\n',
     }
     assert env.notes == (f"CA bundle {bundle} ({name})",)
 
@@ -92,13 +97,13 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["not an ini file", "[global\n", "\x00"])
 def test_a_broken_file_of_pip_is_passed_over(tmp_path: Path, text: str) -> None:
     (tmp_path / "pip.conf").write_text(text)
-    assert read_build_env({}, None, [tmp_path / "pip.conf"]) == BuildEnv()
+    assert read_build_env({}, None, [tmp_path / "pip.conf"]) == read_build_env({}, None, ())
 
 
 def test_proxies_are_build_arguments_and_never_files() -> None:
     env = read_build_env({"https_proxy": "http://p:1", "NO_PROXY": "a,b", "OTHER": "x"}, None, ())
     assert env.buildargs == (("NO_PROXY", "a,b"), ("https_proxy", "http://p:1"))
-    assert env.files == ()
+    assert set(contents(env)) == {"build-env/apt.conf"}
 
 
 def test_a_note_never_shows_the_password_of_a_proxy() -> None:
