@@ -172,7 +172,7 @@ def test_harp_on_a_prepared_node_and_the_wrong_cgroup(machine: Machine) -> None:
     ],
 )
 def test_root_is_allowed_by_both_variables_or_by_the_option(
-    machine: Machine,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     given: tuple[str, ...],
     outcome: str,
@@ -182,6 +182,8 @@ def test_root_is_allowed_by_both_variables_or_by_the_option(
         monkeypatch.delenv(f"OMPI_ALLOW_RUN_AS_ROOT{name}", raising=False)
     for name in given:
         monkeypatch.setenv(f"OMPI_ALLOW_RUN_AS_ROOT{name}", "1")
-    machine.promise("openmpi", "4.1.4", prefix=str(machine.root))
-    one = machine.findings("openmpi", static=True)["mpi.root"]
+    recipe = trees.expected(
+        tmp_path, components={"openmpi": {"version": "4.1.4", "facts": {"prefix": str(tmp_path)}}}
+    )
+    one = trees.findings(tmp_path, "openmpi", recipe, static=True)["mpi.root"]
     assert (one.outcome, one.measured) == (outcome, measured)
