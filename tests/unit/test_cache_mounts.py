@@ -1,0 +1,19 @@
+"""How steps share the caches of package managers."""
+
+from __future__ import annotations
+
+import re
+
+from unit.conftest import REPOSITORY
+
+
+def test_no_step_locks_a_cache() -> None:
+    """Builds that waited for each other's locked caches made shared steps again on Docker 20.10."""
+    templates = sorted((REPOSITORY / "dockerfiles").rglob("*.j2"))
+    mounts = [
+        mount
+        for template in templates
+        for mount in re.findall(r"--mount=type=cache\S*", template.read_text(encoding="utf-8"))
+    ]
+    assert len(mounts) >= 3
+    assert [mount for mount in mounts if "sharing=locked" in mount] == []
