@@ -24,6 +24,8 @@ from imagegen.payload import expose_validate
 from imagegen.validation import contract_of, launch_spec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from imagegen.engine.client import Engine
     from imagegen.engine.images import LocalImage
     from imagegen.validation import ValidationRequest
@@ -36,7 +38,7 @@ def basis_of(engine: Engine, image: LocalImage, ref: str, request: ValidationReq
     """The digest that two runs of one image share where they cannot differ; empty for a run that
     always takes place. Raises EngineError, and ValidationError for an unreadable contract."""
     options, only = options_of(request), only_of(request)
-    if ALWAYS_RUN & {*options, *only} or (only and "--require" in options):
+    if ALWAYS_RUN & {*options, *only} or (only and "--require" in options) or _counts(options):
         return ""
     host = surroundings(engine)
     if host is None:
@@ -45,6 +47,11 @@ def basis_of(engine: Engine, image: LocalImage, ref: str, request: ValidationReq
     run = {"static": request.static, "layers": request.look_into_layers, "options": options}
     basis = {"code": code_digest(), "host": host, "launch": launch, "run": run}
     return hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
+
+
+def _counts(options: Sequence[str]) -> bool:
+    """Whether a number of devices is required (`gpu=8`): a part of a run would not ask for it."""
+    return "--require" in options and "=" in options[options.index("--require") + 1]
 
 
 @cache

@@ -17,6 +17,7 @@ from validate.catalogue import ALIASES, BENCHMARK, BENCHMARK_MODULE
 from validate.expected import DEFAULT_PATH, ExpectationError, Expected, load
 from validate.probes.entrypoint import await_start
 from validate.probes.kubernetes import in_pod
+from validate.required import required
 
 FAILED, USAGE, NOT_RUN, INTERRUPTED = 1, 2, 3, 130
 
@@ -37,7 +38,8 @@ def _parser() -> argparse.ArgumentParser:
     add = what.add_argument
     add("--static", action="store_true", help="only what needs no device and no running service")
     add("--only", metavar="SUITES", help="comma-separated, see --list")
-    add("--require", metavar="THINGS", default="", help="what must not be skipped: gpu,rdma,…")
+    must = "what must not be skipped: gpu,rdma,…; gpu=8: so many GPUs"
+    add("--require", metavar="THINGS", default="", help=must)
     profiles = sorted(catalogue.PROFILES)
     add("--profile", choices=profiles, default="", help="what it was launched for: requires that")
     add("--suite", metavar="DIR", action="append", default=[], help="test_*.py of your own too")
@@ -110,9 +112,13 @@ def _main(arguments: Any) -> int:
             "run in an image that imagegen built, or name a file: `validate --expect FILE`",
         )
     try:
+        must = required(arguments.require).names
+    except ValueError as error:
+        return _complain(str(error), "validate --require gpu=8,rdma")
+    try:
         own = _own_suites(arguments.suite)
         known = [*catalogue.suite_names(), *own]
-        _known(_names(arguments.require), [*known, BENCHMARK])
+        _known(must, [*known, BENCHMARK])
         suites = _chosen(arguments, expected, known)
     except ValueError as error:
         return _complain(str(error), "`validate --list` shows all of them")
@@ -157,7 +163,7 @@ def _chosen(arguments: Any, expected: Expected, known: List[str]) -> List[str]:
     own = known[len(catalogue.suite_names()) :]
     if arguments.only is None:
         pod, peers = in_pod(arguments.root, dict(os.environ)), bool(_names(arguments.peers))
-        wanted = _known(_names(arguments.require), [*known, BENCHMARK])
+        wanted = _known(required(arguments.require).names, [*known, BENCHMARK])
         chosen = catalogue.chosen_by_default(expected, pod, peers)
         return [name for name in known if name in chosen or name in own or name in wanted]
     asked = _known(_names(arguments.only), [*known, BENCHMARK])
@@ -187,22 +193,23 @@ def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, s
     started = time.time()
     if arguments.profile:
         expected = expected._replace(data=dict(expected.data, profile=arguments.profile))
+    names, gpus = required(arguments.require)
     asked = Asked(
         static=arguments.static,
         loopback=arguments.loopback,
         profile=arguments.profile,
         peers=_names(arguments.peers),
         own=own,
+        gpus=gpus,
     )
     found, broken = run_suites(suites, expected, arguments.root, asked)
     if arguments.benchmark:
         found += importlib.import_module(BENCHMARK_MODULE).run_benchmark(arguments, expected)
     for text in broken:
         sys.stderr.write("error: a suite does not load: {}\n".format(text))
-    required = _names(arguments.require)
     if arguments.only is None and not arguments.static:
-        required += catalogue.demanded(arguments.profile, expected)
-    missing = required_but_skipped(list(dict.fromkeys(required)), found)
+        names = names + catalogue.demanded(arguments.profile, expected)
+    missing = required_but_skipped(list(dict.fromkeys(names)), found)
     outcome = report.Outcome(
         image=str(expected.data.get("image", "")),
         tool=str(expected.data.get("tool", "")),

@@ -30,7 +30,8 @@ class Measure:
 
 class Situation(NamedTuple):
     """What checks look at: expectations, environment, root of the file system, session memory,
-    the other containers of the job, by name, and looks that run already."""
+    the other containers of the job, by name, looks that run already, and how many GPUs there have
+    to be (0: any number)."""
 
     expected: Expected
     env: Dict[str, str]
@@ -38,6 +39,7 @@ class Situation(NamedTuple):
     memory: Dict[str, Any]
     peers: Tuple[str, ...] = ()
     begun: Dict[str, Callable[[], Any]] = {}
+    gpus: int = 0
 
     def once(self, key: str, look: Callable[[], Any]) -> Any:
         """What `look` returned when first asked: a slow look is shared by the checks that need

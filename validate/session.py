@@ -20,13 +20,14 @@ HARDWARE = {"gpu": ("no-gpu-hw", "gpu-not-passed"), "rdma": ("no-rdma-hw", "rdma
 
 class Asked(NamedTuple):
     """What the command line asks for beside the suites. `own` is suite -> file of the user's;
-    `profile` is empty where that of the image holds."""
+    `profile` is empty where that of the image holds; `gpus` is 0 for any number."""
 
     static: bool = False
     loopback: bool = False
     profile: str = ""
     peers: List[str] = []
     own: Dict[str, str] = {}
+    gpus: int = 0
 
 
 EVERYTHING = Asked()
@@ -36,7 +37,7 @@ def run_suites(
     suites: List[str], expected: Expected, root: str, asked: Asked = EVERYTHING
 ) -> Tuple[List[Found], List[str]]:
     """Run the checks of some suites; what they found, and suites that could not be loaded."""
-    situation = Situation(expected, dict(os.environ), root, {}, tuple(asked.peers), {})
+    situation = Situation(expected, dict(os.environ), root, {}, tuple(asked.peers), {}, asked.gpus)
     wanted = Wanted(asked.static, asked.loopback, asked.profile, frozenset(asked.own.values()))
     collector = Collector(situation, wanted)
     own = [path for name, path in asked.own.items() if name in suites]

@@ -32,7 +32,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--matrix", "-m", "matrix", help="every cell of this matrix")
 @click.option("--static", is_flag=True, help="only what needs no device and no running service")
 @click.option("--only", help="suites, comma-separated")
-@click.option("--require", help="what must not be skipped, such as `rdma,gpu`")
+@click.option("--require", help="what must not be skipped: `rdma,gpu`; `gpu=8`: so many GPUs")
 @click.option(
     "--profile", type=click.Choice(PROFILES), help="what it is launched for: requires that"
 )

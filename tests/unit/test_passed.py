@@ -214,6 +214,13 @@ def test_nothing_is_required_of_a_part_of_a_run(machine: Machine) -> None:
     assert machine.runs[-1] == ("--only", "ssh")
 
 
+def test_a_number_of_gpus_is_asked_for_every_time(machine: Machine) -> None:
+    machine.said["ssh"] = "warned"
+    for _ in range(2):
+        assert len(machine.validate("--require", "gpu=8")) == 4
+        assert machine.runs[-1] == ("--require", "gpu=8")
+
+
 def test_a_suite_that_did_not_load_takes_the_whole_run_with_it(machine: Machine) -> None:
     machine.more = {"unloaded": ["error: a suite does not load: nccl"]}
     for _ in range(2):

@@ -4,7 +4,7 @@ Names, structures and numbers: NVIDIA's NVML API reference (nvml.h) and CUDA dri
 Each library is asked in a process of its own: a driver that hangs ends with that process.
 """
 
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from validate.probes.native import ended, facts_of, run_script
 
@@ -16,6 +16,12 @@ from ctypes import byref, c_char, c_int, c_uint, c_ulonglong, c_void_p
 lib = ctypes.CDLL(sys.argv[1])
 class Memory(ctypes.Structure):
     _fields_ = [("total", c_ulonglong), ("free", c_ulonglong), ("used", c_ulonglong)]
+def address(device):
+    for name in ("nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"):
+        found = (c_uint * 32)()
+        if hasattr(lib, name) and getattr(lib, name)(device, byref(found)) == 0:
+            return "%04x:%02x:%02x.0" % tuple(found[4:7])
+    return ""
 def text(function, *before):
     buffer = ctypes.create_string_buffer(96)
     code = getattr(lib, function)(*(before + (buffer, c_uint(96))))
@@ -45,7 +51,7 @@ def one(index):
         "ecc": numbers("nvmlDeviceGetTotalEccErrors", device, [c_ulonglong], c_uint(1), c_uint(0)),
         "remapped": numbers("nvmlDeviceGetRemappedRows", device, [c_uint] * 4),
         "slowdown": numbers("nvmlDeviceGetCurrentClocksThrottleReasons", device, [c_ulonglong]),
-        "links": links,
+        "links": links, "address": address(device),
     }
 code = lib.nvmlInit_v2()
 found = {"code": code, "driver": "", "devices": []}
@@ -186,6 +192,26 @@ CURES = {
 def cure(index: int, ailment: str) -> str:
     """The line to paste for an ailment of a GPU."""
     return next(line for words, line in CURES.items() if words in ailment).format(index)
+
+
+def not_as_many(
+    wanted: int, devices: Sequence[Dict[str, Any]], bus: Sequence[str]
+) -> Tuple[str, str, str]:
+    """What is measured, cause and remedy where NVML counts other than so many GPUs; `bus` are the
+    PCI addresses of those of the host."""
+    text = "{} GPUs are required, NVML counts {}".format(wanted, len(devices))
+    if len(devices) > wanted:
+        remedy = "docker run --gpus {} IMAGE".format(wanted)
+        return text, "the container was given more than the job is for", remedy
+    seen = [one.get("address") for one in devices]
+    lost = [address for address in bus if address not in seen] if all(seen) else []
+    if lost:
+        text += "; on the host's bus, but not here: {}".format(", ".join(lost))
+        cause = "they were not passed to the container, or the driver has lost them"
+        return text, cause, "docker run --gpus all IMAGE   # seen on the host? nvidia-smi -L"
+    text += ", the host's bus has {}: {}".format(len(bus), ", ".join(bus))
+    cause = "the machine is of another kind, or a GPU fell off the bus"
+    return text, cause, "lspci -d 10de:; dmesg | grep -i xid   # on the host"
 
 
 def mig_devices(devices: Sequence[Dict[str, Any]]) -> List[int]:

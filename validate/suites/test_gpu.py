@@ -22,6 +22,8 @@ NO_DRIVER = (
     "--gpus all IMAGE"
 )
 NEEDED = ("compute", "utility")
+NOT_READY = 802
+"""CUDA_ERROR_SYSTEM_NOT_READY: the fabric of a machine with NVSwitch is not set up."""
 
 
 def _cards(image: Situation) -> List[str]:
@@ -169,33 +171,37 @@ def test_fabricmgr(image: Situation, measure: Measure) -> None:
         skip("not-applicable", "there is no NVSwitch")
     code = _driver(image).code
     measure("{} NVSwitches, cuInit {}".format(len(switches), code))
-    if code == 802:
+    if code == NOT_READY:
         fail("{} NVSwitches, cuInit 802: system not ready".format(len(switches)))
 
 
 @check(
     "gpu.count",
-    "NVML, CUDA and the device nodes agree on how many GPUs there are",
+    "NVML and CUDA agree on how many GPUs there are, and they are as many as `--require` says",
     tier="live",
     cause="CUDA_VISIBLE_DEVICES hides some, some are cut into MIG instances, or a node is missing",
     remedy="unset CUDA_VISIBLE_DEVICES; nvidia-smi -L",
-    needs=("gpu.nvml", "gpu.fabricmgr"),
+    needs=("gpu.nvml",),
 )
 def test_count(image: Situation, measure: Measure) -> None:
-    """nvmlDeviceGetCount_v2 against cuDeviceGetCount; nvmlDeviceGetMigMode;
-    $CUDA_VISIBLE_DEVICES"""
+    """nvmlDeviceGetCount_v2 against cuDeviceGetCount and the number of `--require gpu=N`;
+    nvmlDeviceGetPciInfo_v3 against the host's bus; nvmlDeviceGetMigMode; $CUDA_VISIBLE_DEVICES"""
     devices, driver = _nvml(image).devices, _driver(image)
     mig, hidden = gpu.mig_devices(devices), image.env.get("CUDA_VISIBLE_DEVICES")
     text = "NVML {}, CUDA {}".format(len(devices), driver.facts.get("count", 0))
     measure(text + (", MIG on GPU {}".format(", ".join(map(str, mig))) if mig else ""))
+    if driver.code == NOT_READY and cuda.switches(image.root):
+        skip("blocked-by", "gpu.fabricmgr")
     if driver.problem or driver.code:
         fail(driver.problem or "cuInit returned {}".format(driver.code))
+    if image.gpus and len(devices) != image.gpus:
+        fail(*gpu.not_as_many(image.gpus, devices, cuda.gpus(image.root)))
     if mig:
         remedy = "nvidia-smi -i {} -mig 0   # on the host, when nobody uses it".format(mig[0])
         warn(text + ", MIG is on: CUDA takes one instance", "a GPU is cut into instances", remedy)
     if len(devices) != driver.facts["count"]:
         more = ", CUDA_VISIBLE_DEVICES={}".format(hidden) if hidden is not None else ""
-        (warn if hidden else fail)(text + more)
+        (warn if hidden and not image.gpus else fail)(text + more)
 
 
 @check(

@@ -74,6 +74,7 @@ class Machine:
         self.site = root / "site"
         self.device = "cpu"
         self.profile = "harp"
+        self.gpus = 0
         self.components: dict[str, Any] = {
             "python": component("3.11", interpreter=sys.executable),
             "validate": component("0.1.0"),
@@ -102,7 +103,8 @@ class Machine:
             "suites": [suite],
         }
         path = write(self.root, "image.json", json.dumps(recipe))
-        found, broken = run_suites([suite], load(str(path)), str(self.root), Asked(static=static))
+        asked = Asked(static=static, gpus=self.gpus)
+        found, broken = run_suites([suite], load(str(path)), str(self.root), asked)
         assert broken == []
         assert [one for one in found if one.outcome == "error"] == []
         return {one.check.id: one for one in found}
@@ -131,6 +133,8 @@ int nvmlDeviceGetCount_v2(unsigned *n) {{ *n = {count}; return 0; }}
 int nvmlSystemGetDriverVersion(char *s, unsigned n) {{ strcpy(s, "550.54.14"); return 0; }}
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) {{ *d = (void *)(long)(i + 1); return 0; }}
 int nvmlDeviceGetName(void *d, char *s, unsigned n) {{ strcpy(s, "NVIDIA A100"); return 0; }}
+int nvmlDeviceGetPciInfo_v3(void *d, unsigned *pci) {{
+  pci[4] = pci[6] = 0; pci[5] = 0xf + (long)d; return 0; }}
 int nvmlDeviceGetMemoryInfo(void *d, big *m) {{ m[0] = 40ull << 30; m[2] = 1 << 20; return 0; }}
 int nvmlDeviceGetComputeMode(void *d, unsigned *v) {{ *v = 0; return 0; }}
 int nvmlDeviceGetPersistenceMode(void *d, unsigned *v) {{ *v = 1; return 0; }}

@@ -112,7 +112,7 @@ def test_a_run_of_no_check_is_no_green_suite(tmp_path: Path) -> None:
 def test_a_required_thing_that_rests_is_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _validate(tmp_path, "--only", "limits", "--require", "gpu,rdma") == 3
+    assert _validate(tmp_path, "--only", "limits", "--require", "gpu=8,rdma") == 3
     out = capsys.readouterr().out
     assert "required, but it did not run: gpu\nrequired, but it did not run: rdma\n" in out
 
@@ -140,6 +140,8 @@ def test_a_required_device_that_is_absent_is_3_with_the_reason(
             NO_SUITE,
         ),
         (["--only", ","], "error: `--only` names no suite\n"),
+        (["--require", "gpu=no"], "error: `gpu=no` does not say how many GPUs\n"),
+        (["--require", "rdma=2"], "error: `rdma=2`: a number can be required of `gpu` alone\n"),
         (["--require", "hovorod"], "error: there is no suite `hovorod`; did you mean `horovod`?"),
         (["--explain", "x.y"], "error: there is no check `x.y`\n"),
         (["--bogus"], "error: unrecognized arguments: --bogus\n\nhint: see `validate --help`\n"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from validate.found import Found
 
+ON_THE_BUS = "on the host's bus, but not here: "
 MOUNTS = "".join(
     f"{number} 35 0:1 / {LIB_DIR}/{name} ro - ext4 /dev/x ro\n"
     for number, name in enumerate((gpu.DRIVER, gpu.NVML), 36)
@@ -79,7 +80,8 @@ def test_v100_of_a_cloud_have_no_fabric(machine: Machine) -> None:
         SKIPPED,
         "not-applicable",
     )
-    assert failed(found) == []
+    others = {name: one for name, one in outcomes(found).items() if name != "gpu.fabricmgr"}
+    assert set(others.values()) == {PASSED}
 
 
 @pytest.mark.silent("E10")
@@ -164,6 +166,10 @@ def test_a_fabric_that_is_not_set_up_is_the_one_failure(machine: Machine) -> Non
     driven(machine, driver=driver_library(init=802))
     found = machine.findings("gpu")
     assert failed(found) == ["gpu.fabricmgr"]
+    assert (found["gpu.count"].reason, found["gpu.count"].measured) == (
+        "blocked-by",
+        "gpu.fabricmgr",
+    )
     assert "nvidia-fabricmanager" in found["gpu.fabricmgr"].remedy
 
 
@@ -179,6 +185,48 @@ def test_fewer_gpus_for_cuda_fail_or_warn_where_a_variable_hides_them(
         WARNED,
         "NVML 8, CUDA 4, CUDA_VISIBLE_DEVICES=0,1,2,3",
     )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "passed", "measured", "remedy"),
+    [
+        (8, 8, "NVML 8, CUDA 8", ""),
+        (
+            8,
+            6,
+            f"8 GPUs are required, NVML counts 6; {ON_THE_BUS}0000:16:00.0, 0000:17:00.0",
+            "docker run --gpus all IMAGE   # seen on the host? nvidia-smi -L",
+        ),
+        (4, 8, "4 GPUs are required, NVML counts 8", "docker run --gpus 4 IMAGE"),
+    ],
+)
+def test_as_many_gpus_as_the_user_requires(
+    machine: Machine, wanted: int, passed: int, measured: str, remedy: str
+) -> None:
+    nodes.a100_roce(machine.root)
+    driven(machine, nvml=nvml_library(count=passed), driver=driver_library(count=passed))
+    machine.gpus = wanted
+    one = machine.findings("gpu")["gpu.count"]
+    assert (one.outcome, one.measured) == (FAILED if remedy else PASSED, measured)
+    assert one.remedy == remedy
+
+
+def test_a_gpu_that_fell_off_the_bus_is_missed_where_a_number_is_required(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes.gpus(machine.root, 2, nodes.A100, "550.54.14")
+    nodes.pass_gpus(machine.root, 2)
+    driven(machine, nvml=nvml_library(count=2), driver=driver_library(count=2))
+    machine.gpus = 3
+    one = machine.findings("gpu")["gpu.count"]
+    bus = "the host's bus has 2: 0000:10:00.0, 0000:11:00.0"
+    assert (one.outcome, one.measured) == (FAILED, f"3 GPUs are required, NVML counts 2, {bus}")
+    assert "dmesg" in one.remedy
+    # What a variable hides is no warning where the number counts.
+    machine.gpus = 2
+    driven(machine, nvml=nvml_library(count=2), driver=driver_library(count=1))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert machine.findings("gpu")["gpu.count"].outcome == FAILED
 
 
 def test_pairs_that_cannot_copy_and_errors_of_memory_warn(machine: Machine) -> None:
