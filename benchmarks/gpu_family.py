@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from imagegen.model import ImageSpec, Release
 
 DOCUMENTS = ("toolchain", "rdma", "python", "mpi", "torch")
-AFTER = ("toolchain", "rdma", "python", "torch", "mpi")
-"""Horovod's own Dockerfile: MPI after the framework."""
 
 APT = '{% import "macros/apt.j2" as apt %}\n{{ apt.install(os, release.apt) }}'
 TORCH = "2.0.1+cu117 pypi"
