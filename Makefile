@@ -45,9 +45,10 @@ test: lint unit integration
 test-images: engine
 	$(BIN)/pytest -q tests/images
 
-# Beside hpccm, testinfra and container-structure-test (STRUCTURE_TEST may name another one), and
-# buildx where there is one (BUILDX=/path/to/docker-buildx may name it).
-bench: setup
+# Beside hpccm, docker-py, and buildx where there is one (BUILDX=/path/to/docker-buildx may name it).
+# Builds are measured on engines of their own: that takes root, dockerd, 25 GB below /var/tmp (or
+# IMAGEGEN_BENCH_FOLDER) and about an hour. `benchmarks/run.py NAME …` measures some and keeps the rest.
+bench: engine
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py
 
