@@ -45,7 +45,8 @@ test: lint unit integration
 test-images: engine
 	$(BIN)/pytest -q tests/images
 
-# Beside hpccm, docker-py, and buildx where there is one (BUILDX=/path/to/docker-buildx may name it).
+# Beside hpccm, docker-py, testinfra, container-structure-test (STRUCTURE_TEST may name another one) and
+# buildx (BUILDX=/path/to/docker-buildx may name it), where there is one.
 # Builds are measured on engines of their own: that takes root, dockerd, 25 GB below /var/tmp (or
 # IMAGEGEN_BENCH_FOLDER) and about an hour. `benchmarks/run.py NAME …` measures some and keeps the rest.
 bench: engine
