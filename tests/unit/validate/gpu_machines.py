@@ -75,6 +75,7 @@ class Machine:
         self.device = "cpu"
         self.profile = "harp"
         self.gpus = 0
+        self.loopback = False
         self.components: dict[str, Any] = {
             "python": component("3.11", interpreter=sys.executable),
             "validate": component("0.1.0"),
@@ -103,7 +104,7 @@ class Machine:
             "suites": [suite],
         }
         path = write(self.root, "image.json", json.dumps(recipe))
-        asked = Asked(static=static, gpus=self.gpus)
+        asked = Asked(static=static, gpus=self.gpus, loopback=self.loopback)
         found, broken = run_suites([suite], load(str(path)), str(self.root), asked)
         assert broken == []
         assert [one for one in found if one.outcome == "error"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -286,6 +287,24 @@ def test_a_small_mtu_warns(machine: Machine) -> None:
 
 def test_data_moves_only_where_it_is_asked_for(machine: Machine) -> None:
     assert "rdma.loopback" not in machine.findings("rdma")
+
+
+def test_the_loopback_needs_no_address_table_on_infiniband(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = "1048576 1000 391.2 390.5 0.04"
+    for name, text in {"ib_write_bw": f"echo {row}", "sleep": ":"}.items():
+        write(machine.root, f"bin/{name}", f"#!/bin/sh\n{text}\n").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{machine.root}/bin", prepend=":")
+    machine.loopback = True
+    (hca, *_) = nodes.h100_infiniband(machine.root)
+    one = machine.findings("rdma")["rdma.loopback"]
+    assert one.outcome == PASSED
+    assert one.measured.startswith("mlx5_0 390.5 of 400 Gb/s, mlx5_1 ")
+    write(machine.root, f"{hca.port}/link_layer", "Ethernet\n")
+    shutil.rmtree(f"{machine.root}{hca.port}/gid_attrs")
+    one = machine.findings("rdma")["rdma.loopback"]
+    assert (one.reason, one.measured) == ("blocked-by", "rdma.netns")
 
 
 def test_the_loopback_is_started_on_the_port_with_its_row() -> None:
