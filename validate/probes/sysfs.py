@@ -4,7 +4,10 @@ A container sees the host's PCI bus there also where the device itself was not p
 how "no hardware" and "hardware not passed" are told apart.
 """
 
+import fcntl
 import os
+import socket
+import struct
 from typing import List, NamedTuple
 
 from validate.probes.files import names, read, under
@@ -94,3 +97,39 @@ def interfaces_up(root: str) -> List[str]:
         if name not in ("lo", "bonding_masters")
         and read(os.path.join(top, name, "operstate")) in ("up", "unknown")
     ]
+
+
+SIOCGIFADDR = 0x8915
+"""Asks the kernel for the IPv4 address of an interface: netdevice(7)."""
+IFNAMSIZ, IFREQ_BYTES = 16, 40
+LINK_LOCAL = "20"
+"""The scope of an address in /proc/net/if_inet6 that no router forwards."""
+
+
+def with_address(root: str, interfaces: List[str]) -> List[str]:
+    """Those with an IP address that can be reached from elsewhere: IPv4, or IPv6 that is not
+    link-local.
+
+    In a tree of files an IPv4 address shows in its routes; one without a table of routes says
+    nothing, and every interface is believed.
+    """
+    table = under(root, "/proc/net/route")
+    if root != "/" and not os.path.exists(table):
+        return interfaces
+    rows = [line.split() for line in read(under(root, "/proc/net/if_inet6")).splitlines()]
+    six = {row[5] for row in rows if len(row) > 5 and row[3] != LINK_LOCAL}
+    if root == "/":
+        return [name for name in interfaces if name in six or has_ipv4(name)]
+    four = {line.split()[0] for line in read(table).splitlines()[1:] if line.strip()}
+    return [name for name in interfaces if name in six | four | {"lo"}]
+
+
+def has_ipv4(interface: str) -> bool:
+    """Whether an interface of this network namespace has an IPv4 address; the kernel is asked."""
+    request = struct.pack("{}s".format(IFREQ_BYTES), interface.encode()[: IFNAMSIZ - 1])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            fcntl.ioctl(one.fileno(), SIOCGIFADDR, request)
+        except OSError:
+            return False
+    return True

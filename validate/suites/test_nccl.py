@@ -17,7 +17,7 @@ from validate.probes.libraries import (
     nccl_copies,
 )
 from validate.probes.native import OUT, call
-from validate.probes.sysfs import interfaces_up, rdma_devices
+from validate.probes.sysfs import interfaces_up, rdma_devices, with_address
 from validate.versions import same
 
 OMPI_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include")
@@ -141,13 +141,14 @@ def test_conf(image: Situation, measure: Measure) -> None:
 
 @check(
     "nccl.ifname",
-    "the network interfaces that NCCL and Open MPI are told to use exist and are up",
+    "of the network interfaces that NCCL and Open MPI are told to use one is up, with an address",
     tier="live",
     cause="the name is of another machine: NCCL stops with words that do not say so",
 )
 def test_ifname(image: Situation, measure: Measure) -> None:
     """NCCL_SOCKET_IFNAME (prefixes, ^, =), OMPI_MCA_btl_tcp_if_include and oob_tcp_if_include
-    against /sys/class/net/*/operstate"""
+    against /sys/class/net/*/operstate; an IPv4 address (ioctl SIOCGIFADDR), or an IPv6 one that is
+    not link-local (/proc/net/if_inet6)"""
     asked = {"NCCL_SOCKET_IFNAME": nccl.settings(image.root, image.env).get("NCCL_SOCKET_IFNAME")}
     wanted = {name: said[0] for name, said in asked.items() if said and said[0]}
     wanted.update({name: image.env[name] for name in OMPI_INTERFACES if image.env.get(name)})
@@ -157,21 +158,33 @@ def test_ifname(image: Situation, measure: Measure) -> None:
         n for n in names(under(image.root, "/sys/class/net")) if n == "lo"
     ]
     measure(", ".join("{}={}".format(*pair) for pair in wanted.items()))
+    usable = with_address(image.root, there)
     for name, value in wanted.items():
-        if not _chosen(name, value, there):
+        if _by_network(name, value):
+            continue
+        chosen = _chosen(name, value, there)
+        first = next((one for one in usable if one != "lo"), "")
+        remedy = "docker run --network host IMAGE   # a pod: hostNetwork: true"
+        remedy = "export {}={}".format(name, first) if first else remedy
+        if not chosen:
             text = "{}={}, but the container has {}"
-            first = next((one for one in there if one != "lo"), "")
-            remedy = "docker run --network host IMAGE   # a pod: hostNetwork: true"
-            remedy = "export {}={}".format(name, first) if first else remedy
             fail(text.format(name, value, ", ".join(there) or "no interface"), remedy=remedy)
+        if not set(chosen) & set(usable):
+            text = "{}={}: up, but without an IP address: {}".format(name, value, ", ".join(chosen))
+            fail(text, "NCCL and Open MPI pass over an interface without an address", remedy)
 
 
-def _chosen(name: str, value: str, there: List[str]) -> bool:
-    """Open MPI takes whole names or networks (CIDR); NCCL takes prefixes."""
+def _by_network(name: str, value: str) -> bool:
+    """Open MPI takes networks (CIDR), too: which interfaces these are is its own business."""
+    asked = value.split(",") if name in OMPI_INTERFACES else []
+    return any(re.match(r"[\d.]+/\d+$", one) for one in asked)
+
+
+def _chosen(name: str, value: str, there: List[str]) -> List[str]:
+    """Open MPI takes whole names; NCCL takes prefixes."""
     if name == "NCCL_SOCKET_IFNAME":
-        return bool(nccl.interfaces(value, there))
-    asked = value.split(",")
-    return any(one in there or re.match(r"[\d.]+/\d+$", one) for one in asked)
+        return nccl.interfaces(value, there)
+    return [one for one in value.split(",") if one in there]
 
 
 @check(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from validate.found import FAILED, PASSED, SKIPPED, WARNED
-from validate.probes import nccl
+from validate.probes import nccl, sysfs
 
 from .gpu_machines import LIB_DIR, Machine, compiled, version_function, write
 
@@ -222,6 +222,48 @@ def test_an_interface_that_is_named_must_be_there(
     one = machine.findings("nccl")["nccl.ifname"]
     assert one.outcome == outcome
     assert one.remedy == ("" if outcome == PASSED else f"export {name}=eth0")
+
+
+ROUTES = "Iface\tDestination\tGateway\n{}\t000012AC\t00000000\n"
+ADDRESS = "{:032x} 02 40 {} 80 {}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "six", "outcome"),
+    [
+        ("eth0", "", PASSED),
+        ("eth", "", PASSED),
+        ("eth1", "", FAILED),
+        ("eth1", ADDRESS.format(1, "20", "eth1"), FAILED),
+        ("eth1", ADDRESS.format(1, "00", "eth1"), PASSED),
+    ],
+)
+@pytest.mark.parametrize("setting", ["NCCL_SOCKET_IFNAME", "OMPI_MCA_btl_tcp_if_include"])
+def test_an_interface_that_is_named_must_have_an_address(
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    setting: str,
+    name: str,
+    six: str,
+    outcome: str,
+) -> None:
+    for one in ("eth0", "eth1"):
+        write(machine.root, f"/sys/class/net/{one}/operstate", "up\n")
+    write(machine.root, "/proc/net/route", ROUTES.format("eth0"))
+    write(machine.root, "/proc/net/if_inet6", six)
+    name = "eth0" if (name, setting[:4]) == ("eth", "OMPI") else name
+    monkeypatch.setenv(setting, name)
+    found = machine.findings("nccl")["nccl.ifname"]
+    assert found.outcome == outcome
+    if outcome == FAILED:
+        assert found.measured == f"{setting}=eth1: up, but without an IP address: eth1"
+        assert found.remedy == f"export {setting}=eth0"
+
+
+def test_the_kernel_says_whether_an_interface_has_an_address() -> None:
+    assert sysfs.has_ipv4("lo")
+    assert not sysfs.has_ipv4("none0")
+    assert sysfs.with_address("/", ["lo", "none0"]) == ["lo"]
 
 
 def test_without_a_named_interface_the_check_rests(machine: Machine) -> None:
