@@ -72,6 +72,14 @@ def output_of(command: Sequence[str | Path], **env: str) -> bytes:
     return subprocess.run(command, env=environ, stdout=subprocess.PIPE, check=True).stdout
 
 
+def commit() -> str:
+    """Of the code that is measured."""
+    command = ["git", "describe", "--always", "--dirty"]
+    here = Path(__file__).parent
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here)
+    return found.stdout.strip() or "no checkout"
+
+
 def machine() -> str:
     """Processor, cores, load and Python, in one line."""
     models = [

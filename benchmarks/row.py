@@ -72,7 +72,7 @@ class Row:
             *_table(self.contenders, disk),
             "",
             *map(str, self.targets),
-            *([""] if self.notes else []),
+            *([""] if self.targets and self.notes else []),
             *self.notes,
             "",
         ]

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import measure
 import peers
 from gpu_family import DOCUMENTS, GpuFamily
 from own_dockerd import BASE, OwnDockerd, folder_of_benchmarks, own_dockerd
@@ -36,8 +37,8 @@ SMALL = bool(os.environ.get("IMAGEGEN_BENCH_SMALL"))
 WHEELS = ("networkx==3.2.1", "sympy==1.13.3") if SMALL else ("torch==2.0.1", "torchvision==0.15.2")
 NAME = "small" if SMALL else "torch"
 CONSTRAINTS = shipped_root() / "dockerfiles/components/torch/files/constraints.txt"
-NOTES = folder_of_benchmarks() / f"{NAME}.json"
-"""What the contenders came to, until all of them have."""
+NOTES = folder_of_benchmarks() / f"{NAME}-{measure.commit()}.json"
+"""What the contenders came to, of this commit: a run that was interrupted goes on."""
 
 ABOUT = """\
 8 images on Debian 12, each with torch 2.0.1 for CUDA 11.7 and all that it needs ({wheels:.1f} GB of
@@ -48,8 +49,14 @@ packages in the same versions, in the order in which the vendors' documents list
 base image, and downloads from one server on this machine that has all wheels and packages: nobody
 waits for a network. imagegen builds without its gate, and its disk has pip's cache in it. The 8
 images of a peer do not fit this disk: they are made two by two, each pair on a fresh engine, and
-pairs are added up; what pairs do again that one run would not is one step of build-essential. Not
-measured: Horovod's own Dockerfile has MPI behind torch, which makes 4 layers of torch out of 8."""
+pairs are added up; what pairs do again that one run would not is one step of build-essential.
+docker-py makes the first pair alone. Not measured: Horovod's own Dockerfile has MPI behind torch,
+which makes 4 layers of torch out of 8. One run each."""
+
+WHY = """\
+where builds run side by side, BuildKit of Docker 20.10 does not find again what stands on a step
+with two bind mounts from the context, as that of torch: MPI ran 7 times for 2 layers and
+build-essential 4 times for 2; making and exporting the one layer of torch took 75 s of it"""
 
 
 @dataclass(frozen=True)
@@ -84,8 +91,8 @@ class Bench:
     family: GpuFamily
     server: PackageServer
 
-    def peers(self, order: tuple[str, ...]) -> list[list[Peer]]:
-        return self.family.peers(order, self.server.index, self.server.proxy)
+    def peers(self) -> list[list[Peer]]:
+        return self.family.peers(DOCUMENTS, self.server.index, self.server.proxy)
 
     def cold(self, build: Callable[[], object], cells: int) -> Cold:
         """Build, and look at what is there."""
@@ -136,8 +143,8 @@ def fill() -> None:
         peers.docker_py(one.engine, one.family.folder, [peer])
 
 
-def _noted(name: str, build: Callable[[], Cold]) -> Cold:
-    """Build, or take what an earlier run noted that did not come to its end."""
+def noted(name: str, build: Callable[[], Cold]) -> Cold:
+    """Build, or take what an earlier run of this commit noted."""
     notes = _notes()
     if name not in notes:
         found = build()
@@ -158,18 +165,18 @@ def ours() -> Cold:
         )
 
 
-def theirs(name: str, build: peers.Build, order: tuple[str, ...]) -> Cold:
-    """A peer's images, in groups that have a fresh engine each."""
+def theirs(name: str, build: peers.Build, groups: int = GROUPS) -> Cold:
+    """A peer's images, in groups that have a fresh engine each; of that many groups."""
     made = [
-        _noted(f"{name}, {group + 1} of {GROUPS}", partial(_group, build, order, group))
-        for group in range(GROUPS)
+        noted(f"{name}, {group + 1} of {GROUPS}", partial(_group, build, group))
+        for group in range(groups)
     ]
     return sum(made[1:], made[0])
 
 
-def _group(build: peers.Build, order: tuple[str, ...], group: int) -> Cold:
+def _group(build: peers.Build, group: int) -> Cold:
     with bench() as one:
-        images = one.peers(order)[group]
+        images = one.peers()[group]
         assert len(images) * GROUPS == CELLS
         return one.cold(lambda: build(one.engine, one.family.folder, images), len(images))
 
@@ -180,13 +187,13 @@ def report() -> list[str]:
 
 def measured() -> Row:
     fill()
-    own = _noted("imagegen", ours)
-    bake = theirs("bake", peers.bake, DOCUMENTS)
-    loop = theirs("docker-py", peers.docker_py, DOCUMENTS)
+    own = noted("imagegen", ours)
+    bake = theirs("bake", peers.bake)
+    loop = theirs("docker-py", peers.docker_py, 1)
     found = (
         own.contender("imagegen"),
         bake.contender("bake"),
-        loop.contender("docker-py, one after the other"),
+        loop.contender(f"docker-py, the first {CELLS // GROUPS} images alone"),
     )
     with bench() as one:
         versions = peers.versions(one.engine)
@@ -195,16 +202,17 @@ def measured() -> Row:
             order=", ".join(one.family.order()),
             documents=", ".join(DOCUMENTS),
         )
-    NOTES.unlink()
     return Row(1, f"{CELLS} GPU images, cold", about, versions, found, _targets(own, bake))
 
 
 def _targets(own: Cold, bake: Cold) -> tuple[Target, Target]:
     times = bake.wall / own.wall
     disk = own.disk_bytes / bake.disk_bytes
+    faster, smaller = times >= TIMES, disk <= DISK
+    found = f"{times:.1f} times, and {bake.cpu / own.cpu:.1f} times less CPU"
     return (
         Target(
-            f"at least {TIMES:.0f} times faster than bake", f"{times:.1f} times", times >= TIMES
+            f"at least {TIMES:.0f} times faster than bake", found, faster, "" if faster else WHY
         ),
-        Target(f"at most {DISK} of bake's disk", f"{disk:.2f} of it", disk <= DISK),
+        Target(f"at most {DISK} of bake's disk", f"{disk:.2f} of it", smaller),
     )

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import peers
-from row import GIGABYTE, Row, Target
-from row_gpu import CELLS, Bench, Cold, bench
+from row import GIGABYTE, Row
+from row_gpu import Bench, Cold, bench, noted, ours
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 BLOCK, BLOCKS = 4 << 20, 256
 ABOUT = f"""\
-imagegen builds the {CELLS} images of row 1 once more from nothing. The limit is the bytes that it
-downloaded at the speed of the server here, measured right before with the largest file, and the
-bytes that it left on the disk at the speed of writing {BLOCK * BLOCKS / GIGABYTE:.1f} GB there and
-waiting for the disk to have them, measured right before and right after (the mean). Nothing is
-counted for unpacking, for running package managers, or for reading back what a layer is made of."""
+imagegen's build of row 1. The limit is the bytes that it downloaded at the speed of the server
+here, measured with the largest file, and the bytes that it left on the disk at the speed of writing
+{BLOCK * BLOCKS / GIGABYTE:.1f} GB there and waiting until the disk has them. Nothing is counted for
+unpacking, for running package managers, or for reading back what a layer is made of. No figure was
+asked for."""
 
 
 @dataclass(frozen=True)
@@ -40,25 +40,18 @@ def report() -> list[str]:
 
 
 def measured() -> Row:
+    found = noted("imagegen", ours)
     with bench() as one:
-        server, before = _server_speed(one), _disk_speed(one.engine.folder)
-        found = one.cold(
-            lambda: peers.imagegen(one.engine, one.family.overlay, **one.server.environ), CELLS
-        )
-        disk = (before + _disk_speed(one.engine.folder)) / 2
+        limit = Limit(_server_speed(one), _disk_speed(one.engine.folder))
         versions = peers.versions(one.engine)
-    limit = Limit(server, disk)
     own = found.contender("imagegen")
     times = own.median / limit.seconds(found)
     note = (
-        f"{found.downloaded / GIGABYTE:.2f} GB downloaded at {server / 1e6:.0f} MB/s, "
-        f"{found.disk_bytes / GIGABYTE:.2f} GB left on the disk at {disk / 1e6:.0f} MB/s: "
-        f"{limit.seconds(found):.0f} s"
+        f"{found.downloaded / GIGABYTE:.2f} GB downloaded at {limit.server / 1e6:.0f} MB/s and "
+        f"{found.disk_bytes / GIGABYTE:.2f} GB left on the disk at {limit.disk / 1e6:.0f} MB/s "
+        f"take {limit.seconds(found):.0f} s: the build takes {times:.1f} times that."
     )
-    target = Target(
-        "how far from the limit (no figure was asked for)", f"{times:.1f} times it", True
-    )
-    return Row(7, "downloads and the disk", ABOUT, versions, (own,), (target,), (note + ".",))
+    return Row(7, "downloads and the disk", ABOUT, versions, (own,), (), (note,))
 
 
 def _server_speed(one: Bench) -> float:

@@ -5,18 +5,15 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from importlib import import_module
-from pathlib import Path
 
 import measure
 import results
 
 from imagegen import __version__
 
-HERE = Path(__file__).parent
 BENCHMARKS = (
     "row_gpu",
     "row_unchanged",
@@ -33,13 +30,6 @@ BENCHMARKS = (
 """Modules with a `report`: the lines of a section. In the order of the page."""
 
 
-def commit() -> str:
-    """Of the code that is measured; what was measured is no part of it."""
-    command = ["git", "describe", "--always", "--dirty"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE)
-    return found.stdout.strip() or "no checkout"
-
-
 def main(names: list[str]) -> None:
     unknown = set(names) - set(BENCHMARKS)
     if unknown:
@@ -48,7 +38,7 @@ def main(names: list[str]) -> None:
     for name in names or BENCHMARKS:
         print(f"{name} …", file=sys.stderr, flush=True)
         lines = import_module(name).report()
-        what = f"{time.strftime('%Y-%m-%d')}, imagegen {__version__} ({commit()})"
+        what = f"{time.strftime('%Y-%m-%d')}, imagegen {__version__} ({measure.commit()})"
         found[name] = results.Result(tuple(lines), f"{what}. {measure.machine()}.")
         results.keep(found, BENCHMARKS)
         print("\n".join(lines), flush=True)
