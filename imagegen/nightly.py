@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from imagegen.engine import registry
 from imagegen.errors import ImagegenError, ValidationError
 from imagegen.publish import Candidate, publish, target_of
+from imagegen.reports import of_problem, of_record
 from imagegen.validation import ValidationRequest, validate_image
 from imagegen.workflow import build_recipes, failed_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from imagegen.console import Console
     from imagegen.engine.client import Engine
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class CellReport:
-    """What one night did to one cell."""
+    """What one night did to one cell; `warnings` are its build's: an image over its size budget."""
 
     cell: str
     image: str
@@ -39,6 +40,7 @@ class CellReport:
     publication: str = ""
     digest: str = ""
     detail: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def broken(self) -> bool:
@@ -47,11 +49,13 @@ class CellReport:
 
 @dataclass
 class NightReport:
-    """The whole night. `changed` counts cells that something was done for; `failure` is what ended
-    the night early: a registry that refused, or an engine that died."""
+    """The whole night. `changed` counts cells that something was done for; `reports` are those of
+    `validate`, earlier ones included; `failure` is what ended the night early: a registry that
+    refused, or an engine that died."""
 
     matrices: tuple[str, ...]
     cells: list[CellReport] = field(default_factory=list)
+    reports: list[Mapping[str, Any]] = field(default_factory=list)
     failure: ImagegenError | None = None
 
     @property
@@ -96,7 +100,9 @@ def run_night(
     try:
         for record, cell in zip(built, report.cells, strict=True):
             if not cell.broken:
-                _validate(engine, record, cell, records, console, book, run_id)
+                report.reports.append(
+                    _validate(engine, record, cell, records, console, book, run_id)
+                )
         healthy = [cell for cell in report.cells if not cell.broken]
         _publish(engine, healthy, records, to, console, book, run_id)
     except ImagegenError as error:
@@ -111,7 +117,8 @@ def _cell_report(record: BuildRecord) -> CellReport:
         build=record.outcome,
         image_id=record.image_id,
         seconds=record.seconds,
-        detail=record.detail,
+        detail=() if record.outcome == "built" else record.detail,
+        warnings=record.detail if record.outcome == "built" else (),
     )
 
 
@@ -123,23 +130,25 @@ def _validate(
     console: Console,
     book: Journal,
     run_id: int,
-) -> None:
+) -> Mapping[str, Any]:
+    """Judge the image of a cell; the report of `validate`."""
     known = book.validation_of(record.image_id)
     if known is not None and known.passed and known.tier == "full":
         cell.validation = "passed before"
         records[cell.image] = known
-        return
+        return of_record(known)
     try:
         found = validate_image(engine, record.tag, ValidationRequest(), console.line)
     except ValidationError as error:
         cell.validation = "failed"
         cell.detail = tuple(p.text for p in error.problems)
-        return
+        return of_problem(cell.image, error.problems[0])
     book.add_validation(run_id, found)
     records[cell.image] = found
     cell.validation = "passed" if found.passed else "failed"
     if not found.passed:
         cell.detail = tuple(failed_checks(found))
+    return of_record(found)
 
 
 def _publish(
@@ -186,6 +195,7 @@ def as_json(report: NightReport) -> str:
                     "publication": cell.publication,
                     "digest": cell.digest,
                     "detail": list(cell.detail),
+                    "warnings": list(cell.warnings),
                 }
                 for cell in report.cells
             ],
@@ -217,4 +227,7 @@ def as_markdown(report: NightReport) -> str:
         lines.append(f"| {' | '.join(row)} |")
     for cell in report.broken:
         lines += ["", f"## {cell.cell}", "", "```", *cell.detail, "```"]
+    for cell in report.cells:
+        if cell.warnings:
+            lines += ["", f"## Warning: {cell.cell}", "", "```", *cell.warnings, "```"]
     return "\n".join(lines) + "\n"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     default=Path("out/nightly"),
     show_default=True,
-    help="folder for summary.md and summary.json",
+    help="folder for summary.md, summary.json and validations.xml (JUnit)",
 )
 @options.jobs
 @options.allow_unverified
@@ -49,6 +49,7 @@ def command(
     from imagegen.journal import open_journal
     from imagegen.nightly import as_json, as_markdown, run_night
     from imagegen.planning import prices_of
+    from imagegen.reports import Files, save
     from imagegen.workflow import BuildWishes, recorded
 
     book = open_journal()
@@ -66,6 +67,7 @@ def command(
         report = run_night(engine, recipes, house.payload, to, wishes, console, book, run_id)
         _write(summary / "summary.md", as_markdown(report))
         _write(summary / "summary.json", as_json(report) + "\n")
+        save(Files(junit=summary / "validations.xml"), report.reports)
         console.data(_loaded(as_json(report)))
         console.line(as_markdown(report))
         console.line(report.headline)

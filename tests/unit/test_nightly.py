@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from unit.conftest import Overlay
 
 ENGINE = cast("Engine", object())
+LARGE = "2 GB is over the size budget of 1 GB: 1.2 x the last good image, 900 MB"
 TO = "localhost:5000/team"
 
 
@@ -39,6 +40,7 @@ class World:
         self.failing: set[str] = set()
         self.dying: set[str] = set()
         self.up_to_date = False
+        self.too_large = ""
         self.validated: list[str] = []
         self.tags: dict[str, str] = {}
         monkeypatch.setattr(nightly, "build_recipes", self.build)
@@ -55,7 +57,13 @@ class World:
             return BuildRecord(cell, tag, "sha256:r", "failed", cause="disk", detail=("no space",))
         outcome = "up-to-date" if self.up_to_date else "built"
         return BuildRecord(
-            cell, tag, "sha256:r", cast("Any", outcome), image_id=f"sha256:{tag}", seconds=2.0
+            cell,
+            tag,
+            "sha256:r",
+            cast("Any", outcome),
+            image_id=f"sha256:{tag}",
+            seconds=2.0,
+            detail=(LARGE,) if cell == self.too_large else (),
         )
 
     def validate(self, _: Engine, ref: str, *__: Any) -> ValidationRecord:
@@ -121,6 +129,29 @@ def test_an_image_that_fails_is_not_published_and_the_others_are(world: World) -
     assert report.broken[0].detail == ("torch.version: 1.0",)
     assert report.broken[1].detail == ("the container died",)
     assert len(world.tags) == 2
+
+
+def test_every_validation_has_a_report_also_an_earlier_one(world: World) -> None:
+    dead, unbuilt = (recipe.spec for recipe in world.recipes[:2])
+    world.dying, world.unbuilt = {dead.tag}, {unbuilt.cell.id}
+    reports = world.night().reports
+    assert [one["image"] for one in reports] == [
+        recipe.spec.tag for recipe in world.recipes if recipe.spec != unbuilt
+    ]
+    assert [one["exit_code"] for one in reports] == [1, 0, 0]
+    assert reports[0]["checks"][0]["measured"] == "the container died"
+    world.dying, world.unbuilt = set(), set()
+    assert [one["exit_code"] for one in world.night().reports] == [0, 0, 0, 0]
+
+
+def test_an_image_over_its_size_budget_warns_in_both_summaries(world: World) -> None:
+    world.too_large = "small/debian12-core"
+    world.failing = {world.recipes[0].spec.tag}
+    report = world.night()
+    assert as_markdown(report).count(f"## Warning: small/debian12-core\n\n```\n{LARGE}\n```\n") == 1
+    cells = json.loads(as_json(report))["cells"]
+    assert [cell["warnings"] for cell in cells if cell["warnings"]] == [[LARGE]]
+    assert LARGE not in str([cell["detail"] for cell in cells])
 
 
 def test_a_failed_image_is_validated_again_the_next_night(world: World) -> None:
