@@ -130,8 +130,9 @@ def test_broken_links(image: Situation, measure: Measure) -> None:
     ),
 )
 def test_elf_deps(image: Situation, measure: Measure) -> None:
-    """DT_NEEDED of every .so of torch and horovod, libmpi, libibverbs, librdmacm and libnccl,
-    resolved as ld.so(8) does: RPATH, LD_LIBRARY_PATH, RUNPATH, cache, default folders"""
+    """DT_NEEDED of every .so of torch, horovod and Open MPI, its plugins included, of libmpi,
+    libibverbs, librdmacm and libnccl, resolved as ld.so(8) does: RPATH, LD_LIBRARY_PATH, RUNPATH,
+    cache, default folders"""
     lib_dir = image.expected.os.get("lib_dir", "/usr/lib")
     folders = [f for f in image.env.get("LD_LIBRARY_PATH", "").split(":") if f]
     loader = ldcache.Loader(
@@ -153,13 +154,22 @@ def _training_libraries(image: Situation) -> List[str]:
     python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
     where: Dict[str, Any] = image.once("locate", lambda: ask(python, LOCATE, image.env, 30)).facts
     found: List[str] = []
-    for folder in filter(None, where.values()):
+    for folder in filter(None, [*where.values(), *_folders_of_mpi(image)]):
         for top, _, files in os.walk(folder):
             found += [os.path.join(top, name) for name in sorted(files) if name.endswith(".so")]
     cache = _cache(image)
     for name in ("libmpi.so.40", "libibverbs.so.1", "librdmacm.so.1", "libnccl.so.2"):
         found += cache.get(name, [])
     return found
+
+
+def _folders_of_mpi(image: Situation) -> List[str]:
+    """Where Open MPI and its plugins lie: below its prefix, or in the distribution's own place."""
+    if not image.expected.has("openmpi"):
+        return []
+    prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
+    lib_dir = image.expected.os.get("lib_dir", "/usr/lib")
+    return [under(image.root, one) for one in (prefix + "/lib", lib_dir + "/openmpi")]
 
 
 @check(

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from unit import conftest
+from validate.check import CheckFailed
 from validate.found import FAILED, PASSED, WARNED
+from validate.plugin import Measure, Situation
+from validate.suites import test_os
 
-from .gpu_machines import Machine, compiled, write
+from . import trees
+from .gpu_machines import LIB_DIR, Machine, compiled, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,3 +155,25 @@ def test_two_nccls_in_a_process_fail_where_horovod_is_linked_to_one(
     said = f"{versions[1]} {root}/usr/lib/libnccl.so.{versions[1]}, {versions[0]} {root}/wheel/"
     assert one.measured == f"libnccl: {said}libnccl.so.2"
     assert one.remedy.startswith("imagegen build" if outcome == FAILED else "ldd ")
+
+
+def test_a_plugin_of_open_mpi_that_lacks_a_library_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both where the recipe compiles Open MPI and where a distribution keeps it."""
+    monkeypatch.setattr(test_os, "_cache", lambda _: {})
+    components = {
+        "python": {"version": "3.11", "facts": {"interpreter": sys.executable}},
+        "openmpi": {"version": "4.1.4", "facts": {"prefix": "/usr/local/openmpi"}},
+    }
+    recipe = trees.expected(tmp_path, components=components)
+    image, measure = Situation(recipe, dict(os.environ), str(tmp_path), {}), Measure()
+    absent = compiled(tmp_path, "elsewhere/libfab.so.1", "int x;", "-Wl,-soname,libfab.so.1")
+    linked = ("-nostdlib", "-Wl,--no-as-needed", str(absent))
+    for place in ("/usr/local/openmpi/lib", f"{LIB_DIR}/openmpi/lib"):
+        plugin = compiled(tmp_path, f"{place}/openmpi/mca_mtl_ofi.so", "int y;", *linked)
+        with pytest.raises(CheckFailed, match=f"^{plugin} needs libfab.so.1$"):
+            test_os.test_elf_deps(image, measure)
+        plugin.unlink()
+    test_os.test_elf_deps(image, measure)
+    assert measure.text == "0 libraries and all that they load"
