@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 from test_publish import digest_there
 
@@ -41,6 +42,8 @@ def test_three_nights(tiny: TinyFamily, registry: str) -> None:
         assert (cell["publication"], cell["digest"]) == ("published", digest_there(reference))
     assert markdown(tiny).startswith(f"# Nightly {tiny.matrix}\n")
     assert "2 of 2 images are new" in markdown(tiny)
+    suites = ElementTree.parse(tiny.run.cwd / "out/nightly/validations.xml").getroot()
+    assert [suite.get("failures") for suite in suites] == ["0", "0"]
     before = [digest_there(reference) for reference in references]
 
     begun = time.monotonic()
