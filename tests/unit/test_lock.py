@@ -187,8 +187,7 @@ def test_a_locked_environment_shows_pip_the_locked_files_alone() -> None:
     assert locked.buildargs == (("SOURCE_DATE_EPOCH", "0"),)
     assert held["build-env/ca.crt"] == "CERTIFICATE"
     assert held["build-env/apt.conf"] == (
-        'Acquire::https::CaInfo "/mnt/ca.crt";\n'
-        'Dir::Etc::Preferences "/mnt/preferences";\n'
+        'Acquire::https::CaInfo "/mnt/ca.crt";\nDir::Etc::Preferences "/mnt/preferences";\n'
     )
     assert held["build-env/pip.conf"] == (
         "[global]\nno-index = true\nfind-links = /mnt/links.html\n"
