@@ -23,6 +23,10 @@ saw. All build on one engine of their own with nothing but the base image, takin
 images have two layers and its labels more (what the image is said to hold, the environment);
 it builds without its gate, which peers have none of. docker-py has the classic builder alone."""
 
+WHY = """\
+80 layers to make for bake's 32: on top of every image are two of its own, what the image holds and
+its environment"""
+
 
 def report() -> list[str]:
     return measured().lines()
@@ -36,10 +40,9 @@ def measured() -> Row:
                 taken.setdefault(name, []).append(seconds)
         versions = peers.versions(engine)
     own, bake, _ = found = [Contender.of(name, runs) for name, runs in taken.items()]
+    ratio = own.median / bake.median
     target = Target(
-        "not slower than bake",
-        f"{own.median / bake.median:.2f} of its time",
-        own.median <= bake.median,
+        "not slower than bake", f"{ratio:.2f} of its time", ratio <= 1, "" if ratio <= 1 else WHY
     )
     return Row(4, f"{CELLS} tiny cells, cold", ABOUT, versions, tuple(found), (target,))
 
