@@ -34,11 +34,11 @@ def main(names: list[str]) -> None:
     unknown = set(names) - set(BENCHMARKS)
     if unknown:
         sys.exit(f"no such benchmark: {', '.join(sorted(unknown))}; there are {BENCHMARKS}")
-    found = results.kept()
+    found, commit = results.kept(), measure.commit()  # before the page is another one
     for name in names or BENCHMARKS:
         print(f"{name} …", file=sys.stderr, flush=True)
         lines = import_module(name).report()
-        what = f"{time.strftime('%Y-%m-%d')}, imagegen {__version__} ({measure.commit()})"
+        what = f"{time.strftime('%Y-%m-%d')}, imagegen {__version__} ({commit})"
         found[name] = results.Result(tuple(lines), f"{what}. {measure.machine()}.")
         results.keep(found, BENCHMARKS)
         print("\n".join(lines), flush=True)
