@@ -75,7 +75,8 @@ class OwnDockerd:
 
     def images(self) -> dict[str, str]:
         """Reference -> image id."""
-        listed = self.docker("images", "--no-trunc", "--format", "{{.Repository}}:{{.Tag}} {{.ID}}")
+        form = "{{.Repository}}:{{.Tag}} {{.ID}}"
+        listed = self.docker("images", "--no-trunc", "--filter", "dangling=false", "--format", form)
         return dict(line.split() for line in listed.splitlines())
 
     def disk_bytes(self) -> int:
