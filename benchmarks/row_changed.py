@@ -65,7 +65,7 @@ def _build(engine: OwnDockerd, cells: TinyCells, edit: str) -> dict[str, tuple[f
 
 def _cost(engine: OwnDockerd) -> float:
     """Seconds of the steps of the last run that were no other component's and not cached."""
-    path = Path(engine.environ["IMAGEGEN_STATE"], "journal.sqlite")
+    path = Path(engine.environ["IMAGEGEN_STATE"], "journal.db")
     with closing(sqlite3.connect(path)) as journal:
         query = """
             SELECT sum(s.seconds), count(*) FROM steps s JOIN builds b ON b.id = s.build_id
