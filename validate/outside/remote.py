@@ -1,5 +1,6 @@
 """A container or machine that testinfra reaches, with a time limit on every command."""
 
+import copy
 import re
 import shlex
 import tempfile
@@ -42,18 +43,18 @@ class Remote:
         self._seconds = COMMAND_SECONDS
         self._stdin: Optional[IO[bytes]] = None
         try:
-            self._host = testinfra.get_host(spec)
+            # A copy: testinfra keeps its backends, and hands them to whoever asks next.
+            self._backend = copy.copy(testinfra.get_host(spec).backend)
         except (RuntimeError, ValueError, ImportError, AttributeError, TypeError) as error:
             raise RemoteError("`{}` is no host: {}".format(spec, error)) from None
-        backend = self._host.backend
-        if not hasattr(backend, "run_local"):
+        if not hasattr(self._backend, "run_local"):
             raise RemoteError("`{}`: testinfra reaches it by no command".format(spec))
-        backend._encoding = "utf-8"  # testinfra would ask a Python there, which may be none
-        backend.run_local = self._bounded
+        self._backend._encoding = "utf-8"  # testinfra would ask a Python there, which may be none
+        self._backend.run_local = self._bounded
 
     def _bounded(self, command: str, *arguments: str) -> Any:
         """testinfra's own has no time limit."""
-        backend = self._host.backend
+        backend = self._backend
         line = backend.quote(command, *arguments)
         line = EXEC.sub(r"\1 -i ", line, 1) if self._stdin else line
         result = run(["sh", "-c", line], self._seconds, stdin=self._stdin)
@@ -65,7 +66,7 @@ class Remote:
         """A shell script there."""
         self._seconds = seconds
         try:
-            result = self._host.run(script)
+            result = self._backend.run(script)
         except RuntimeError as error:  # testinfra's for 255, ssh's own word that it failed
             result = error.args[0]
         return Said(result.rc, result.stdout, result.stderr)
