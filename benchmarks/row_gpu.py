@@ -36,7 +36,7 @@ TIMES, DISK = 4.0, 0.35
 SMALL = bool(os.environ.get("IMAGEGEN_BENCH_SMALL"))
 WHEELS = ("networkx==3.2.1", "sympy==1.13.3") if SMALL else ("torch==2.0.1", "torchvision==0.15.2")
 NAME = "small" if SMALL else "torch"
-CONSTRAINTS = shipped_root() / "dockerfiles/components/torch/files/constraints.txt"
+CONSTRAINTS = shipped_root() / "dockerfiles/build-env/torch-constraints.txt"
 NOTES = folder_of_benchmarks() / f"{NAME}-{measure.commit()}.json"
 """What the contenders came to, of this commit: a run that was interrupted goes on."""
 
