@@ -16,6 +16,7 @@ from imagegen.engine import containers, images
 from imagegen.engine.client import engine_errors
 from imagegen.engine.layer_keys import private_keys_in_layers
 from imagegen.errors import EngineError, ValidationError
+from imagegen.human import human_bytes
 from imagegen.model import LABEL_CONTRACT, ValidationRecord
 from imagegen.reports import with_check
 
@@ -91,8 +92,10 @@ def validate_image(
         for note in container.notes:
             on_line(f"note: {note}")
         report = _run(container, ref, request, on_line)
-    keys = private_keys_in_layers(engine, image.id) if request.look_into_layers else None
-    if keys is not None:
+    if request.look_into_layers:
+        # The engine hands out an image as a whole: some GB take minutes.
+        on_line(f"looking for private keys in all layers, {human_bytes(image.size_bytes)}")
+        keys = private_keys_in_layers(engine, image.id)
         report = with_key_check(report, keys)
         for key in keys:
             on_line(f"{report['checks'][-1]['id']}  failed  private key in {key}")
