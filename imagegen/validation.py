@@ -133,7 +133,12 @@ def _run(
 ) -> dict[str, Any]:
     if not container.alive():
         raise _died(container, ref)
-    result = container.exec(request.argv, request.timeout, on_output=on_line)
+    try:
+        result = container.exec(request.argv, request.timeout, on_output=on_line)
+    except EngineError:
+        if container.alive():
+            raise
+        raise _died(container, ref) from None  # between the look at it and the command
     if not container.alive():
         raise _died(container, ref)
     if result.timed_out:
