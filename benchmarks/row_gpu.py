@@ -56,8 +56,8 @@ which makes 4 layers of torch out of 8. One run each."""
 WHY = """\
 where builds run side by side, BuildKit of Docker 20.10 does not find again what stands on a step
 with two bind mounts from the context, as that of torch: MPI ran 7 times for 2 layers and
-build-essential 4 times for 2; making and exporting the one layer of torch took 75 s of it. That step has
-one mount since then, which is not in this figure"""
+build-essential 4 times for 2; making and exporting the one layer of torch took 75 s of it.
+That step has one mount since then, which is not in this figure"""
 
 
 @dataclass(frozen=True)
