@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
     from imagegen.engine.client import Engine
 
-REPORT_PATH = "/tmp/imagegen-report.json"
+REPORT_FOLDER = "/run/imagegen"
+"""Made for the report: the image's own folders for temporary files may be what is broken."""
+REPORT_PATH = f"{REPORT_FOLDER}/report.json"
 FULL_SECONDS = 1800.0
 NOT_LOADED = "error: a suite does not load"
 """How `validate` begins to tell of a suite that the report therefore lacks."""
@@ -134,6 +136,7 @@ def _run(
     if not container.alive():
         raise _died(container, ref)
     try:
+        container.make_folder(REPORT_FOLDER)
         result = container.exec(request.argv, request.timeout, on_output=on_line)
     except EngineError:
         if container.alive():

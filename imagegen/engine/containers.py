@@ -88,13 +88,24 @@ class Container:
 
     def write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Put a file of root's into a folder that exists."""
-        target, packed = PurePosixPath(path), io.BytesIO()
+        target = PurePosixPath(path)
         info = tarfile.TarInfo(target.name)
-        info.size, info.mode, info.mtime = len(data), mode, int(time.time())
+        info.size, info.mode = len(data), mode
+        self._put(str(target.parent), info, data)
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder in which everybody may write, and those above it; its path is absolute."""
+        info = tarfile.TarInfo(path.lstrip("/"))
+        info.type, info.mode = tarfile.DIRTYPE, 0o1777
+        self._put("/", info)
+
+    def _put(self, folder: str, info: tarfile.TarInfo, data: bytes = b"") -> None:
+        packed = io.BytesIO()
+        info.mtime = int(time.time())
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar:
             tar.addfile(info, io.BytesIO(data))
-        with engine_errors(f"write `{path}` in {self.name}"):
-            self.engine.api.put_archive(self.id, str(target.parent), packed.getvalue())
+        with engine_errors(f"write `{info.name}` into {folder} of {self.name}"):
+            self.engine.api.put_archive(self.id, folder, packed.getvalue())
 
     def alive(self) -> bool:
         """Whether its main process still runs; a container that is gone does not."""
