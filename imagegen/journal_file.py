@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sqlite3
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
@@ -59,6 +61,17 @@ _VERSIONS = (_SCHEMA, _ADDITIONS)
 SCHEMA_VERSION = len(_VERSIONS)
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """No other process is in this block with the same folder; it ends with the process, too."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 class JournalFile:
     """Opens a connection for each use; what one use writes is there whole or not at all."""
 
@@ -89,7 +102,8 @@ class JournalFile:
         """Make the file and its tables, where they are not there yet."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as db:
+            # SQLite waits for nobody when it changes this mode: one process at a time does.
+            with _alone(self.path.parent), closing(sqlite3.connect(self.path)) as db:
                 db.execute("PRAGMA journal_mode = WAL")
         except (OSError, sqlite3.Error) as error:
             raise self._refusal(str(error)) from error
