@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+OWN_FOLDER = "image"
+"""Context folder of what is written for one image alone: a tree that is laid over the image."""
+
 COUNTED = ("RUN", "COPY", "ADD", "WORKDIR")
 """What BuildKit counts as a step, and what makes an entry with a size in an image's history."""
 

@@ -12,7 +12,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from imagegen import __version__
-from imagegen.dockerfile import instructions, steps
+from imagegen.dockerfile import OWN_FOLDER, instructions, steps
+from imagegen.model import EXPECTATION_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,11 +39,11 @@ def inputs_of(recipe: Recipe) -> dict[str, str]:
     found |= _steps(recipe)
     found |= {f"part {part}": part.sha256[:_HASH_LETTERS] for part in recipe.parts}
     for file in recipe.files:
-        if file.path == "image/image.json":
+        if file.path == f"{OWN_FOLDER}{EXPECTATION_PATH}":
             found |= {
                 f"promise {key}": _hash(value) for key, value in json.loads(file.data).items()
             }
-        elif not file.path.startswith("image/"):
+        elif not file.path.startswith(f"{OWN_FOLDER}/"):
             found[f"file {file.path}"] = _digest(file.data + f" {file.mode:o}".encode())
     return dict(sorted(found.items()))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from imagegen import __version__
 from imagegen.base import base_of
+from imagegen.dockerfile import OWN_FOLDER
 from imagegen.errors import RenderError
 from imagegen.expectation import as_json, contract, environment, expectation, stage_env
 from imagegen.model import EXPECTATION_PATH, ContextFile, Recipe, StepOrigin
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
 BUILD_ENV = "build-env"
 """Context folder that the downloading steps mount; certificates join it at build time only."""
-
-
-_OWN = "image/"
-"""Context folder of what is written for this image alone."""
 
 
 class _Part(NamedTuple):
@@ -79,7 +76,7 @@ class Renderer:
             "stages": stages,
             "last": present[-1] if present else "base",
             "entrypoint": self._entrypoint(spec),
-            "expectation_path": EXPECTATION_PATH,
+            "own_folder": OWN_FOLDER,
             "tool": __version__,
         }
         text = without_marks(self._templates.render("Dockerfile.j2", context, spec.tag))
@@ -209,9 +206,10 @@ class Renderer:
     def _shared_files(self, spec: ImageSpec) -> _Shared:
         names = tuple(pin.component for pin in spec.pins)
         if names not in self._shared:
+            own = f"{OWN_FOLDER}/"
             files = sorted(self._files(names), key=lambda file: file.path)
-            before = tuple(file for file in files if file.path < _OWN)
-            after = tuple(file for file in files if file.path >= _OWN)
+            before = tuple(file for file in files if file.path < own)
+            after = tuple(file for file in files if file.path >= own)
             digested = b"".join(map(_digested, before)), b"".join(map(_digested, after))
             self._shared[names] = _Shared(before, after, digested)
         return self._shared[names]
@@ -281,8 +279,8 @@ def _own_files(document: Mapping[str, Any]) -> tuple[ContextFile, ...]:
     """In the order of their paths."""
     lines = [f'{name}="{value}"\n' for name, value in document["env"].items()]
     return (
-        ContextFile(f"{_OWN}environment", "".join(lines).encode()),
-        ContextFile(f"{_OWN}image.json", as_json(document)),
+        ContextFile(f"{OWN_FOLDER}/etc/environment", "".join(lines).encode()),
+        ContextFile(f"{OWN_FOLDER}{EXPECTATION_PATH}", as_json(document)),
     )
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from imagegen.dockerfile import OWN_FOLDER
 from imagegen.family import House
 from imagegen.matrix import matrix_names
-from imagegen.model import Recipe
+from imagegen.model import EXPECTATION_PATH, Recipe
 
 KEPT = Path(__file__).parent
 REGENERATE = "if the change is meant: pytest tests/golden --update-golden, and read the diff"
@@ -61,7 +62,8 @@ def update(request: pytest.FixtureRequest) -> bool:
 
 def kept_files(recipe: Recipe) -> dict[str, bytes]:
     data = {file.path: file.data for file in recipe.files}
-    return {"Dockerfile": recipe.dockerfile.encode(), "image.json": data["image/image.json"]}
+    promise = data[f"{OWN_FOLDER}{EXPECTATION_PATH}"]
+    return {"Dockerfile": recipe.dockerfile.encode(), "image.json": promise}
 
 
 @pytest.mark.parametrize("cell", CELLS)

@@ -336,7 +336,7 @@ def test_render_writes_a_folder_a_cell_and_replaces_it_whole(run: Run, tmp_path:
         "debian13-none",
     ]
     assert not (out / "debian12-core/stale").exists()
-    assert (out / "debian12-core/image/image.json").exists()
+    assert (out / "debian12-core/image/etc/imagegen/image.json").exists()
 
 
 def test_render_to_where_nothing_can_be_written_is_told(run: Run) -> None:

@@ -23,7 +23,7 @@ def recipes(house: House, name: str) -> dict[str, Recipe]:
 
 
 def promised(recipe: Recipe, component: str) -> dict[str, Any]:
-    (document,) = [file for file in recipe.files if file.path == "image/image.json"]
+    (document,) = [file for file in recipe.files if file.path == "image/etc/imagegen/image.json"]
     found: dict[str, Any] = json.loads(document.data)["components"][component]
     return found
 

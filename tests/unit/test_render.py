@@ -167,8 +167,8 @@ def test_the_context_has_what_the_components_copy(small: Overlay) -> None:
     assert [file.path for file in recipe.files] == [
         "beta/etc/beta.conf",
         "build-env/env.sh",
-        "image/environment",
-        "image/image.json",
+        "image/etc/environment",
+        "image/etc/imagegen/image.json",
     ]
 
 
@@ -188,8 +188,8 @@ def test_what_a_matrix_sets_is_in_the_image_and_in_its_promise(small: Overlay) -
     recipe = recipes(small)["debian12-core"]
     files = {file.path: file.data.decode() for file in recipe.files}
     assert recipe.spec.cell.env == {"A_FLAG": "x", "NCCL_VERSION": "2.3.7-1+cuda9.0"}
-    assert 'NCCL_VERSION="2.3.7-1+cuda9.0"\n' in files["image/environment"]
-    assert '"NCCL_VERSION": "2.3.7-1+cuda9.0"' in files["image/image.json"]
+    assert 'NCCL_VERSION="2.3.7-1+cuda9.0"\n' in files["image/etc/environment"]
+    assert '"NCCL_VERSION": "2.3.7-1+cuda9.0"' in files["image/etc/imagegen/image.json"]
 
 
 def test_a_matrix_may_not_set_the_path(small: Overlay) -> None:
