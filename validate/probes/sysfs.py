@@ -99,6 +99,12 @@ def interfaces_up(root: str) -> List[str]:
     ]
 
 
+def default_route(root: str) -> str:
+    """The interface of the IPv4 route to everywhere; empty where there is none."""
+    rows = [line.split() for line in read(under(root, "/proc/net/route")).splitlines()]
+    return next((row[0] for row in rows if len(row) > 7 and row[1] == row[7] == "00000000"), "")
+
+
 SIOCGIFADDR = 0x8915
 """Asks the kernel for the IPv4 address of an interface: netdevice(7)."""
 IFNAMSIZ, IFREQ_BYTES = 16, 40

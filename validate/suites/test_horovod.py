@@ -160,6 +160,9 @@ def test_size(image: Situation, measure: Measure) -> None:
             "the two ranks did not come up",
             "validate --only mpi   # does mpirun itself work?",
         )
+    if not said:
+        cause = "mpirun did not start them, or did not hand on what they print"
+        fail("no rank printed which one it is", cause, "validate --only mpi")
     if said != [("0", "2"), ("1", "2")]:
         fail(
             "the ranks call themselves {}".format(

@@ -9,7 +9,7 @@ from validate.probes import ldcache, mpi
 from validate.probes.files import read, under
 from validate.probes.limits import capabilities
 from validate.probes.programs import distinct, first, on_path, parse_environment
-from validate.probes.sysfs import interfaces_up
+from validate.probes.sysfs import default_route, interfaces_up, with_address
 from validate.process import run
 from validate.versions import same
 
@@ -190,11 +190,18 @@ def test_threads(image: Situation, measure: Measure) -> None:
         fail("ompi_info does not say MPI_THREAD_MULTIPLE: yes")
 
 
-@check("mpi.cuda", "whether MPI itself can send from the memory of a GPU", severity="info")
+@check(
+    "mpi.cuda",
+    "whether MPI itself can send from the memory of a GPU",
+    severity="info",
+    needs=("mpi.prefix",),
+)
 def test_cuda(image: Situation, measure: Measure) -> None:
     """`ompi_info --parsable --all`: mpi_built_with_cuda_support:value:true"""
-    aware = "mpi_built_with_cuda_support:value:true" in _info(image).out
-    measure("yes" if aware else "no: Horovod with NCCL does not need it")
+    result = _info(image)
+    aware = "mpi_built_with_cuda_support:value:true" in result.out
+    no = "no: Horovod with NCCL does not need it" if result.ok else "unknown: " + result.says()
+    measure("yes" if aware else no)
 
 
 @check(
@@ -206,9 +213,11 @@ def test_cuda(image: Situation, measure: Measure) -> None:
 def test_cma(image: Situation, measure: Measure) -> None:
     """/proc/sys/kernel/yama/ptrace_scope, SYS_PTRACE in CapEff"""
     scope = read(under(image.root, "/proc/sys/kernel/yama/ptrace_scope")) or "0"
-    may = scope == "0" or "SYS_PTRACE" in capabilities(image.root)
-    note = "`Read -1, expected …` in a log is harmless; --cap-add SYS_PTRACE silences it"
-    measure("ptrace_scope {}{}".format(scope, "" if may else ": " + note))
+    never = scope == "3"  # whatever the capabilities: admin-guide/LSM/Yama of the kernel
+    may = scope == "0" or ("SYS_PTRACE" in capabilities(image.root) and not never)
+    note = ": `Read -1, expected …` in a log is harmless"
+    note += "" if never else "; --cap-add SYS_PTRACE silences it"
+    measure("ptrace_scope {}{}".format(scope, "" if may else note))
 
 
 @check(
@@ -219,14 +228,17 @@ def test_cma(image: Situation, measure: Measure) -> None:
     cause="there are several, and ranks may try one that does not lead to their peers",
 )
 def test_ifs(image: Situation, measure: Measure) -> None:
-    """/sys/class/net/*/operstate and $OMPI_MCA_btl_tcp_if_include or _exclude"""
+    """/sys/class/net/*/operstate, of those with an IP address, and $OMPI_MCA_btl_tcp_if_include or
+    _exclude"""
     if not os.path.isdir(under(image.root, "/sys/class/net")):
         skip("not-installed", "/sys is not mounted")
-    names = interfaces_up(image.root)
+    names = with_address(image.root, interfaces_up(image.root))
     chosen = [image.env.get("OMPI_MCA_btl_tcp_if_" + how, "") for how in ("include", "exclude")]
     measure(", ".join(names) or "lo alone")
     if len(names) > 1 and not any(chosen):
+        outward = default_route(image.root)  # docker0 and its like lead to no other machine
+        best = outward if outward in names else names[0]
         fail(
             "{} interfaces are up: {}".format(len(names), ", ".join(names)),
-            remedy="mpirun -mca btl_tcp_if_include {} …".format(names[0]),
+            remedy="mpirun -mca btl_tcp_if_include {} …".format(best),
         )
