@@ -1,6 +1,6 @@
 """PyTorch with CUDA: its NCCL, its cuDNN, kernels for the GPU, and one allreduce for real."""
 
-from typing import Any
+from typing import Any, List
 
 from validate.check import check, fail, skip
 from validate.plugin import Measure, Situation
@@ -41,13 +41,23 @@ ALLREDUCE = """
 import json, os, tempfile, torch
 import torch.distributed as dist
 store = tempfile.mktemp()
-dist.init_process_group("nccl", init_method="file://" + store, rank=0, world_size=1)
-ones = torch.ones(1024, device="cuda")
-dist.all_reduce(ones)
-torch.cuda.synchronize()
-print("\\n" + json.dumps({"sum": float(ones.sum())}))
+try:
+    dist.init_process_group("nccl", init_method="file://" + store, rank=0, world_size=1)
+    ones = torch.ones(1024, device="cuda")
+    dist.all_reduce(ones)
+    torch.cuda.synchronize()
+    total = float(ones.sum())
+except Exception as error:
+    lines = [line.strip() for line in str(error).splitlines()]
+    print("\\n" + json.dumps({"problem": lines}), flush=True)
+    if os.path.exists(store):
+        os.unlink(store)
+    os._exit(0)
+print("\\n" + json.dumps({"sum": total}))
 dist.destroy_process_group()
 """
+"""After an error it ends at once: PyTorch's warning of a group that nobody destroyed would be the
+last words of the process, in place of NCCL's."""
 
 
 def _ask(image: Situation, script: str) -> Answer:
@@ -110,7 +120,10 @@ def test_cudnn(image: Situation, measure: Measure) -> None:
     "torch.arch",
     "PyTorch has kernels for the GPUs of this machine",
     tier="live",
-    cause="the build is older than the GPU: `no kernel image is available` at the first operation",
+    cause=(
+        "the build is older than the GPU, or so new that it leaves it out: `no kernel image is "
+        "available` at the first operation"
+    ),
     remedy="imagegen request torch=… cuda=… gpu=…   # a PyTorch that knows the GPU",
     needs=("torch.import", "torch.cuda-build", "gpu.nodes", "gpu.count", "cuda.init"),
 )
@@ -125,7 +138,8 @@ def test_arch(image: Situation, measure: Measure) -> None:
     capabilities = sorted({tuple(one) for one in answer.facts["capabilities"]})
     measure("{} for {}".format(" ".join(arches), ", ".join("sm_%d%d" % c for c in capabilities)))
     if not capabilities:
-        fail("PyTorch sees no GPU", "", cuda.LAUNCH)
+        cause = "no GPU was passed, or the driver is older than PyTorch's CUDA asks for"
+        fail("PyTorch sees no GPU", cause, cuda.LAUNCH)
     lost = ["sm_%d%d" % one for one in capabilities if not runs_on(arches, one[0], one[1])]
     if lost:
         fail("PyTorch has {}, the GPU is {}".format(" ".join(arches), ", ".join(lost)))
@@ -166,6 +180,16 @@ def test_allreduce(image: Situation, measure: Measure) -> None:
     answer = _ask(image, ALLREDUCE)
     if not answer.ok:
         fail(answer.problem)
+    said = answer.facts.get("problem")
+    if said is not None:
+        fail(_last_words(said))
     measure("sum {:.0f} of 1024 ones".format(answer.facts["sum"]))
     if answer.facts["sum"] != 1024:
         fail("the sum of 1024 ones over one rank is {}".format(answer.facts["sum"]))
+
+
+def _last_words(lines: List[str]) -> str:
+    """Of an error of NCCL under PyTorch: its last line is NCCL's own, where there is one after
+    `Last error:`."""
+    told = [line for line in lines if line and not line.endswith(":")]
+    return told[-1] if told else "NCCL did not start, and gave no reason"
