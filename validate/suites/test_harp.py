@@ -178,9 +178,10 @@ def test_enis(image: Situation, measure: Measure) -> None:
     """virtio network functions (vendor 0x1af4, class 0x0200) on the PCI bus against GPUs and one
     more"""
     gpus, found = _gpus(image), harp_host.interfaces(image.root)
-    measure("{} interfaces, {} GPUs".format(len(found), gpus))
+    text = "{} interfaces, {} GPUs".format(len(found), gpus)
+    measure(text)
     if len(found) < gpus + 1:
-        fail("{} interfaces, {} GPUs".format(len(found), gpus))
+        fail("{}: {} are needed".format(text, gpus + 1))
 
 
 @check(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -283,47 +282,3 @@ def test_a_small_mtu_warns(machine: Machine) -> None:
     write(machine.root, "/sys/class/net/eth5/mtu", "1500\n")
     one = live(machine)["rdma.mtu"]
     assert (one.outcome, one.measured) == (WARNED, "eth5 1500")
-
-
-def test_data_moves_only_where_it_is_asked_for(machine: Machine) -> None:
-    assert "rdma.loopback" not in machine.findings("rdma")
-
-
-def test_the_loopback_needs_no_address_table_on_infiniband(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    row = "1048576 1000 391.2 390.5 0.04"
-    for name, text in {"ib_write_bw": f"echo {row}", "sleep": ":"}.items():
-        write(machine.root, f"bin/{name}", f"#!/bin/sh\n{text}\n").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{machine.root}/bin", prepend=":")
-    machine.loopback = True
-    (hca, *_) = nodes.h100_infiniband(machine.root)
-    one = machine.findings("rdma")["rdma.loopback"]
-    assert one.outcome == PASSED
-    assert one.measured.startswith("mlx5_0 390.5 of 400 Gb/s, mlx5_1 ")
-    write(machine.root, f"{hca.port}/link_layer", "Ethernet\n")
-    shutil.rmtree(f"{machine.root}{hca.port}/gid_attrs")
-    one = machine.findings("rdma")["rdma.loopback"]
-    assert (one.reason, one.measured) == ("blocked-by", "rdma.netns")
-
-
-def test_the_loopback_is_started_on_the_port_with_its_row() -> None:
-    port = Port("mlx5_1", "1", "4: ACTIVE", "100 Gb/sec (4X EDR)", "Ethernet")
-    assert " -d mlx5_1 -i 1 -F --report_gbits " in fabric.loopback_script(port, 3)
-    assert fabric.loopback_script(port, 3).count("-x 3") == 2
-    assert "-x" not in fabric.loopback_script(port, None)
-    assert fabric.gigabits(port.rate) == 100
-    table = (
-        " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
-        " 1048576    1000             92.39              92.30     \t\t   0.011\n"
-    )
-    assert fabric.parse_bandwidth(table) == 92.3
-    assert fabric.parse_bandwidth("Couldn't connect") == 0
-
-
-def test_counters_are_read_by_port(machine: Machine) -> None:
-    hcas = nodes.h100_infiniband(machine.root)
-    write(machine.root, f"{hcas[2].port}/counters/link_downed", "4\n")
-    found = fabric.errors(str(machine.root))
-    assert found["mlx5_2/1 link_downed"] == 4
-    assert len(found) == 8 * 5

@@ -162,6 +162,19 @@ def test_harp_on_a_prepared_node_and_the_wrong_cgroup(machine: Machine) -> None:
     assert (one.outcome, one.measured) == (FAILED, "0 pages, 50 are needed")
 
 
+def test_fewer_interfaces_than_gpus_warn(machine: Machine) -> None:
+    machine.promise("harp", "1.3", path="/usr/lib/x86_64-linux-gnu/libnccl-net.so")
+    nodes.v100_harp(machine.root)
+    one = machine.findings("harp")["harp.enis"]
+    assert (one.outcome, one.measured) == (PASSED, "9 interfaces, 8 GPUs")
+    write(machine.root, "/sys/bus/pci/devices/0000:00:0d.0/class", "0x010000\n")  # a disk
+    found = machine.findings("harp")
+    one = found["harp.enis"]
+    assert (one.outcome, one.measured) == (WARNED, "8 interfaces, 8 GPUs: 9 are needed")
+    assert one.remedy.startswith("bind one more for each GPU in the console of the cloud")
+    assert found["harp.single-node"].measured == "judge it by a job on two machines or more"
+
+
 @pytest.mark.parametrize(
     ("given", "outcome", "measured"),
     [
