@@ -1,143 +1,130 @@
 """What `validate --static` finds out about an image for training on CPUs, as somebody would write
-it for a tool that runs one command for each fact."""
+it with testinfra or container-structure-test: a fact for each thing where there are few, one shell
+line where there are hundreds, one `import torch`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-WITH_KEY = (
-    "mkdir -p /run/sshd; rm -f /tmp/fact-key*; ssh-keygen -q -t ed25519 -N '' -f /tmp/fact-key && "
-    "{} -h /tmp/fact-key && rm -f /tmp/fact-key*"
-)
-"""sshd answers no question without a host key, which goes again, nor without its folder, which
-the entrypoint makes, and container-structure-test runs none; that one also takes the variables out
-of a command line."""
-LOADED = (
-    "import torch, horovod.torch; "
-    "libs = {l.split()[-1] for l in open('/proc/self/maps') if 'libmpi.so' in l}; print(len(libs))"
-)
-BUILT = (
-    "import horovod.torch as h; print(*map(bool, (h.mpi_built(), h.nccl_built(), h.gloo_built())))"
-)
+import static_facts_training
+from static_fact import ANYTHING, Command, Environment, Fact, File
 
+LEFT_OUT = {
+    "torch.cuda-build": "rests: the image is for CPUs",
+    "torch.nccl": "rests: the image is for CPUs",
+    "torch.cudnn": "rests: the image is for CPUs",
+    "rdma.ofed": "rests: the verbs stack is the distribution's",
+}
+"""Static checks of the image's suites that no fact stands for, with the reason."""
 
-@dataclass(frozen=True)
-class Fact:
-    """A check, the command that shows it (a shell line), and a pattern in what that prints; or a
-    file, with a pattern for what is in it (empty: that it is there)."""
+HOSTS_OWN = "/etc/hostname"
+"""Written by the engine when a container starts: what is older came with the image."""
 
-    check: str
-    wants: str
-    command: str = ""
-    path: str = ""
+PEOPLES_PLACES = (
+    "/.dockerenv /etc /home /opt /root /srv /tmp /usr/local/etc /usr/src /var/tmp -xdev "
+    r"\( -path /etc/ssl -o -path /etc/ca-certificates -o -path /opt/imagegen/env \) -prune -o"
+)
+"""For find: what is not the distribution's own."""
+CREDENTIALS = (
+    ".aws/credentials",
+    ".netrc",
+    ".git-credentials",
+    ".docker/config.json",
+    ".kube/config",
+    ".huggingface/token",
+    ".config/gcloud/credentials.db",
+)
+SECRETS = (
+    r"(?m)^-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/=:]|\bAKIA[0-9A-Z]{16}\b|"
+    r"\bgh[pousr]_[A-Za-z0-9]{36}|\bhf_[A-Za-z0-9]{30,}"
+)
+SHADOWED = r"/lib(nccl|cudnn|cudart|mpi|ibverbs|rdmacm)\.so\.[0-9]+(\.0)?$"
 
 
 def facts(expected: dict[str, Any]) -> list[Fact]:
     """By the expectation file of the image: the very promises that `validate` holds it to."""
-    parts = expected["components"]
-    found = _system(expected) + _python(parts)
-    found += _mpi(parts["openmpi"]) + _ssh(parts["ssh"]) + _horovod(parts["horovod"])
-    return found + (_rdma(parts["rdma"], expected["os"]["lib_dir"]) if "rdma" in parts else [])
-
-
-def _system(expected: dict[str, Any]) -> list[Fact]:
-    system, folder = expected["os"], expected["os"]["lib_dir"]
-    torch = "/usr/lib/python3/dist-packages/torch"
     return [
-        Fact("env.manifest", "", path="/etc/imagegen/image.json"),
-        *[Fact("env.contract", value, f"printenv {name}") for name, value in _env(expected)],
-        Fact("os.release", f"ID={system['ID']}", path="/etc/os-release"),
-        Fact("os.release", f'VERSION_ID="{system["VERSION_ID"]}"', path="/etc/os-release"),
-        Fact("os.arch", system["arch"], "uname -m"),
-        Fact("os.glibc", f"glibc {system['glibc']}", "getconf GNU_LIBC_VERSION"),
-        Fact("os.ldcache", "libmpi.so.40", "/sbin/ldconfig -p"),
-        Fact("os.broken-links", "^$", f"find {folder} -maxdepth 1 -xtype l -name '*.so*'"),
-        Fact("os.elf-deps", "^$", f"ldd {torch}/lib/libtorch_python.so | grep 'not found'; :"),
-        Fact("os.locale", "UTF-8", "printenv LC_ALL LANG"),
-        Fact("os.leftovers", "^$", "ls -d /root/.cache/pip /root/.bash_history 2> /dev/null; :"),
-        Fact("os.leftovers", "^$", "find /var/lib/apt/lists -name '*Packages*'"),
-        Fact("os.secrets", "^$", "grep -rlsE 'AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}' "
-             "/root /home /srv /etc --exclude-dir=ssl; :"),
-        Fact("os.secrets", "^$", "grep -rlsE '^-----BEGIN [A-Z ]*PRIVATE KEY-----' "
-             "/root /home /srv /etc --exclude-dir=.ssh --exclude-dir=ssh --exclude-dir=ssl; :"),
-        Fact("os.shadowed", "^1$", "/sbin/ldconfig -p | grep -c 'libmpi.so.40 '"),
+        *_validate(expected),
+        *_system(expected["os"]),
+        *_loader(expected["os"]["lib_dir"]),
+        *_clean(),
+        *_python(expected["components"]["python"]),
+        *static_facts_training.facts(expected),
+    ]
+
+
+def _validate(expected: dict[str, Any]) -> list[Fact]:
+    version = expected["components"]["validate"]["version"]
+    whole = (r"^\{", '"schema": 1', r"^\}")
+    allowed = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+    return [
+        File(("env.manifest",), "/etc/imagegen/image.json", whole, mode=0o644),
+        File(("env.manifest",), "/opt/imagegen/validate/__init__.py",
+             (f'__version__ = "{version}"',)),
+        Environment(("env.contract", "os.locale", "os.preload", "mpi.root"), expected["env"],
+                    ("LD_PRELOAD", *allowed)),
     ]  # fmt: skip
 
 
-def _env(expected: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in expected.get("env", {}).items() if "/" not in value]
-
-
-def _python(parts: dict[str, Any]) -> list[Fact]:
-    python, torch = parts["python"], parts["torch"]
-    interpreter = python["facts"]["interpreter"]
-    says = torch["facts"].get("reports") or torch["version"]
+def _system(system: dict[str, str]) -> list[Fact]:
+    version = system["VERSION_ID"]
     return [
-        Fact("py.version", f"Python {python['version']}", f"{interpreter} --version"),
-        Fact("py.single", "python3", "readlink -f $(command -v python)"),
-        Fact("py.single", "python3", "readlink -f $(command -v python3)"),
-        Fact("py.single", "python3", "head -n 1 $(command -v pip)"),
-        Fact("py.single", "python3", "head -n 1 $(command -v pip3)"),
-        Fact("py.pip-check", "No broken requirements", "python3 -m pip check"),
-        Fact("torch.version", says, "python3 -c 'import torch; print(torch.__version__)'"),
-        Fact("torch.loaded-libs", "^1$", f'python3 -c "{LOADED}"'),
-    ]
+        File(("os.release",), "/etc/os-release",
+             (f"^ID={system['ID']}$", f'^VERSION_ID="{version}"$')),
+        Command(("os.arch", "os.kernel"), "uname -mr", (rf"^\d\S* {system['arch']}$",)),
+        Command(("os.glibc",), "getconf GNU_LIBC_VERSION", (f"^glibc {system['glibc']}$",)),
+        Command(("os.locale",), "locale charmap", ("^UTF-8$",)),
+        File(("os.tmp",), "/tmp", mode=0o1777, folder=True),
+        File(("os.tmp",), "/var/tmp", mode=0o1777, folder=True),
+        File(("os.preload",), "/etc/ld.so.preload", there=False),
+    ]  # fmt: skip
 
 
-def _mpi(row: dict[str, Any]) -> list[Fact]:
-    prefix = row["facts"]["prefix"]
-    info = f"{prefix}/bin/ompi_info --parsable"
+def _loader(lib_dir: str) -> list[Fact]:
+    known = r"/sbin/ldconfig -p | sed -n 's/^\t\([^ ]*\) (.*/\1/p'"
+    would = r"/sbin/ldconfig -NXv 2> /dev/null | sed -n 's/^\t\([^ ]*\.so\.[^ ]*\) -> .*/\1/p'"
+    folders = "$(grep -h '^/' /etc/ld.so.conf.d/*.conf)"
+    places = f"/sbin/ldconfig -p | sed -n 's/.* => //p'; ls -d {lib_dir}/* /lib64/* /usr/lib/*.so*"
     return [
-        Fact("mpi.prefix", "path:prefix:/usr", f"{info} --path prefix"),
-        Fact("mpi.version", row["version"], f"{prefix}/bin/mpirun --version"),
-        Fact("mpi.single", "^1$", "which -a mpirun | xargs -n 1 readlink -f | sort -u | wc -l"),
-        Fact("mpi.nonlogin-path", f"{prefix}/bin", path="/etc/environment"),
-        Fact("mpi.threads", "MPI_THREAD_MULTIPLE: yes", f"{info} --all"),
-    ]
+        # What ldconfig would write now, by the SONAME of each library, is in what it wrote.
+        Command(("os.ldcache",), f'{would} | grep -vxF "$({known})" || true', unwanted=ANYTHING),
+        Command(("os.broken-links",), f"find {folders} {lib_dir} -maxdepth 1 -name '*.so*' "
+                "-xtype l 2> /dev/null || true", unwanted=ANYTHING),
+        # Two files of one name: device and inode, and the name, twice.
+        Command(("os.shadowed",), f"{{ {places}; }} 2> /dev/null | grep -E '{SHADOWED}' | "
+                "xargs stat -L -c '%d:%i %n' | sed 's/ .*\\// /' | sort -u | cut -d' ' -f2 | "
+                "uniq -d", unwanted=ANYTHING),
+    ]  # fmt: skip
 
 
-def _ssh(row: dict[str, Any]) -> list[Fact]:
-    port = row["facts"]["port"]
-    server = WITH_KEY.format("/usr/sbin/sshd -T -C user=root,host=localhost,addr=127.0.0.1")
+def _clean() -> list[Fact]:
+    names = " -o ".join(f"-path '*/{name}'" for name in CREDENTIALS)
+    # SSH keys are the business of ssh.hostkeys-baked and ssh.userkeys-baked.
+    no_keys = "! -path '/etc/ssh/*_key' ! -path '*/.ssh/id_*'"
+    lists = "! -name lock ! -name partial ! -name auxfiles"
     return [
-        Fact("ssh.sshd", f"OpenSSH_{row['version']}", "ssh -V 2>&1"),
-        Fact("ssh.sshd", "^$", WITH_KEY.format("/usr/sbin/sshd -t")),
-        Fact("ssh.hostkeys-baked", "^$", _older("/etc/ssh")),
-        Fact("ssh.userkeys-baked", "^$", _older("/root")),
-        Fact("ssh.perms", "700", "stat -c %a /root"),
-        Fact("ssh.conf", f"port {port}", server),
-        Fact("ssh.conf", f"port {port}", "ssh -G root@localhost"),
-        Fact("ssh.maxstartups", "maxstartups", server),
-    ]
+        Command(("os.leftovers",), "find /tmp /var/tmp -mindepth 1 -maxdepth 1 "
+                f"! -newer {HOSTS_OWN}", unwanted=ANYTHING),
+        Command(("os.leftovers",), f"find /var/lib/apt/lists -mindepth 1 -maxdepth 1 {lists}",
+                unwanted=ANYTHING),
+        File(("os.leftovers",), "/root/.cache/pip", there=False),
+        File(("os.leftovers",), "/root/.bash_history", there=False),
+        Command(("os.secrets",), f"find {PEOPLES_PLACES} \\( {names} \\) -print",
+                unwanted=ANYTHING),
+        Command(("os.secrets",), f"find {PEOPLES_PLACES} -type f -size -65k {no_keys} "
+                f"-exec grep -lPz '{SECRETS}' {{}} + || true", unwanted=ANYTHING),
+    ]  # fmt: skip
 
 
-def _older(folder: str) -> str:
-    """Private keys that were there before the container."""
-    names = "-name '*_key' -o -name 'id_*'"
-    return f"find {folder} -maxdepth 2 \\( {names} \\) ! -newer /etc/hostname"
-
-
-def _horovod(row: dict[str, Any]) -> list[Fact]:
-    said = " ".join(str(bool(row["facts"][kind])) for kind in ("mpi", "nccl", "gloo"))
-    dist = "from importlib.metadata import version; print(version('horovod'))"
-    library = "/usr/local/lib/python3*/dist-packages/horovod/torch/mpi_lib_v2*.so"
+def _python(row: dict[str, Any]) -> list[Fact]:
+    interpreter = row["facts"]["interpreter"]
+    same = (rf"{interpreter}[\d.]*$",)
     return [
-        Fact("hvd.dist", row["version"], f'python3 -c "{dist}"'),
-        Fact("hvd.build", said, f'python3 -c "{BUILT}"'),
-        Fact("hvd.link", "libmpi.so.40 => /", f"ldd {library}"),
-    ]
-
-
-def _rdma(row: dict[str, Any], folder: str) -> list[Fact]:
-    given = row["facts"]
-    load = "python3 -c \"import ctypes; print(ctypes.CDLL('{}')._name)\""
-    private = f"grep -c IBVERBS_PRIVATE_{given['pabi']} {folder}/libibverbs.so.1"
-    return [
-        *[Fact("rdma.libs", n, load.format(n)) for n in ("libibverbs.so.1", "librdmacm.so.1")],
-        *[Fact("rdma.provider", name, f"ls {folder}/libibverbs/lib{name}-*.so")
-          for name in given["providers"]],
-        Fact("rdma.pabi", "^[1-9]", private),
-        *[Fact("rdma.tools", name, f"command -v {name}") for name in given["tools"]],
-        Fact("rdma.no-kmod", "^$", "find / -xdev -name '*.ko' -o -xdev -name '*.ko.xz'"),
+        Command(("py.version",), f"{interpreter} --version", (f"^Python {row['version']}$",)),
+        *[Command(("py.single",), f"readlink -f $(command -v {name})", same)
+          for name in ("python", "python3")],
+        *[Command(("py.single",), f"head -n 1 $(command -v {name})", same)
+          for name in ("pip", "pip3")],
+        Command(("py.pip-check",), f"{interpreter} -m pip --disable-pip-version-check check",
+                ("No broken requirements",)),
     ]  # fmt: skip
