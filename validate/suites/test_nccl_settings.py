@@ -5,6 +5,7 @@ import os
 from validate.check import check, fail, skip, warn
 from validate.plugin import Measure, Situation
 from validate.probes import cuda, nccl
+from validate.probes.files import under
 from validate.probes.libraries import libraries, nccl_copies
 from validate.probes.limits import capabilities
 
@@ -72,8 +73,10 @@ def test_netname(image: Situation, measure: Measure) -> None:
 def test_tuner(image: Situation, measure: Measure) -> None:
     """$NCCL_TUNER_PLUGIN, else libnccl-tuner.so, as the loader finds it"""
     asked = nccl.settings(image.root, image.env).get("NCCL_TUNER_PLUGIN", ("", ""))[0]
-    name = asked or "libnccl-tuner.so"
-    names = [name, "libnccl-tuner-{}.so".format(asked)] if asked else [name]
+    names = [asked, "libnccl-tuner-{}.so".format(asked)] if asked else ["libnccl-tuner.so"]
     loader = libraries(image).loader
-    found = [asked] if os.path.isfile(asked) else [p for p in map(loader.first, names) if p]
+    if "/" in asked:  # dlopen searches no folder then
+        found = [path for path in (under(image.root, asked),) if os.path.isfile(path)]
+    else:
+        found = [path for path in map(loader.first, names) if path]
     measure(found[0] if found else "none" + (": {} is not found".format(asked) if asked else ""))

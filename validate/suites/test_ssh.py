@@ -222,4 +222,6 @@ def test_maxstartups(measure: Measure) -> None:
     """`sshd -T`: maxstartups start:rate:full; a launch to more nodes than `start` may be refused"""
     _root_only()
     server, _ = settings()
-    measure("{} (start:rate:full)".format(server.get("maxstartups", "unknown")))
+    said = server.get("maxstartups", "")
+    unknown = "unknown: sshd does not tell its settings"
+    measure("{} (start:rate:full)".format(said) if said else unknown)
