@@ -19,14 +19,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from imagegen.errors import ConfigError, Problem
-from imagegen.payload import Payload, shown
+from imagegen.payload import ARTIFACTS_FILE, Payload, shown
 from imagegen.yamlfile import Document, check_schema, dotted, load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-FILE = "artifacts.yaml"
 
 
 def _text(pattern: str, description: str) -> dict[str, Any]:
@@ -88,7 +86,7 @@ class Artifact:
 class Artifacts:
     """All parts of one artifacts.yaml, by name, version and OS (empty: every OS)."""
 
-    file: str = FILE
+    file: str = ARTIFACTS_FILE
     parts: Mapping[tuple[str, str, str], Artifact] = field(default_factory=dict)
 
     def find(self, name: str, version: str, os: str) -> Artifact | None:
@@ -101,7 +99,7 @@ def read_artifacts(payload: Payload) -> Artifacts:
 
     Raises ConfigError with every problem of the file.
     """
-    path = payload.find(FILE)
+    path = payload.find(ARTIFACTS_FILE)
     if path is None:
         return Artifacts()
     document = load(path, shown(path))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.images import LocalImage
+    from imagegen.engine.local import LocalImage
     from imagegen.validation import ValidationRequest
 
 ALWAYS_RUN = {"--benchmark", "--loopback", "--ranks", "benchmark"}

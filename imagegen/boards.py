@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from imagegen.console import Console
+    from imagegen.model import BuildRecord
     from imagegen.time_left import TimeLeft
 
 STYLES = {"built": "green", "up-to-date": "green", "failed": "bold red"}
@@ -59,6 +60,11 @@ class Board:
         """The cell has come to its end; `outcome` is one of `model.Outcome`, `text` says it."""
         self._ended(cell, outcome)
         self._say(cell, text or outcome)
+
+    def up_to_date(self, record: BuildRecord) -> None:
+        """Nothing has to be done for the cell of this record."""
+        said = f"up to date, {record.image_id[7:19]}"
+        self.done(record.cell_id, record.outcome, said)
 
     def _say(self, cell: str, text: str) -> None:
         since = f"{time.monotonic() - self._began:.1f}s"

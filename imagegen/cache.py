@@ -13,7 +13,7 @@ import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from imagegen import __version__
 from imagegen.allocation import no_collection
@@ -22,6 +22,36 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 T = TypeVar("T")
+
+
+class Memory(Generic[T]):
+    """What the last run made of these files, good until one of them changes; `of` is what it was
+    asked for, where that is not said by the files alone."""
+
+    def __init__(
+        self,
+        kind: str,
+        files: Iterable[Path],
+        of: str = "",
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._kind = kind
+        try:
+            folder = _own_folder(os.environ if environ is None else environ)
+            self._file: Path | None = folder / f"{kind}-{_key(files, of)}.pickle"
+        except (OSError, RuntimeError):
+            self._file = None
+
+    def recall(self) -> T | None:
+        """None where nothing was kept, or it cannot be read."""
+        found: list[T] = _read(self._kind, self._file) if self._file else []
+        return found[0] if found else None
+
+    def keep(self, made: T) -> None:
+        """Whole or not at all, and no more than MOST_KEPT of a kind."""
+        if self._file:
+            _keep(made, self._kind, self._file)
+
 
 MOST_KEPT = 8
 """Pickles of one kind: one for each set of roots that somebody works with at a time."""
@@ -39,20 +69,19 @@ def remembered(
 
     Raises what `make` raises; that is not kept.
     """
-    try:
-        folder = _own_folder(os.environ if environ is None else environ)
-        file = folder / f"{kind}-{_key(files)}.pickle"
-    except (OSError, RuntimeError):
-        return make()
-    found: list[T] = _read(kind, file)
-    return found[0] if found else _keep(make(), kind, file)
+    memory = Memory[T](kind, files, environ=environ)
+    found = memory.recall()
+    if found is None:
+        found = make()
+        memory.keep(found)
+    return found
 
 
-def _key(files: Iterable[Path]) -> str:
+def _key(files: Iterable[Path], of: str) -> str:
     """Changes with Python, the tool (a checkout changes without a new version), the files, and the
     names that they have for a user who stands in this directory."""
     here = os.path.realpath(Path.cwd()) + os.sep
-    lines = [__version__, sys.version]
+    lines = [__version__, sys.version, of]
     with os.scandir(Path(__file__).parent) as modules:
         own = {entry.path: entry.stat() for entry in modules if entry.name.endswith(".py")}
     lines += [f"{path} {_state(found)}" for path, found in sorted(own.items())]
@@ -107,8 +136,7 @@ def _read(kind: str, file: Path) -> list[T]:
     return []
 
 
-def _keep(made: T, kind: str, file: Path) -> T:
-    """Whole or not at all, and no more than MOST_KEPT of a kind."""
+def _keep(made: object, kind: str, file: Path) -> None:
     import tempfile  # takes longer to load than a pickle that is there
 
     with suppress(OSError, pickle.PicklingError):
@@ -123,4 +151,3 @@ def _keep(made: T, kind: str, file: Path) -> T:
         kept = sorted(file.parent.glob(f"{kind}-*.pickle"), key=lambda one: one.stat().st_mtime_ns)
         for old in kept[:-MOST_KEPT]:
             old.unlink()
-    return made

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
+from imagegen import standing
 from imagegen.base import base_of
 from imagegen.budget import DEFAULT, OVER_BUDGET, overrun
 from imagegen.build_log import BuildLog
 from imagegen.cell_locks import cell_lock, locked
 from imagegen.engine import buildkit, client, images
-from imagegen.engine.bases import alias
+from imagegen.engine.local import alias
 from imagegen.errors import EngineError, ImagegenError
 from imagegen.inputs import labelled
 from imagegen.labels import labels_of
-from imagegen.model import BuildRecord
 from imagegen.staleness import Staleness, find_stale
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from imagegen.buildenv import BuildEnv
     from imagegen.engine.client import Engine
     from imagegen.locking import LockedBuild
-    from imagegen.model import BaseMode, Recipe, StepRecord
+    from imagegen.model import BaseMode, BuildRecord, Recipe, StepRecord
     from imagegen.parts import Part
     from imagegen.supply import Store
 
@@ -92,17 +92,11 @@ class Run:
 
 def up_to_date(found: Staleness, board: Board) -> BuildRecord:
     """The record of a cell that nothing has to be done for."""
-    spec, image = found.recipe.spec, found.image
-    assert image is not None
-    board.done(spec.cell.id, "up-to-date", f"up to date, {image.id[7:19]}")
-    return BuildRecord(
-        spec.cell.id,
-        spec.tag,
-        found.recipe.digest,
-        "up-to-date",
-        image_id=image.id,
-        size_bytes=image.size_bytes,
-    )
+    spec = found.recipe.spec
+    assert found.image is not None
+    record = standing.up_to_date(spec.cell.id, spec.tag, found.recipe.digest, found.image)
+    board.up_to_date(record)
+    return record
 
 
 def build_cell(run: Run, recipe: Recipe, why: str) -> BuildRecord:

@@ -10,10 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from imagegen.allocation import no_collection
-from imagegen.cache import remembered
+from imagegen.cache import Memory, remembered
 from imagegen.errors import ImagegenError, NothingSelectedError
 from imagegen.payload import Payload, open_payload
-from imagegen.resolve import resolve_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from imagegen.matrix import Matrix
     from imagegen.model import Catalog, Cell, ImageSpec, Recipe
     from imagegen.render import Renderer
+    from imagegen.standing import Wanted
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class House:
         """Raises ConfigError, NothingSelectedError or ResolutionError."""
         from imagegen.matrix import read_matrix
         from imagegen.plan import layer_orders
+        from imagegen.resolve import resolve_cells
 
         with no_collection():
             matrix = read_matrix(self.payload, name, self.catalog)
@@ -115,6 +116,24 @@ class House:
         """Recipes of the cells that the patterns select, all without patterns."""
         with no_collection():
             return [self.recipe(family, spec) for spec in select(family.specs, patterns)]
+
+    def last_wanted(self, matrix: str) -> Memory[tuple[Wanted, ...]] | None:
+        """Where the last run that rendered all cells of a matrix left what it wanted of an engine.
+
+        None for a matrix that is given by its path, and for an order of layers of this machine.
+        """
+        files = self.payload.recipe_files(matrix, self.trees())
+        if not files or self._measured:
+            return None
+        return Memory("wanted", files, matrix)
+
+    def trees(self) -> tuple[str, ...]:
+        """The folders that components copy into images beside files of their own."""
+        return remembered("trees", self.payload.catalog_files(), self._trees)
+
+    def _trees(self) -> tuple[str, ...]:
+        components = self.catalog.components.values()
+        return tuple(sorted({tree for one in components for tree in one.trees.values()}))
 
     def recipe(self, family: Family, spec: ImageSpec) -> Recipe:
         """The recipe of one cell. Raises RenderError where no template can make it."""

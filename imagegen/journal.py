@@ -12,7 +12,6 @@ from collections import defaultdict
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING
 
 from imagegen.errors import ConfigError
@@ -98,25 +97,33 @@ class Journal(JournalFile):
             db.execute(sql, (_now(), exit_code, run_id))
 
     def add_build(self, run_id: int, record: BuildRecord) -> None:
+        self.add_builds(run_id, [record])
+
+    def add_builds(self, run_id: int, records: Sequence[BuildRecord]) -> None:
+        """All of them or none."""
         with self._use("BEGIN IMMEDIATE") as db:
-            build = self._insert(
-                db,
-                "builds",
-                run_id=run_id,
-                at=_now(),
-                cell_id=record.cell_id,
-                tag=record.tag,
-                recipe=record.recipe,
-                outcome=record.outcome,
-                image_id=record.image_id,
-                seconds=record.seconds,
-                size_bytes=record.size_bytes,
-                cause=record.cause,
-                detail=json.dumps(record.detail),
-                log=record.log,
-            )
-            for position, step in enumerate(record.steps):
-                self._insert(db, "steps", build_id=build, position=position, **vars(step))
+            for record in records:
+                self._add_build(db, run_id, record)
+
+    def _add_build(self, db: sqlite3.Connection, run_id: int, record: BuildRecord) -> None:
+        build = self._insert(
+            db,
+            "builds",
+            run_id=run_id,
+            at=_now(),
+            cell_id=record.cell_id,
+            tag=record.tag,
+            recipe=record.recipe,
+            outcome=record.outcome,
+            image_id=record.image_id,
+            seconds=record.seconds,
+            size_bytes=record.size_bytes,
+            cause=record.cause,
+            detail=json.dumps(record.detail),
+            log=record.log,
+        )
+        for position, step in enumerate(record.steps):
+            self._insert(db, "steps", build_id=build, position=position, **vars(step))
 
     def add_validation(self, run_id: int, record: ValidationRecord) -> None:
         with self._use("BEGIN IMMEDIATE") as db:
@@ -141,14 +148,13 @@ class Journal(JournalFile):
             " WHERE image_id = ? ORDER BY id DESC"
         )
         with self._use() as db:
-            return tuple(
-                ValidationRecord(
-                    image, tag, tier, bool(passed), json.loads(counts), seconds, json.loads(report)
-                )
-                for image, tag, tier, passed, counts, seconds, report in db.execute(
-                    sql, (image_id,)
-                )
+            rows = db.execute(sql, (image_id,)).fetchall()
+        return tuple(
+            ValidationRecord(
+                image, tag, tier, bool(passed), json.loads(counts), seconds, json.loads(report)
             )
+            for image, tag, tier, passed, counts, seconds, report in rows
+        )
 
     def validation_of(self, image_id: str) -> ValidationRecord | None:
         """The record that decides about an image: the latest full one, else the latest static one.
@@ -192,6 +198,8 @@ class Journal(JournalFile):
 
         Seconds are of the builds that had none of its steps cached; 0 where there is none.
         """
+        from statistics import median  # not for builds that find nothing to do
+
         sql = (
             "SELECT component, release, SUM(steps.seconds), SUM(steps.size_bytes), MAX(cached)"
             " FROM steps JOIN builds ON builds.id = build_id"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from imagegen.base import base_of
 from imagegen.buildenv import FOLDER, pip_conf_of
 from imagegen.engine import archives, buildkit
-from imagegen.engine.bases import alias
 from imagegen.engine.contents import contents, identity
+from imagegen.engine.local import alias
 from imagegen.errors import BuildError, Problem
 from imagegen.index_files import IndexFile, file_of, files_told, links_page, project_of
 from imagegen.lock import (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.images import LocalImage
+    from imagegen.engine.local import LocalImage
 
 
 def named_image(engine: Engine, name: str, overlay: Path | None) -> LocalImage:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.images import LocalImage
+    from imagegen.engine.local import LocalImage
     from imagegen.validation import ValidationRequest
 
     Check = Mapping[str, Any]

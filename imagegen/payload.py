@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from imagegen.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 OS_FOLDER = "dockerfiles/os"
 COMPONENTS_FOLDER = "dockerfiles/components"
 VIRTUAL_FOLDER = "dockerfiles/virtual"
 MATRICES_FOLDER = "matrices"
+ARTIFACTS_FILE = "artifacts.yaml"
 SUFFIXES_LEFT_OUT = (".pyc", ".pyo")
 
 
@@ -65,6 +66,17 @@ class Payload:
         """Every file of a matrix or of its lock."""
         found = (self.find(f"{MATRICES_FOLDER}/{name}") for name in self.names(MATRICES_FOLDER))
         return tuple(path for path in found if path is not None)
+
+    def recipe_files(self, matrix: str, trees: Iterable[str]) -> tuple[Path, ...]:
+        """Every file that the recipes of a matrix can be made of, where components copy these
+        trees; nothing for what is no matrix of these roots by name."""
+        named = self.find(f"{MATRICES_FOLDER}/{matrix}.yaml")
+        if named is None:
+            return ()
+        found = [self.tree("dockerfiles"), *(self.code(tree) for tree in trees)]
+        artifacts = self.find(ARTIFACTS_FILE)
+        paths = [path for tree in found for _, path in tree]
+        return (named, *paths, *([artifacts] if artifacts else []))
 
     def code(self, folder: str) -> tuple[tuple[str, Path], ...]:
         """Like `tree`, over the overlay and the shipped root alone."""

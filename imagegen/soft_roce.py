@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from imagegen.engine.client import Engine
+    from imagegen.engine.local import LocalImage
 
 TIER = "soft-roce"
 BOOT_SECONDS = 600
@@ -131,7 +132,7 @@ def boot(
     return Guest(answers(text), powered)
 
 
-def setting(engine: Engine, image: images.LocalImage) -> list[str]:
+def setting(engine: Engine, image: LocalImage) -> list[str]:
     """The first lines of a script: the image's environment, what its contract asks of a launch,
     the device, and `answer NAME CODE FILE`, which tells the host. Raises ValidationError."""
     env = images.config(engine, image.id)["Config"].get("Env") or ()

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.base import base_of
-from imagegen.engine import bases, images
+from imagegen.engine import images
+from imagegen.engine.local import alias
 from imagegen.inputs import changes, recorded_inputs
 from imagegen.lock import LABEL_LOCK
 from imagegen.model import LABEL_BASE, LABEL_RECIPE
+from imagegen.standing import stands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.images import LocalImage
+    from imagegen.engine.local import LocalImage
     from imagegen.locking import LockedBuild
     from imagegen.model import OsRelease, Recipe
 
@@ -45,12 +47,8 @@ def staleness(
     image = next((image for image in known if tag in image.tags), None)
     if image is None:
         return Staleness(recipe, f"no image is tagged `{tag}`", None)
-    moved = _moved(recipe, image, base_id)
-    if image.labels.get(LABEL_RECIPE) != recipe.digest:
-        return _changed(recipe, image, moved)
-    if moved:
-        why = f"its base image {base_of(recipe.spec).id} changed"
-        return Staleness(recipe, why, image, tuple(moved))
+    if not stands(image, recipe.digest, base_id):
+        return _changed(recipe, image, _moved(recipe, image, base_id))
     if lock and image.labels.get(LABEL_LOCK) != lock:
         return Staleness(recipe, "it was not built from this lock", image)
     return Staleness(recipe, "", image)
@@ -66,6 +64,9 @@ def _moved(recipe: Recipe, image: LocalImage, base_id: str) -> list[str]:
 
 
 def _changed(recipe: Recipe, image: LocalImage, moved: list[str]) -> Staleness:
+    if image.labels.get(LABEL_RECIPE) == recipe.digest:
+        why = f"its base image {base_of(recipe.spec).id} changed"
+        return Staleness(recipe, why, image, tuple(moved))
     before = recorded_inputs(image.labels)
     found = (changes(before, recipe) if before else []) + moved
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
@@ -90,7 +91,7 @@ def find_stale(
 
 
 def _base_id(engine: Engine, os: OsRelease) -> str:
-    base = images.find(engine, bases.alias(os))
+    base = images.find(engine, alias(os))
     return base.id if base else ""
 
 

@@ -4,8 +4,6 @@ only module that knows more than one stage."""
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +11,11 @@ from typing import TYPE_CHECKING
 from imagegen.artifacts import read_artifacts
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import pip_config_files, read_build_env
-from imagegen.cell_locks import engine_locks, locked, run_lock
+from imagegen.cell_locks import engine_locks
 from imagegen.disk import check_room, uncounted
 from imagegen.engine import client, images
 from imagegen.engine.inventory import inventory
-from imagegen.errors import ImagegenError, Interrupted, Problem, ValidationError
+from imagegen.errors import ImagegenError, Problem, ValidationError
 from imagegen.forecast import chain_of_recipe, missing, plus, prefixes, total, trees_of, unsized
 from imagegen.hygiene import leftovers
 from imagegen.journal import state_folder
@@ -30,7 +28,7 @@ from imagegen.time_left import TimeLeft
 from imagegen.validation import ValidationRequest, stop, validate_image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from imagegen.boards import Board
     from imagegen.buildenv import BuildEnv
@@ -63,28 +61,6 @@ class BuildWishes:
     check_disk: bool = True
     again: str = ""
     on_broken: Callable[[Sequence[BuildRecord]], None] = lambda _: None
-
-
-@contextmanager
-def recorded(book: Journal, verb: str, argv: Sequence[str] = ()) -> Iterator[int]:
-    """A run in the journal: its id, and at the end the exit code that the verb came to.
-
-    `argv` where it is not what this process was started with.
-    """
-    run_id = book.start_run(verb, argv or sys.argv[1:], str(Path.cwd()))
-    code = 1
-    try:
-        with locked(run_lock(state_folder(), run_id), lambda _: None):
-            yield run_id
-        code = 0
-    except ImagegenError as error:
-        code = error.exit_code
-        raise
-    except KeyboardInterrupt:
-        code = Interrupted.exit_code
-        raise
-    finally:
-        book.end_run(run_id, code)
 
 
 def build_env(ca_bundle: Path | None) -> BuildEnv:

@@ -113,19 +113,60 @@ def _resume(ctx: click.Context, console: Console) -> None:
 
 
 def _build(asked: _Asked, argv: Sequence[str], console: Console, overlay: Path | None) -> None:
-    from imagegen.engine.client import connect
-    from imagegen.failures import build_failures
     from imagegen.journal import open_journal
-    from imagegen.workflow import build_recipes, recorded
 
     book = open_journal()
+    standing = _standing(asked, overlay)
+    if standing:
+        _nothing_to_do(standing, argv, console, book)
+    else:
+        _build_stale(asked, argv, console, overlay, book)
+
+
+def _standing(asked: _Asked, overlay: Path | None) -> tuple[BuildRecord, ...]:
+    """A record for each cell where all images stand, as far as that is known without rendering."""
+    from imagegen.family import House
+    from imagegen.standing import all_standing
+
+    if asked.cells or asked.force or asked.locked or asked.measured or asked.ca_bundle:
+        return ()
+    memory = House(overlay).last_wanted(asked.matrix)
+    return all_standing((memory and memory.recall()) or ())
+
+
+def _nothing_to_do(
+    records: Sequence[BuildRecord], argv: Sequence[str], console: Console, book: Journal
+) -> None:
+    from imagegen.build_table import report
+    from imagegen.recorded import recorded
+
+    started = time.monotonic()
+    cells = [record.cell_id for record in records]
+    with recorded(book, "build", argv) as run_id:
+        book.plan_cells(run_id, cells)
+        with console.builds(cells) as board:
+            for record in records:
+                board.up_to_date(record)
+        book.add_builds(run_id, records)
+        report(records, time.monotonic() - started, console)
+
+
+def _build_stale(
+    asked: _Asked, argv: Sequence[str], console: Console, overlay: Path | None, book: Journal
+) -> None:
+    from imagegen.build_table import report
+    from imagegen.engine.client import connect
+    from imagegen.failures import build_failures
+    from imagegen.recorded import recorded
+    from imagegen.workflow import build_recipes
+
     house, family, recipes = _selected(asked, book, overlay)
     wishes = _wishes(asked, house, family, recipes, book, overlay)
     engine = connect()
     started = time.monotonic()
 
     def broken(records: Sequence[BuildRecord]) -> None:
-        _report(records, time.monotonic() - started, console)
+        report(records, time.monotonic() - started, console)
         failures = build_failures(one for one in records if one.outcome != "cancelled")
         if failures is not None:
             console.error(failures)
@@ -133,7 +174,7 @@ def _build(asked: _Asked, argv: Sequence[str], console: Console, overlay: Path |
     with recorded(book, "build", argv) as run_id:
         wishes = replace(wishes, on_broken=broken)
         records = build_recipes(engine, recipes, house.payload, wishes, console, book, run_id)
-        _report(records, time.monotonic() - started, console)
+        report(records, time.monotonic() - started, console)
         failures = build_failures(records)
         if failures is not None:
             raise failures
@@ -142,10 +183,15 @@ def _build(asked: _Asked, argv: Sequence[str], console: Console, overlay: Path |
 def _selected(asked: _Asked, book: Journal, overlay: Path | None) -> Any:
     from imagegen.family import House
     from imagegen.planning import measured_seconds
+    from imagegen.standing import wanted
 
     house = House(overlay, measured_seconds(book) if asked.measured else None)
+    memory = None if asked.cells else house.last_wanted(asked.matrix)
     family = house.family(asked.matrix)
-    return house, family, house.recipes(family, asked.cells)
+    recipes = house.recipes(family, asked.cells)
+    if memory:
+        memory.keep(tuple(map(wanted, recipes)))
+    return house, family, recipes
 
 
 def _wishes(
@@ -183,8 +229,9 @@ def _until(
     from imagegen.engine.client import connect
     from imagegen.failures import build_failures
     from imagegen.journal import open_journal
+    from imagegen.recorded import recorded
     from imagegen.until import build_until
-    from imagegen.workflow import build_options, recorded
+    from imagegen.workflow import build_options
 
     book = open_journal()
     house, family, recipes = _selected(asked, book, overlay)
@@ -219,44 +266,3 @@ def _lock(family: Family, recipes: Sequence[Recipe]) -> Lock:
     if found:
         raise drifted(lock, found)
     return lock
-
-
-def _report(records: Sequence[BuildRecord], seconds: float, console: Console) -> None:
-    from imagegen.human import human_bytes, human_seconds
-
-    console.data(
-        [
-            {
-                "cell": record.cell_id,
-                "image": record.tag,
-                "outcome": record.outcome,
-                "id": record.image_id,
-                "seconds": round(record.seconds, 1),
-                "size_bytes": record.size_bytes,
-                "cause": record.cause,
-                "warnings": list(record.detail) if record.outcome == "built" else [],
-                "log": record.log,
-            }
-            for record in records
-        ]
-    )
-    console.table(
-        ("cell", "outcome", "took", "size", "image"),
-        [
-            (
-                record.cell_id,
-                record.outcome.replace("-", " "),
-                human_seconds(record.seconds) if record.seconds else "-",
-                human_bytes(record.size_bytes) if record.size_bytes else "-",
-                record.tag,
-            )
-            for record in records
-        ],
-    )
-    for record in records:
-        if record.outcome == "built" and record.detail:
-            console.line(
-                "\n".join((f"warning: {record.cell_id}: {record.detail[0]}", *record.detail[1:]))
-            )
-    good = sum(record.outcome in ("built", "up-to-date") for record in records)
-    console.line(f"{good} of {len(records)} images ready in {human_seconds(seconds)}")

@@ -49,8 +49,9 @@ def command(
     from imagegen.journal import open_journal
     from imagegen.nightly import as_json, as_markdown, run_night
     from imagegen.planning import prices_of
+    from imagegen.recorded import recorded
     from imagegen.reports import Files, save
-    from imagegen.workflow import BuildWishes, recorded
+    from imagegen.workflow import BuildWishes
 
     book = open_journal()
     house = House(overlay)

@@ -27,7 +27,8 @@ def command(
     from imagegen.family import House, select
     from imagegen.journal import open_journal
     from imagegen.publish import publish
-    from imagegen.workflow import newest, recorded
+    from imagegen.recorded import recorded
+    from imagegen.workflow import newest
 
     house, book = House(overlay), open_journal()
     specs = select(house.family(matrix).specs, cells)

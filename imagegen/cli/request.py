@@ -244,7 +244,8 @@ def _build(
     from imagegen.failures import build_failures
     from imagegen.journal import open_journal
     from imagegen.planning import prices_of
-    from imagegen.workflow import BuildWishes, build_recipes, recorded
+    from imagegen.recorded import recorded
+    from imagegen.workflow import BuildWishes, build_recipes
 
     book = open_journal()
     recipe = house.recipe_of(spec)

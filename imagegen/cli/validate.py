@@ -126,8 +126,9 @@ def _validate_all(
     What ends the run early, such as an engine that died, still leaves the reports that there are.
     """
     from imagegen.errors import ValidationError
+    from imagegen.recorded import recorded
     from imagegen.reports import of_problem, of_record, save
-    from imagegen.workflow import recorded, validation_failures
+    from imagegen.workflow import validation_failures
 
     records: dict[str, ValidationRecord] = {}
     reports: list[Mapping[str, Any]] = []

@@ -17,6 +17,7 @@ from imagegen.engine import bases, images, process
 from imagegen.engine.causes import cause_of
 from imagegen.engine.containers import LaunchSpec, running
 from imagegen.engine.download import locked
+from imagegen.engine.local import alias
 from imagegen.engine.probe import Probe
 from imagegen.errors import EngineError
 
@@ -60,7 +61,7 @@ class Listing:
 
 def local_base(engine: Engine | None, os: OsRelease) -> str:
     """The reference of the base on the engine, empty where it is not there."""
-    refs = (bases.alias(os), os.image) if engine else ()
+    refs = (alias(os), os.image) if engine else ()
     return next((ref for ref in refs if engine and images.find(engine, ref)), "")
 
 
@@ -68,7 +69,7 @@ def probe_base(engine: Engine | None, os: OsRelease, mode: str) -> Probe | None:
     """Whether the engine or a registry has a base; None where it is to be bootstrapped."""
     if engine is None:
         return None if os.bootstrap else Probe("unknown", "no engine to ask")
-    present = images.find(engine, bases.alias(os))
+    present = images.find(engine, alias(os))
     how = present.labels.get(bases.LABEL_HOW, "registry") if present else ""
     if present and mode in ("auto", how):
         return Probe("ok", f"on this engine, from {how}")

@@ -20,6 +20,7 @@ from imagegen.engine.client import (
     error_of,
     reason,
 )
+from imagegen.engine.local import alias
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
@@ -54,11 +55,6 @@ class BaseImage:
     ref: str
     id: str
     how: str
-
-
-def alias(os: OsRelease) -> str:
-    """The local name that Dockerfiles stand on, whatever the base came from."""
-    return f"imagegen/base:{os.id}"
 
 
 def ensure_base(

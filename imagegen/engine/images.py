@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import tarfile
 import tempfile
-from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 from docker.errors import ImageNotFound, NotFound
 
 from imagegen.engine.client import Engine, engine_errors
+from imagegen.engine.local import LocalImage, inspected, listed
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
@@ -19,34 +19,21 @@ if TYPE_CHECKING:
 SAVE_SECONDS = 3600
 """`docker save` writes all layers to a disk of its own before the first byte comes."""
 
-_UNTAGGED = "<none>:<none>"
-
-
-@dataclass(frozen=True)
-class LocalImage:
-    """An image on the engine; `size_bytes` counts shared layers too."""
-
-    id: str
-    tags: tuple[str, ...]
-    labels: Mapping[str, str] = field(hash=False)
-    size_bytes: int
-
 
 def list_labelled(engine: Engine, label: str) -> tuple[LocalImage, ...]:
     """All images with a label (`name` or `name=value`), from one call."""
     with engine_errors("list images"):
         rows = engine.api.images(filters={"label": label})
-    return tuple(_local(row, row.get("Labels")) for row in rows)
+    return tuple(map(listed, rows))
 
 
 def find(engine: Engine, ref: str) -> LocalImage | None:
     """The image of a reference or id, if the engine has it."""
     with engine_errors(f"inspect `{ref}`"):
         try:
-            row = _inspect(engine, ref)
+            return inspected(_inspect(engine, ref))
         except ImageNotFound:
             return None
-    return _local(row, (row.get("Config") or {}).get("Labels"))
 
 
 def config(engine: Engine, ref: str) -> Mapping[str, Any]:
@@ -103,11 +90,6 @@ def layers(engine: Engine, ref: str) -> Iterator[tuple[str, tarfile.TarFile]]:
             for path in _layer_paths(outer):
                 with tarfile.open(fileobj=_member(outer, path)) as layer:
                     yield path, layer
-
-
-def _local(row: Mapping[str, Any], labels: Mapping[str, str] | None) -> LocalImage:
-    tags = tuple(tag for tag in row.get("RepoTags") or () if tag != _UNTAGGED)
-    return LocalImage(row["Id"], tags, dict(labels or {}), int(row["Size"]))
 
 
 def _save(engine: Engine, ref: str, archive: IO[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""The labels of an image on the engine, asked without the SDK where that can be done.
+"""What images the engine has, asked without the SDK where that can be done.
 
 To load the SDK takes longer than to answer a request, and the HTTP client of the standard library,
 which brings TLS and mail headers, a tenth of it; two short calls over a plain socket say it too.
@@ -10,13 +10,14 @@ import json
 import os
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from imagegen.engine.local import LocalImage, inspected, listed
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 SECONDS = 10
 PLAIN_PORT = 2375
@@ -40,6 +41,29 @@ def labels_of(ref: str, environ: Mapping[str, str] | None = None) -> Mapping[str
         except (OSError, ValueError):
             return _asked_by_sdk(ref, where)
     return {}
+
+
+def stock(
+    label: str, refs: Iterable[str], environ: Mapping[str, str] | None = None
+) -> tuple[tuple[LocalImage, ...], Mapping[str, LocalImage]] | None:
+    """All images with a label, and those that the references mean, where there are such.
+
+    None where the SDK has to be asked: no engine answers a plain socket, or not in these words.
+    """
+    addresses = plain_addresses(dict(os.environ if environ is None else environ)) or ()
+    for url in addresses:
+        try:
+            version = _version(url)
+            wanted = quote(json.dumps({"label": [label]}))
+            rows = _json(url, f"/v{version}/images/json?filters={wanted}")
+            found = {ref: _json(url, _path(version, ref)) for ref in refs}
+            images = {ref: inspected(row) for ref, row in found.items() if row is not None}
+            return tuple(map(listed, rows)), images
+        except (FileNotFoundError, ConnectionRefusedError, PermissionError):
+            continue
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+    return None
 
 
 def plain_addresses(environ: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -75,14 +99,30 @@ def _context(environ: Mapping[str, str]) -> str:
 
 def _asked(url: str, ref: str) -> Mapping[str, str]:
     """Raises OSError or ValueError for any answer but an image and none."""
+    described = _json(url, _path(_version(url), ref)) or {}
+    if not isinstance(described, dict):
+        raise ValueError(described)
+    return (described.get("Config") or {}).get("Labels") or {}
+
+
+def _version(url: str) -> str:
+    """The newest version of the API that the engine speaks."""
     _, head, _ = _get(url, "/_ping")
     named = [line.split(b":", 1)[1] for line in head if line.lower().startswith(b"api-version:")]
-    version = named[0].strip().decode("ascii") if named else ""
-    status, _, body = _get(url, f"/v{version}/images/{quote(ref, safe='/:@')}/json")
-    described = json.loads(body)
-    if status not in (200, 404) or not isinstance(described, dict):
+    return named[0].strip().decode("ascii") if named else ""
+
+
+def _path(version: str, ref: str) -> str:
+    return f"/v{version}/images/{quote(ref, safe='/:@')}/json"
+
+
+def _json(url: str, path: str) -> Any:
+    """What the engine says; None where it has no such thing. Raises OSError or ValueError."""
+    status, _, body = _get(url, path)
+    if status not in (200, 404):
         raise ValueError(status)
-    return (described.get("Config") or {}).get("Labels") or {}
+    said = json.loads(body)
+    return said if status == 200 else None
 
 
 def _get(url: str, path: str) -> tuple[int, list[bytes], bytes]:

@@ -13,9 +13,10 @@ from registry import registry
 from tiny_family import TinyFamily, TinyMaker
 
 from imagegen.engine import images
-from imagegen.engine.bases import alias, ensure_base
+from imagegen.engine.bases import ensure_base
 from imagegen.engine.buildkit import BuildEvent, BuildRequest, build, pack_context
 from imagegen.engine.client import Engine, connect
+from imagegen.engine.local import alias
 from imagegen.model import ContextFile, OsRelease
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from conftest import DEBIAN_12, Builder
 
 from imagegen.engine import bases, images
 from imagegen.engine.bases import ensure_base
+from imagegen.engine.local import alias
 from imagegen.engine.registry import digest_of, move_tag, push
 from imagegen.errors import EngineError, PublishError
 
@@ -143,4 +144,4 @@ def test_a_suite_that_does_not_exist_shows_what_mmdebstrap_said(engine: Engine, 
     with pytest.raises(EngineError, match="did not bootstrap `no-such-suite`"):
         ensure_base(engine, os, "bootstrap", lines.append)
     assert lines
-    assert images.find(engine, bases.alias(os)) is None
+    assert images.find(engine, alias(os)) is None

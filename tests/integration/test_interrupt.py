@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tiny_family import TinyFamily
 
-    from imagegen.engine.images import LocalImage
+    from imagegen.engine.local import LocalImage
 
 SECONDS = 120
 """A step starts late on a machine that does other things, too."""

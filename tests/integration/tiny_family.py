@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.images import LocalImage
+    from imagegen.engine.local import LocalImage
 
 VALIDATE = """\
 #!/bin/sh

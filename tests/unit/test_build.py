@@ -26,9 +26,9 @@ from imagegen.buildenv import BuildEnv
 from imagegen.cell_locks import cell_lock, locked
 from imagegen.console import make_console
 from imagegen.engine import buildkit, client, images
-from imagegen.engine.bases import BaseImage, alias
+from imagegen.engine.bases import BaseImage
 from imagegen.engine.buildkit import StepError
-from imagegen.engine.images import LocalImage
+from imagegen.engine.local import LocalImage, alias
 from imagegen.errors import ConfigError, EngineError, Interrupted, Problem, ValidationError
 from imagegen.family import House
 from imagegen.inputs import LABEL_INPUTS, inputs_of

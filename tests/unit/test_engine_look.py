@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from imagegen.engine import client, images, look
-from imagegen.engine.look import labels_of, plain_addresses
+from imagegen.engine.local import LocalImage
+from imagegen.engine.look import labels_of, plain_addresses, stock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 
 REF = "imagegen/request:debian12-torch1.13.1"
 LABELS = {"io.imagegen.recipe": "sha256:1"}
+ROW = {"Id": "sha256:2", "RepoTags": [REF], "Labels": LABELS, "Size": 7}
+LISTED = "/v1.47/images/json?filters=%7B%22label%22%3A%20%5B%22io.imagegen.recipe%22%5D%7D"
 HAS = {
+    LISTED: json.dumps([ROW]).encode(),
+    "/v1.47/images/base:1/json": json.dumps(ROW | {"RepoTags": ["base:1"], "Config": {}}).encode(),
     "/_ping": b"OK",
     f"/v1.47/images/{REF}/json": json.dumps({"Config": {"Labels": LABELS}}).encode(),
     "/v1.47/images/bare/json": json.dumps({"Config": {"Labels": None}}).encode(),
@@ -73,7 +78,7 @@ def sdk(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 
     def says(found: bool) -> None:
         monkeypatch.setattr(client, "connect", lambda environ: environ)
-        image = images.LocalImage("sha256:2", (REF,), LABELS, 1)
+        image = LocalImage("sha256:2", (REF,), LABELS, 1)
         monkeypatch.setattr(images, "find", lambda *_: image if found else None)
 
     def refuse(*_: Any) -> None:
@@ -170,3 +175,18 @@ def test_the_context_of_the_configuration_counts(
 
 def test_a_plain_host_is_asked_over_tcp() -> None:
     assert plain_addresses({"DOCKER_HOST": "tcp://10.0.0.1:2375"}) == ("tcp://10.0.0.1:2375",)
+
+
+def test_one_list_and_a_look_at_each_base_say_what_stands(engine: Server, tmp_path: Path) -> None:
+    found = stock("io.imagegen.recipe", ["base:1", "base:2"], at(tmp_path))
+    image = LocalImage("sha256:2", (REF,), LABELS, 7)
+    base = LocalImage("sha256:2", ("base:1",), {}, 7)
+    assert found == ((image,), {"base:1": base})
+    assert engine.asked[1] == LISTED
+
+
+def test_what_a_plain_socket_cannot_say_is_left_to_the_sdk(engine: Server, tmp_path: Path) -> None:
+    assert stock("io.imagegen.recipe", [], at(tmp_path / "nowhere")) is None
+    assert stock("io.imagegen.recipe", [], {"DOCKER_HOST": "ssh://node"}) is None
+    engine.status = 500
+    assert stock("another", [], at(tmp_path)) is None

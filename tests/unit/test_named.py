@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from imagegen.engine import images
-from imagegen.engine.images import LocalImage
+from imagegen.engine.local import LocalImage
 from imagegen.errors import NothingSelectedError
 from imagegen.named import named_image
 

@@ -9,7 +9,7 @@ import pytest
 
 from imagegen import basis, passed
 from imagegen.engine import images, surroundings
-from imagegen.engine.images import LocalImage
+from imagegen.engine.local import LocalImage
 from imagegen.model import ValidationRecord
 from imagegen.validation import ValidationRequest
 

@@ -11,7 +11,7 @@ import pytest
 from imagegen import expectation, inputs, supply
 from imagegen.artifacts import Artifacts
 from imagegen.engine import bases, client, images
-from imagegen.engine.images import LocalImage
+from imagegen.engine.local import LocalImage
 from imagegen.engine.probe import Probe
 from imagegen.family import House
 from imagegen.forecast import Cost
