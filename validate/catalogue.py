@@ -22,11 +22,11 @@ ORDER = (
     "cuda",
     "cudnn",
     "nccl",
+    "openmpi",
+    "ssh",
     "torch",
     "tensorflow",
     "mxnet",
-    "openmpi",
-    "ssh",
     "horovod",
     "lightcc",
     "rdma",
@@ -35,7 +35,8 @@ ORDER = (
     "k8s",
     "peers",
 )
-"""What others rest on runs first; a suite that is not named here runs after these, by name."""
+"""What others rest on runs first, and of the others what waits for nothing: PyTorch is imported
+beside it. A suite that is not named here runs after these, by name."""
 
 ALIASES = {
     "mpi": "openmpi",

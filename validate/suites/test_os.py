@@ -83,7 +83,10 @@ def _cache(image: Situation) -> ldcache.Cache:
 
 def _folders(image: Situation) -> List[str]:
     folders = ldcache.configured_folders(image.root) + [image.expected.os.get("lib_dir", "")]
-    return list(dict.fromkeys(folder for folder in folders if folder))
+    once: Dict[str, str] = {}  # /lib is a link to /usr/lib
+    for folder in filter(None, folders):
+        once.setdefault(os.path.realpath(under(image.root, folder)), folder)
+    return list(once.values())
 
 
 @check(

@@ -21,7 +21,7 @@ FIELDS = ["id", "suite", "tier", "severity", "proves", "outcome", "measured", "c
 FIELDS += ["reason", "seconds"]
 NO_SUITE = """\
 error: there is no suite `limit`; did you mean `limits`? \
-there are: validate, os, python, gcc, gpu, cuda, cudnn, nccl, torch, """
+there are: validate, os, python, gcc, gpu, cuda, cudnn, nccl, openmpi, """
 RECIPE_ONLY = {"validate": {"version": "0.1.0"}}
 RDMA: dict[str, Any] = {"components": {**RECIPE_ONLY, "rdma": trees.RECIPE["components"]["rdma"]}}
 
