@@ -106,3 +106,14 @@ def test_a_place_for_temporary_files_is_a_folder_for_everyone(tmp_path: Path) ->
         trees.findings(root, "os", trees.expected(tmp_path), static=True)["os.tmp"].outcome
         == PASSED
     )
+
+
+def test_a_folder_that_has_two_names_is_looked_at_once(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    trees.write(root, f"{trees.LIB_DIR}/libz.so.1", "z")
+    (root / f"{trees.LIB_DIR}/libgone.so".lstrip("/")).symlink_to("libgone.so.1")
+    (root / "lib").symlink_to("usr/lib")
+    other = trees.LIB_DIR.replace("/usr/lib", "/lib", 1)
+    trees.write(root, "/etc/ld.so.conf", f"{other}\n")
+    found = trees.findings(root, "os", trees.expected(tmp_path), static=True)["os.broken-links"]
+    assert (found.outcome, found.measured) == (FAILED, f"{other}/libgone.so -> libgone.so.1")
