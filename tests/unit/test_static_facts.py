@@ -104,7 +104,7 @@ def test_the_target_holds_for_both_or_is_missed(
     measure, peer_static = load("measure"), load("peer_static")
     walls = {"validate": 4.0, "torch": 1.0, **others}
     taken = {name: measure.Seconds(wall, 0.0, 3) for name, wall in walls.items()}
-    assert said in str(peer_static._target(taken, 58))
+    assert said in str(peer_static._target(taken))
 
 
 def _commands(load: Load) -> list[Any]:
