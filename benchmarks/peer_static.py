@@ -35,17 +35,19 @@ SHORT = {name: text.partition(",")[0] for name, text in NAMES.items()}
 ABOUT = """\
 The image `{image}`:
 the {checks} static checks of `validate` that run in it, and for the peers {facts} facts that
-establish the same ({commands} commands, {files} files and programs, the environment): one for each thing where there are few, one shell line where there are many, such as
-`ldd` of all libraries for `os.elf-deps`; one `import torch` for all that takes one. Which fact
-stands for which check is in `benchmarks/static_facts.py` and `static_facts_training.py`. Every fact
-held in each run. Left out: what ours looks at only once something was found (the release of a
-second copy of a library, which packages of the distribution pip complains of), cause and remedy,
-and private copies of mounted SSH keys, of which this container has none. Ours and testinfra's
-{testinfra} work in one container that runs already, ours by `docker exec`, process start included;
+establish the same ({commands} commands, {files} files and programs, the environment): one for
+each thing where there are few, one shell line where there are many, such as `ldd` of all libraries
+for `os.elf-deps`; one `import torch` for all that takes one. Which fact stands for which check is
+in `benchmarks/static_facts.py` and `static_facts_training.py`. Every fact held in each run. Left
+out: what ours looks at only once something was found (the release of a second copy of a library,
+which packages of the distribution pip complains of), cause and remedy, and private copies of
+mounted SSH keys, of which this container has none. Ours and testinfra's {testinfra} work in one
+container that runs already, ours by `docker exec`, process start included;
 container-structure-test {structure} starts a container for each command, without the entrypoint
-that makes keys, and reads the image's settings for the environment. Wall seconds: what runs in
-containers is not a child of this process. Without `import torch` is without what
-`docker exec … python3 -c 'import torch'` took in the same turn: what the tool itself costs."""
+that makes keys, and reads the image's settings for the environment. Nobody's tests run side by
+side; `validate` waits for its own `import torch` and `pip check` beside its other checks. Wall
+seconds: what runs in containers is not a child of this process. Without `import torch` is without
+what `docker exec … python3 -c 'import torch'` took in the same turn: what the tool itself costs."""
 
 TIMES = 10
 """What the target asks for."""
