@@ -44,8 +44,8 @@ which packages of the distribution pip complains of), cause and remedy, and priv
 mounted SSH keys, of which this container has none. Ours and testinfra's {testinfra} work in one
 container that runs already, ours by `docker exec`, process start included;
 container-structure-test {structure} starts a container for each command, without the entrypoint
-that makes keys, and reads the image's settings for the environment. Nobody's tests run side by
-side; `validate` waits for its own `import torch` and `pip check` beside its other checks. Wall
+that makes keys, and reads the image's settings for the environment. Both run one test after the
+other, as they do unless asked; `validate` imports torch and asks pip beside its other checks. Wall
 seconds: what runs in containers is not a child of this process. Without `import torch` is without
 what `docker exec … python3 -c 'import torch'` took in the same turn: what the tool itself costs."""
 
