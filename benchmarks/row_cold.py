@@ -20,12 +20,12 @@ RUNS = 5
 ABOUT = """\
 24 images of three layers, each `RUN echo … > file`; every round has steps that the engine never
 saw. All build on one engine of their own with nothing but the base image, taking turns. imagegen's
-images have two layers and its labels more (what the image is said to hold, the environment);
-it builds without its gate, which peers have none of. docker-py has the classic builder alone."""
+images have a layer and its labels more (what the image is said to hold, the environment); it
+builds without its gate, which peers have none of. docker-py has the classic builder alone."""
 
 WHY = """\
-80 layers to make for bake's 32: on top of every image are two of its own, what the image holds and
-its environment"""
+56 layers to make for bake's 32: on top of every image is one of its own, what the image holds and
+its environment; and the engine unpacks a context for every image, as its API takes them"""
 
 
 def report() -> list[str]:

@@ -17,7 +17,7 @@ from imagegen.engine.bases import ensure_base
 from imagegen.errors import EngineError, Interrupted
 from imagegen.mirrors import rewrite_image
 from imagegen.model import BuildRecord
-from imagegen.staleness import Staleness, find_stale, spread
+from imagegen.staleness import Staleness, find_stale, in_turns
 from imagegen.supply import supply
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _bring(
             records[item.recipe.spec.cell.id] = record
             options.on_record(record)
         standing = [s for s in stale if base_of(s.recipe.spec).id in run.bases]
-        broken = _build_stale(run, spread(standing), records)
+        broken = _build_stale(run, in_turns(standing), records)
     for item in stale:
         if item.recipe.spec.cell.id not in records:
             options.on_record(_not_begun(item.recipe, records))

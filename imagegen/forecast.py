@@ -10,17 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from imagegen.chain import chain_of, chain_of_recipe
 from imagegen.inputs import layer_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from imagegen.chain import Chain
     from imagegen.model import Catalog, ImageSpec, Pin, Recipe
 
 MEGABYTE = 1_000_000
-
-Chain = tuple[tuple[str, str], ...]
-"""The layers of a cell from the lowest on: (component, release)."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +84,6 @@ class Prices:
         )
 
 
-def chain_of(spec: ImageSpec, order: Sequence[str]) -> Chain:
-    pins = {pin.component: pin for pin in spec.pins}
-    return tuple((name, layer_name(spec, pins[name])) for name in order if name in pins)
-
-
 def tree(specs: Sequence[ImageSpec], order: Sequence[str], prices: Prices) -> tuple[Step, ...]:
     """The distinct layers of these cells of one OS, those that stand on the base first.
 
@@ -109,10 +103,6 @@ def trees_of(recipes: Iterable[Recipe], prices: Prices) -> dict[str, tuple[Step,
         chains.setdefault(spec.os.id, {})[spec.cell.id] = chain_of_recipe(recipe)
         costs.update({(p.component, layer_name(spec, p)): prices.of(spec, p) for p in spec.pins})
     return {os_id: _above((), found, costs) for os_id, found in chains.items()}
-
-
-def chain_of_recipe(recipe: Recipe) -> Chain:
-    return chain_of(recipe.spec, list(dict.fromkeys(one.component for one in recipe.origins)))
 
 
 def _above(

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.base import base_of
+from imagegen.chain import chain_of
 from imagegen.engine import bases
 from imagegen.errors import Problem, RenderError
 from imagegen.forecast import (
     Cost,
     Prices,
-    chain_of,
     declared_order,
     missing,
     plus,
@@ -29,9 +29,10 @@ from imagegen.supply import gone, lacking
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from imagegen.chain import Chain
     from imagegen.engine.client import Engine
     from imagegen.family import Family, House
-    from imagegen.forecast import Chain, Step, Total
+    from imagegen.forecast import Step, Total
     from imagegen.journal import Journal
     from imagegen.model import ImageSpec, Recipe
     from imagegen.supply import Store

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.base import base_of
+from imagegen.chain import chain_of_recipe, spread
 from imagegen.engine import images
 from imagegen.engine.local import alias
 from imagegen.inputs import changes, recorded_inputs
@@ -17,6 +17,7 @@ from imagegen.standing import stands
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from imagegen.chain import Chain
     from imagegen.engine.client import Engine
     from imagegen.engine.local import LocalImage
     from imagegen.locking import LockedBuild
@@ -95,11 +96,10 @@ def _base_id(engine: Engine, os: OsRelease) -> str:
     return base.id if base else ""
 
 
-def spread(stale: Sequence[Staleness]) -> list[Staleness]:
-    """One cell of each OS first: cells of one OS wait for the same layers, others do not."""
-    nth: Counter[str] = Counter()
-    turns = []
-    for item in stale:
-        turns.append(nth[base_of(item.recipe.spec).id])
-        nth[base_of(item.recipe.spec).id] += 1
-    return [item for _, item in sorted(zip(turns, stale, strict=True), key=lambda pair: pair[0])]
+def in_turns(stale: Sequence[Staleness]) -> list[Staleness]:
+    """Cells that part early are neighbours: on their base, then on their lowest layers."""
+
+    def chain(item: Staleness) -> Chain:
+        return (("base", base_of(item.recipe.spec).id), *chain_of_recipe(item.recipe))
+
+    return spread(stale, chain)

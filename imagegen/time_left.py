@@ -11,7 +11,8 @@ from imagegen.forecast import walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from imagegen.forecast import Chain, Step
+    from imagegen.chain import Chain
+    from imagegen.forecast import Step
 
 LEAST_SHARE = 0.05
 """Of a step that takes longer than predicted, this much is said to be left until it ends."""

@@ -12,11 +12,12 @@ from imagegen.artifacts import read_artifacts
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import pip_config_files, read_build_env
 from imagegen.cell_locks import engine_locks
+from imagegen.chain import chain_of_recipe
 from imagegen.disk import check_room, uncounted
 from imagegen.engine import client, images
 from imagegen.engine.inventory import inventory
 from imagegen.errors import ImagegenError, Problem, ValidationError
-from imagegen.forecast import chain_of_recipe, missing, plus, prefixes, total, trees_of, unsized
+from imagegen.forecast import missing, plus, prefixes, total, trees_of, unsized
 from imagegen.hygiene import leftovers
 from imagegen.journal import state_folder
 from imagegen.locking import LockedBuild
@@ -32,9 +33,10 @@ if TYPE_CHECKING:
 
     from imagegen.boards import Board
     from imagegen.buildenv import BuildEnv
+    from imagegen.chain import Chain
     from imagegen.console import Console
     from imagegen.engine.client import Engine, Machine
-    from imagegen.forecast import Chain, Prices
+    from imagegen.forecast import Prices
     from imagegen.journal import Journal
     from imagegen.lock import Lock
     from imagegen.model import BaseMode, BuildRecord, Recipe, ValidationRecord
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
     from imagegen.staleness import Staleness
 
 MOST_JOBS = 8
+BUILDS_A_CORE = 2
+"""A build waits for the network, the disk and the engine about as long as it computes: on two cores
+24 small images took 18 s with two builds at a time, 14 s with four, and no less with more."""
 BYTES_A_BUILD = 4 << 30
 """Memory that one build may want: compilers and the unpacking of large wheels."""
 
@@ -70,7 +75,8 @@ def build_env(ca_bundle: Path | None) -> BuildEnv:
 
 def jobs_for(machine: Machine) -> int:
     """Builds at a time where nobody says: as many as the engine's cores and memory carry."""
-    return max(1, min(MOST_JOBS, machine.cores, machine.memory_bytes // BYTES_A_BUILD))
+    in_memory = machine.memory_bytes // BYTES_A_BUILD
+    return max(1, min(MOST_JOBS, machine.cores * BUILDS_A_CORE, in_memory))
 
 
 def store_of(payload: Payload, wishes: BuildWishes) -> Store:

@@ -44,7 +44,7 @@ from imagegen.model import (
     ContextFile,
 )
 from imagegen.parts import Part
-from imagegen.staleness import Staleness, spread, staleness
+from imagegen.staleness import Staleness, in_turns, staleness
 from imagegen.supply import Store
 
 if TYPE_CHECKING:
@@ -485,7 +485,7 @@ def test_ctrl_c_before_the_first_build_leaves_a_record_of_every_cell(
 
 
 def test_one_cell_of_each_os_comes_first(recipes: list[Recipe]) -> None:
-    turned = spread([Staleness(recipe, "why", None) for recipe in recipes])
+    turned = in_turns([Staleness(recipe, "why", None) for recipe in recipes])
     assert [item.recipe.spec.cell.name for item in turned] == [
         "debian12-core",
         "debian13-core",

@@ -69,7 +69,7 @@ def test_every_cause_that_has_a_hint_is_one_that_builds_give() -> None:
 
 @pytest.mark.parametrize(
     ("cores", "memory", "jobs"),
-    [(1, 64 * GIB, 1), (4, 64 * GIB, 4), (64, 256 * GIB, 8), (16, 9 * GIB, 2), (2, GIB, 1)],
+    [(1, 64 * GIB, 2), (2, 64 * GIB, 4), (64, 256 * GIB, 8), (16, 9 * GIB, 2), (2, GIB, 1)],
 )
 def test_as_many_builds_as_cores_and_memory_carry(cores: int, memory: int, jobs: int) -> None:
     assert jobs_for(Machine(cores, memory, "/var/lib/docker", None)) == jobs

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from imagegen.chain import chain_of
 from imagegen.family import House
 from imagegen.forecast import (
     Cost,
     Prices,
     Total,
-    chain_of,
     declared_order,
     missing,
     plus,
