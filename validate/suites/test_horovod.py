@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional
 
 from validate.check import check, fail
 from validate.plugin import Measure, Situation
-from validate.probes import ldcache, mpi
+from validate.probes import mpi
 from validate.probes.elf import read_elf
 from validate.probes.import_errors import SLOW, why
 from validate.probes.interpreter import (
@@ -111,30 +111,24 @@ def _promised(image: Situation, kind: str) -> Optional[bool]:
     needs=("hvd.torch-abi", "mpi.prefix"),
 )
 def test_link(image: Situation, measure: Measure) -> None:
-    """DT_NEEDED of mpi_lib_v2, its libmpi in the loader's cache, against the libmpi that ompi_info
-    loads"""
+    """the libmpi that `ldd` finds for mpi_lib_v2, against the one that it finds for ompi_info"""
     library = str(_built(image)["library"])
     elf = read_elf(library)
     wanted = [name for name in (elf.needed if elf else ()) if name.startswith("libmpi.so")]
     if image.expected.fact("horovod", "mpi") and not wanted:
         fail("{} needs no libmpi".format(os.path.basename(library)))
-    cache = ldcache.parse_cache(run(["/sbin/ldconfig", "-p"]).out)
-    places = [_mpi_of(image), *[p for name in wanted for p in cache.get(name, [])]]
-    real = sorted({os.path.realpath(place) for place in places if place})
-    measure("{} is {}".format(", ".join(wanted), ", ".join(real)))
-    if len(real) > 1:
-        fail(
-            "the launcher uses {}, Horovod would load {}".format(
-                os.path.realpath(places[0]), ", ".join(real)
-            )
-        )
-
-
-def _mpi_of(image: Situation) -> str:
-    """The libmpi of the launcher's own installation, by what its `ompi_info` loads."""
+    own = _libmpi(library) if wanted else ""
     program = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi")) + "/bin/ompi_info"
-    found = re.search(r"libmpi\.so\S* => (\S+)", run(["ldd", os.path.realpath(program)]).out)
-    return found.group(1) if found else ""
+    launcher = _libmpi(os.path.realpath(program))
+    measure("{} is {}".format(", ".join(wanted), own))
+    if own != launcher and own and launcher:
+        fail("the launcher uses {}, Horovod would load {}".format(launcher, own))
+
+
+def _libmpi(path: str) -> str:
+    """The libmpi that the loader takes for a program or a library, by its real path."""
+    found = re.search(r"libmpi\.so\S* => (/\S+)", run(["ldd", path]).out)
+    return os.path.realpath(found.group(1)) if found else ""
 
 
 @check(

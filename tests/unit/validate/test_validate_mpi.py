@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from unit import conftest
+from validate.check import CheckFailed
 from validate.found import FAILED, PASSED, SKIPPED, WARNED
+from validate.plugin import Measure, Situation
+from validate.suites import test_horovod
 
-from . import nodes
-from .gpu_machines import Machine, write
+from . import nodes, trees
+from .gpu_machines import Machine, compiled, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +49,7 @@ OWN_RANK = 'int(os.environ["OMPI_COMM_WORLD_RANK"])'
 OMPI_INFO = """#!/bin/sh
 case "$*" in *--path*) echo path:prefix:{prefix};; *) {all};; esac
 """
+SONAME = "-Wl,-soname,libmpi.so.40"
 ROUTE = "{}\t{}\t00000000\t0003\t0\t0\t0\t{}\t0\t0\t0\n"
 
 
@@ -110,6 +115,34 @@ def test_ranks_that_say_nothing_fail_in_words(
     one = machine.findings("horovod")["hvd.size"]
     assert (one.outcome, one.measured) == (FAILED, "no rank printed which one it is")
     assert one.cause.startswith("mpirun did not start them")
+
+
+def mpi_in(machine: Machine, folder: str) -> tuple[str, ...]:
+    """A libmpi in a folder, and what links to it there."""
+    library = compiled(machine.root, f"{folder}/libmpi.so.40", f"int x; /* {folder} */", SONAME)
+    return "-nostdlib", "-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}"
+
+
+def test_horovod_that_loads_another_mpi_than_the_launcher_s_fails(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, other = mpi_in(machine, "openmpi/lib"), mpi_in(machine, "other/lib")
+    compiled(machine.root, "openmpi/bin/ompi_info", "int launcher;", *own)
+    extension = compiled(machine.root, "mpi_lib_v2.so", "int horovod;", *own)
+    monkeypatch.setattr(test_horovod, "_built", lambda _: {"library": str(extension)})
+    components = {"openmpi": {"version": "4.1.4", "facts": {"prefix": f"{machine.root}/openmpi"}}}
+    recipe = trees.expected(machine.root, components=components)
+    image, measure = Situation(recipe, dict(os.environ), str(machine.root), {}), Measure()
+    test_horovod.test_link(image, measure)
+    assert measure.text == f"libmpi.so.40 is {machine.root}/openmpi/lib/libmpi.so.40"
+
+    compiled(machine.root, "mpi_lib_v2.so", "int horovod;", *other)
+    with pytest.raises(CheckFailed) as failed:
+        test_horovod.test_link(image, measure)
+    assert str(failed.value) == (
+        f"the launcher uses {machine.root}/openmpi/lib/libmpi.so.40, "
+        f"Horovod would load {machine.root}/other/lib/libmpi.so.40"
+    )
 
 
 def routes(machine: Machine, *rows: str) -> None:
