@@ -112,7 +112,7 @@ def _steps(release: Release, index: str) -> list[str]:
         wheels = " ".join(f"{name}=={version}" for name, version in release.wheels.items())
         host = urlsplit(index).hostname
         steps.append(
-            "RUN pip3 install --no-cache-dir --no-compile --break-system-packages "
+            "RUN pip3 install --no-cache-dir --break-system-packages "
             f"--index-url {index} --trusted-host {host} {wheels}"
         )
     return steps

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from imagegen.base import base_of
-from imagegen.cell_build import BuildOptions, Run, build_cell, lines, up_to_date
+from imagegen.cell_build import BuildOptions, Run, build_cell, lines, not_begun, up_to_date
 from imagegen.engine import buildkit, client
 from imagegen.engine.bases import ensure_base
 from imagegen.errors import EngineError, Interrupted
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from imagegen.parts import Part
 
 __all__ = ["BuildOptions", "build_family"]
+
+IN_FLIGHT = 2
+"""Cells begun for each build that may work: of the others, images are packed and judged."""
 
 
 def build_family(
@@ -75,17 +78,9 @@ def _bring(
         broken = _build_stale(run, in_turns(standing), records)
     for item in stale:
         if item.recipe.spec.cell.id not in records:
-            options.on_record(_not_begun(item.recipe, records))
+            records[item.recipe.spec.cell.id] = not_begun(item.recipe)
+            options.on_record(records[item.recipe.spec.cell.id])
     return broken
-
-
-def _not_begun(recipe: Recipe, records: dict[str, BuildRecord]) -> BuildRecord:
-    spec, why = recipe.spec, ("the run ended before this build began",)
-    record = BuildRecord(
-        spec.cell.id, spec.tag, recipe.digest, "cancelled", cause="cancelled", detail=why
-    )
-    records[spec.cell.id] = record
-    return record
 
 
 def _interrupted() -> ImagegenError:
@@ -178,7 +173,7 @@ def _baseless(recipe: Recipe, error: EngineError, board: Board) -> BuildRecord:
 def _build_stale(
     run: Run, stale: Sequence[Staleness], records: dict[str, BuildRecord]
 ) -> ImagegenError | None:
-    with ThreadPoolExecutor(max_workers=max(1, run.options.jobs)) as pool:
+    with ThreadPoolExecutor(max_workers=IN_FLIGHT * max(1, run.options.jobs)) as pool:
         futures = [pool.submit(build_cell, run, item.recipe, item.why) for item in stale]
         try:
             _collect(run, futures, records)

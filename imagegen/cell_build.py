@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
@@ -15,10 +16,13 @@ from imagegen.budget import DEFAULT, OVER_BUDGET, overrun
 from imagegen.build_log import BuildLog
 from imagegen.cell_locks import cell_lock, locked
 from imagegen.engine import buildkit, client, images
+from imagegen.engine.buildkit import StepStarted
 from imagegen.engine.local import alias
 from imagegen.errors import EngineError, ImagegenError
 from imagegen.inputs import labelled
 from imagegen.labels import labels_of
+from imagegen.model import BuildRecord
+from imagegen.slots import Slots
 from imagegen.staleness import Staleness, find_stale
 
 if TYPE_CHECKING:
@@ -30,9 +34,13 @@ if TYPE_CHECKING:
     from imagegen.buildenv import BuildEnv
     from imagegen.engine.client import Engine
     from imagegen.locking import LockedBuild
-    from imagegen.model import BaseMode, BuildRecord, Recipe, StepRecord
+    from imagegen.model import BaseMode, Recipe, StepRecord
     from imagegen.parts import Part
     from imagegen.supply import Store
+
+EXPORTING = "exporting to image"
+"""BuildKit's name for what comes when all steps are done: layers are packed one after the other,
+and images of one family wait for the same."""
 
 ATTEMPTS = 4
 HEALING = ("network",)
@@ -88,6 +96,10 @@ class Run:
     running: dict[str, str] = field(default_factory=dict)
     stopping: bool = False
     lost: EngineError | None = None
+    slots: Slots = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.slots = Slots(self.options.jobs)
 
 
 def up_to_date(found: Staleness, board: Board) -> BuildRecord:
@@ -97,6 +109,14 @@ def up_to_date(found: Staleness, board: Board) -> BuildRecord:
     record = standing.up_to_date(spec.cell.id, spec.tag, found.recipe.digest, found.image)
     board.up_to_date(record)
     return record
+
+
+def not_begun(recipe: Recipe) -> BuildRecord:
+    """The record of a cell whose turn did not come before the run ended."""
+    spec, why = recipe.spec, ("the run ended before this build began",)
+    return BuildRecord(
+        spec.cell.id, spec.tag, recipe.digest, "cancelled", cause="cancelled", detail=why
+    )
 
 
 def build_cell(run: Run, recipe: Recipe, why: str) -> BuildRecord:
@@ -115,7 +135,8 @@ def build_cell(run: Run, recipe: Recipe, why: str) -> BuildRecord:
             (now,) = find_stale(run.engine, [recipe], force=False, lock=run.options.lock)
             if not now.why:
                 return up_to_date(now, run.board)
-        return _logged(run, recipe, why)
+        with run.slots.held(spec.cell.id, lambda: run.stopping):
+            return not_begun(recipe) if run.stopping else _logged(run, recipe, why)
 
 
 def log_path(options: BuildOptions, recipe: Recipe) -> Path:
@@ -259,6 +280,13 @@ def run_request(run: Run, recipe: Recipe, request: buildkit.BuildRequest, log: B
     cell_id = recipe.spec.cell.id
     run.running[cell_id] = request.build_id
     try:
-        return buildkit.build(run.engine, request, log.event)
+        return buildkit.build(run.engine, request, partial(_follow, run, cell_id, log))
     finally:
         run.running.pop(cell_id, None)
+
+
+def _follow(run: Run, cell_id: str, log: BuildLog, event: buildkit.BuildEvent) -> None:
+    """Write an event down; a build whose steps are done makes room for another."""
+    if isinstance(event, StepStarted) and event.name.startswith(EXPORTING):
+        run.slots.leave(cell_id)
+    log.event(event)
