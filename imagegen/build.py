@@ -6,8 +6,10 @@ no other; Ctrl-C cancels on the engine too, and nothing half-done keeps a tag.
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from imagegen.base import base_of
@@ -170,16 +172,24 @@ def _baseless(recipe: Recipe, error: EngineError, board: Board) -> BuildRecord:
     )
 
 
+@dataclass
+class _Work:
+    """Cells that wait for their turn, in order, and those that were begun."""
+
+    waiting: deque[Staleness]
+    begun: set[Future[BuildRecord]] = field(default_factory=set)
+
+
 def _build_stale(
     run: Run, stale: Sequence[Staleness], records: dict[str, BuildRecord]
 ) -> ImagegenError | None:
+    work = _Work(deque(stale))
     with ThreadPoolExecutor(max_workers=IN_FLIGHT * max(1, run.options.jobs)) as pool:
-        futures = [pool.submit(build_cell, run, item.recipe, item.why) for item in stale]
         try:
-            _collect(run, futures, records)
+            _collect(run, work, pool, records)
         except KeyboardInterrupt:
-            _stop(run, futures)
-            _collect(run, futures, records)
+            _stop(run, work)
+            _collect(run, work, pool, records)
             return _interrupted()
     if run.lost is None:
         return None
@@ -193,28 +203,44 @@ def _build_stale(
 
 
 def _collect(
-    run: Run, futures: Sequence[Future[BuildRecord]], records: dict[str, BuildRecord]
+    run: Run, work: _Work, pool: ThreadPoolExecutor, records: dict[str, BuildRecord]
 ) -> None:
-    """Hand on each record as soon as it is there; wait in short turns, so Ctrl-C is seen at once.
+    """Begin each cell in its turn and hand on each record as soon as it is there.
 
-    With the engine dead, what has not begun does not begin.
+    Waits in short turns, so Ctrl-C is seen at once, and an image that is packed. With the engine
+    dead, what has not begun does not begin.
     """
-    left = set(futures)
-    while left:
-        done, left = wait(left, timeout=0.2, return_when=FIRST_COMPLETED)
-        ended = [future for future in futures if future in done and not future.cancelled()]
-        for record in (future.result() for future in ended):
+    while work.waiting or work.begun:
+        _begin(run, work, pool)
+        done, _ = wait(work.begun, timeout=0.2, return_when=FIRST_COMPLETED)
+        for future in done:
+            record = future.result()
             if record.cell_id not in records:
                 records[record.cell_id] = record
                 run.options.on_record(record)
+            work.begun.discard(future)
         if run.lost is not None and not run.stopping:
-            _stop(run, futures)
+            _stop(run, work)
 
 
-def _stop(run: Run, futures: Sequence[Future[BuildRecord]]) -> None:
+def _begin(run: Run, work: _Work, pool: ThreadPoolExecutor) -> None:
+    jobs = max(1, run.options.jobs)
+    while work.waiting and len(run.working) < jobs and len(work.begun) < IN_FLIGHT * jobs:
+        item = work.waiting.popleft()
+        run.working.add(item.recipe.spec.cell.id)
+        work.begun.add(pool.submit(_work_at, run, item))
+
+
+def _work_at(run: Run, item: Staleness) -> BuildRecord:
+    try:
+        return build_cell(run, item.recipe, item.why)
+    finally:
+        run.working.discard(item.recipe.spec.cell.id)
+
+
+def _stop(run: Run, work: _Work) -> None:
     run.stopping = True
-    for future in futures:
-        future.cancel()
+    work.waiting.clear()
     # An engine that is dead has nothing left to cancel.
     with suppress(EngineError):
         for build_id in list(run.running.values()):

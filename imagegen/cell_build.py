@@ -22,7 +22,6 @@ from imagegen.errors import EngineError, ImagegenError
 from imagegen.inputs import labelled
 from imagegen.labels import labels_of
 from imagegen.model import BuildRecord
-from imagegen.slots import Slots
 from imagegen.staleness import Staleness, find_stale
 
 if TYPE_CHECKING:
@@ -85,7 +84,8 @@ class BuildOptions:
 
 @dataclass
 class Run:
-    """What the cells of one run share. `lost` is how the engine died, if it did."""
+    """What the cells of one run share. `lost` is how the engine died, if it did; `working` are the
+    cells whose steps run: one that waits for its image to be packed or judged is none of them."""
 
     engine: Engine
     options: BuildOptions
@@ -94,12 +94,9 @@ class Run:
     parts: Mapping[Part, buildkit.HostFile]
     envs: Mapping[str, BuildEnv]
     running: dict[str, str] = field(default_factory=dict)
+    working: set[str] = field(default_factory=set)
     stopping: bool = False
     lost: EngineError | None = None
-    slots: Slots = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.slots = Slots(self.options.jobs)
 
 
 def up_to_date(found: Staleness, board: Board) -> BuildRecord:
@@ -135,8 +132,7 @@ def build_cell(run: Run, recipe: Recipe, why: str) -> BuildRecord:
             (now,) = find_stale(run.engine, [recipe], force=False, lock=run.options.lock)
             if not now.why:
                 return up_to_date(now, run.board)
-        with run.slots.held(spec.cell.id, lambda: run.stopping):
-            return not_begun(recipe) if run.stopping else _logged(run, recipe, why)
+        return _logged(run, recipe, why)
 
 
 def log_path(options: BuildOptions, recipe: Recipe) -> Path:
@@ -288,5 +284,5 @@ def run_request(run: Run, recipe: Recipe, request: buildkit.BuildRequest, log: B
 def _follow(run: Run, cell_id: str, log: BuildLog, event: buildkit.BuildEvent) -> None:
     """Write an event down; a build whose steps are done makes room for another."""
     if isinstance(event, StepStarted) and event.name.startswith(EXPORTING):
-        run.slots.leave(cell_id)
+        run.working.discard(cell_id)
     log.event(event)
