@@ -54,9 +54,9 @@ docker-py makes the first pair alone. Not measured: Horovod's own Dockerfile has
 which makes 4 layers of torch out of 8. One run each."""
 
 WHY = """\
-what all images stand on is made by one process after the other: 16 s for Python's step, 82 s for
-torch's (pip unpacks and compiles on one core), 50 s until BuildKit has packed that layer. A peer
-makes two such layers at a time on these two cores"""
+what all images stand on is made by one process after the other: Python's step, torch's (pip unpacks
+and compiles on one core), and the packing of torch's layer. A peer makes two such layers at a time
+on these two cores"""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from typing import Any
 import static_facts_training
 from static_fact import ANYTHING, Command, Environment, Fact, File
 
+from validate.probes.secrets import FILES as CREDENTIALS
+
 LEFT_OUT = {
     "torch.cuda-build": "rests: the image is for CPUs",
     "torch.nccl": "rests: the image is for CPUs",
@@ -25,15 +27,6 @@ PEOPLES_PLACES = (
     r"\( -path /etc/ssl -o -path /etc/ca-certificates -o -path /opt/imagegen/env \) -prune -o"
 )
 """For find: what is not the distribution's own."""
-CREDENTIALS = (
-    ".aws/credentials",
-    ".netrc",
-    ".git-credentials",
-    ".docker/config.json",
-    ".kube/config",
-    ".huggingface/token",
-    ".config/gcloud/credentials.db",
-)
 SECRETS = (
     r"(?m)^-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/=:]|\bAKIA[0-9A-Z]{16}\b|"
     r"\bgh[pousr]_[A-Za-z0-9]{36}|\bhf_[A-Za-z0-9]{30,}"

@@ -120,8 +120,10 @@ def test_link(image: Situation, measure: Measure) -> None:
     own = _libmpi(library) if wanted else ""
     program = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi")) + "/bin/ompi_info"
     launcher = _libmpi(os.path.realpath(program))
-    measure("{} is {}".format(", ".join(wanted), own))
-    if own != launcher and own and launcher:
+    measure("{} is {}".format(", ".join(wanted), own or "not found") if wanted else "no libmpi")
+    if wanted and not own:
+        fail("the loader does not find {}".format(", ".join(wanted)))
+    if own and launcher and own != launcher:
         fail("the launcher uses {}, Horovod would load {}".format(launcher, own))
 
 

@@ -144,6 +144,10 @@ def test_horovod_that_loads_another_mpi_than_the_launcher_s_fails(
         f"Horovod would load {machine.root}/other/lib/libmpi.so.40"
     )
 
+    (machine.root / "other/lib/libmpi.so.40").unlink()
+    with pytest.raises(CheckFailed, match=r"^the loader does not find libmpi\.so\.40$"):
+        test_horovod.test_link(image, measure)
+
 
 def routes(machine: Machine, *rows: str) -> None:
     write(machine.root, "/proc/net/route", "Iface\tDestination\tGateway\n" + "".join(rows))
