@@ -117,7 +117,7 @@ class BuildLog:
         return (
             *where,
             f"step: {short(error.step) or 'none ran'}",
-            *(f"  {line}" for line in error.log[-LAST_LINES:]),
+            *(f"  {line}" for line in error.last(LAST_LINES)),
             error.error.splitlines()[0] if error.error else "",
             f"full log: {self._path}",
             *([] if origin is None else [f"this step alone: {self._one_step(origin)}"]),

@@ -121,7 +121,7 @@ def _stage_images(engine: Engine, recipe: Recipe, env: BuildEnv, store: Store) -
             ids.append(buildkit.build(engine, request, lambda _: None))
         except buildkit.StepError as error:
             text = f"stage `{stage}` of `{recipe.spec.tag}` was not built again"
-            raise BuildError.of(text, evidence=[str(error), *error.log[-5:]]) from error
+            raise BuildError.of(text, evidence=[str(error), *error.last(5)]) from error
     return ids
 
 

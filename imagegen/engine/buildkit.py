@@ -73,13 +73,15 @@ class BuildRequest:
 class StepError(Exception):
     """A build failed. `step` is empty where no step ran, as for a Dockerfile that does not parse.
 
-    `log` holds the last lines of that step; `exit_code` is None where it was no command.
+    `log` holds the last lines of that step, `errors` the last of what it wrote to stderr;
+    `exit_code` is None where it was no command.
     """
 
     step: str
     error: str
     exit_code: int | None = None
     log: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.step}: {self.error}" if self.step else self.error
@@ -92,7 +94,21 @@ class StepError(Exception):
     @property
     def cause(self) -> str:
         """Why it failed, in one word for a summary: see `engine.causes`."""
-        return cause_of(self.error, self.log)
+        return cause_of(self.error, (*self.log, *self.errors))
+
+    def last(self, count: int) -> tuple[str, ...]:
+        """The last lines to show, `count` of them (2 or more), up to half of them errors.
+
+        The engine reads both streams side by side and promises no order between them: without
+        this, a long output hides the one line that says why.
+        """
+        errors = self.errors[-(count // 2) :]
+        for room in range(count, 0, -1):
+            log = self.log[-room:]
+            lost = tuple(line for line in errors if line not in log)
+            if len(lost) + len(log) <= count:
+                break
+        return (*lost, *log)
 
 
 def build(engine: Engine, request: BuildRequest, on_event: Callable[[BuildEvent], None]) -> str:
@@ -177,6 +193,6 @@ def _messages(answer: requests.Response) -> Iterator[dict[str, Any]]:
 
 
 def _step_error(progress: Progress, error: str) -> StepError:
-    step, log = progress.failure()
+    step, log, errors = progress.failure()
     code = re.search(r"exit code: (\d+)", error)
-    return StepError(step, error, int(code[1]) if code else None, log)
+    return StepError(step, error, int(code[1]) if code else None, log, errors)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from imagegen.engine.trace import Log, Trace, Vertex
 
 TAIL_LINES = 30
+TAIL_ERRORS = 10
+_STDERR = 2
 
 
 @dataclass(frozen=True)
@@ -82,20 +84,26 @@ class _Step:
     completed: float = 0.0
     cached: bool = False
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
+    errors: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_ERRORS))
     streams: dict[int, Lines] = field(default_factory=dict)
 
     def lines(self, log: Log) -> Iterator[str]:
         """The lines that this piece of output completes."""
         for line in self.streams.setdefault(log.stream, Lines()).feed(log.data):
-            self.tail.append(line)
+            self._keep(log.stream, line)
             yield line
 
     def rest(self) -> Iterator[str]:
         """What was printed without a line end."""
-        for stream in self.streams.values():
-            for line in stream.rest():
-                self.tail.append(line)
+        for stream, lines in self.streams.items():
+            for line in lines.rest():
+                self._keep(stream, line)
                 yield line
+
+    def _keep(self, stream: int, line: str) -> None:
+        self.tail.append(line)
+        if stream == _STDERR:
+            self.errors.append(line)
 
 
 class Progress:
@@ -118,13 +126,13 @@ class Progress:
             name = self._steps.setdefault(status.vertex, _Step()).name
             yield StepProgress(status.vertex, name, status.id, status.current, status.total)
 
-    def failure(self) -> tuple[str, tuple[str, ...]]:
-        """Name and last log lines of the step that failed first on its own account, or blanks."""
+    def failure(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        """Of the step that failed first on its own account: name, last lines, last errors."""
         own = [v for v in self._failed if "context canceled" not in v.error] or self._failed
         if not own:
-            return "", ()
+            return "", (), ()
         step = self._steps[own[0].digest]
-        return step.name, tuple(step.tail)
+        return step.name, tuple(step.tail), tuple(step.errors)
 
     def _log(self, log: Log) -> Iterator[BuildEvent]:
         step = self._steps.setdefault(log.vertex, _Step())

@@ -116,3 +116,16 @@ def test_a_step_error_reads_as_a_sentence_and_knows_its_cause() -> None:
     assert str(error) == "RUN pip: exit code: 1"
     assert (error.cause, error.cancelled) == ("disk full", False)
     assert StepError("RUN x", "context canceled").cancelled
+
+
+def test_an_error_is_among_the_last_lines_whatever_output_came_after_it() -> None:
+    log = tuple(f"out {number}" for number in range(30))
+    errors = tuple(f"wrong {number}" for number in range(10))
+    failed = StepError("RUN x", "exit code: 1", 1, log, ("no space left on device",))
+    assert failed.last(4) == ("no space left on device", *log[-3:])
+    assert failed.cause == "disk full"
+    assert StepError("RUN x", "", 1, log, errors).last(6) == (*errors[-3:], *log[-3:])
+    mixed = (*log[:5], "wrong 9", *log[5:8])
+    assert StepError("RUN x", "", 1, mixed, errors).last(4) == (*errors[-2:], *log[6:8])
+    assert StepError("RUN x", "", 1, mixed, errors[-1:]).last(4) == mixed[-4:]
+    assert StepError("RUN x", "", 1, log[:2]).last(4) == log[:2]

@@ -108,8 +108,22 @@ def test_the_failure_is_the_step_that_failed_by_itself() -> None:
     ]
     events = [event for trace in told for event in progress.feed(trace)]
     assert StepFailed("RUN x", "RUN x", "exit code: 3") in events
-    assert progress.failure() == ("RUN x", tuple(str(n) for n in range(10, 40)))
+    assert progress.failure() == ("RUN x", tuple(str(n) for n in range(10, 40)), ())
+
+
+def test_the_last_errors_of_the_failed_step_are_kept_beside_its_output() -> None:
+    progress = Progress()
+    told = [
+        vertex(1),
+        log(b"".join(b"wrong %d\n" % n for n in range(12)), stream=2),
+        log(b"".join(b"%d\n" % n for n in range(40))),
+        vertex(1, 3, error="exit code: 3"),
+    ]
+    assert [event for trace in told for event in progress.feed(trace)]
+    _, lines, errors = progress.failure()
+    assert lines == tuple(str(n) for n in range(10, 40))
+    assert errors == tuple(f"wrong {n}" for n in range(2, 12))
 
 
 def test_without_a_failed_step_there_is_no_name() -> None:
-    assert Progress().failure() == ("", ())
+    assert Progress().failure() == ("", (), ())
