@@ -91,7 +91,10 @@ def own_dockerd() -> Iterator[OwnDockerd]:
     """Start one, with the base image that the engine of this machine has; remove it at the end."""
     folder = Path(tempfile.mkdtemp(prefix="engine-", dir=folder_of_benchmarks()))
     bridge, network = f"igb-{secrets.token_hex(4)}", f"10.214.{secrets.randbelow(250)}"
-    _ip("link", "add", "name", bridge, "type", "bridge")
+    # With an address of its own: a bridge without one takes the lowest of its ports', and another
+    # when that container ends; those that run then lose their gateway for half a minute.
+    address = ":".join(["02", *(secrets.token_hex(1) for _ in range(5))])
+    _ip("link", "add", "name", bridge, "address", address, "type", "bridge")
     try:
         _ip("addr", "add", f"{network}.1/24", "dev", bridge)
         _ip("link", "set", bridge, "up")

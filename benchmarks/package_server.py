@@ -24,6 +24,9 @@ class PackageServer(ThreadingHTTPServer):
     """`sent` counts the bytes of all answers."""
 
     daemon_threads = True
+    # Several builds open a connection for each package at once: of five that wait, the sixth is
+    # dropped, and apt tries again after its time-out.
+    request_queue_size = 512
 
     def __init__(self, address: str, wheels: Path, kept: Path) -> None:
         super().__init__((address, 0), _Handler)
@@ -102,20 +105,41 @@ class _Handler(BaseHTTPRequestHandler):
         self._head(200 if names else 404, len(body), "text/html")
         self.wfile.write(body)
 
+    def do_HEAD(self) -> None:
+        """Of a wheel: its size, and that parts of it can be had (uv reads the metadata alone)."""
+        path = self.server.wheels / Path(self.path).name
+        self._head(200, path.stat().st_size) if path.is_file() else self._head(404, 0)
+
     def _send(self, path: Path) -> None:
         if not path.is_file():
             self._head(404, 0)
             return
         size = path.stat().st_size
-        self._head(200, size)
+        start, end = self._part(size)
+        part = f"bytes {start}-{end - 1}/{size}" if end - start < size else ""
+        self._head(206 if part else 200, end - start, part=part)
         with path.open("rb") as file:
-            self.connection.sendfile(file)
-        self.server.count(size)
+            self.connection.sendfile(file, start, end - start)
+        self.server.count(end - start)
 
-    def _head(self, status: int, size: int, kind: str = "application/octet-stream") -> None:
+    def _part(self, size: int) -> tuple[int, int]:
+        """What a `Range` asks for: `bytes=A-B`, `bytes=A-` or the last `bytes=-N`."""
+        asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+        if asked is None or asked[0] == "bytes=-":
+            return 0, size
+        if not asked[1]:
+            return max(0, size - int(asked[2])), size
+        return int(asked[1]), min(size, int(asked[2]) + 1) if asked[2] else size
+
+    def _head(
+        self, status: int, size: int, kind: str = "application/octet-stream", part: str = ""
+    ) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(size))
+        self.send_header("Accept-Ranges", "bytes")
+        if part:
+            self.send_header("Content-Range", part)
         self.end_headers()
         self.wfile.flush()
 

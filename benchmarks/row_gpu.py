@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,8 @@ TIMES, DISK = 4.0, 0.35
 SMALL = bool(os.environ.get("IMAGEGEN_BENCH_SMALL"))
 WHEELS = ("networkx==3.2.1", "sympy==1.13.3") if SMALL else ("torch==2.0.1", "torchvision==0.15.2")
 NAME = "small" if SMALL else "torch"
-CONSTRAINTS = shipped_root() / "dockerfiles/build-env/torch-constraints.txt"
+BUILD_ENV = shipped_root() / "dockerfiles/build-env"
+CONSTRAINTS = BUILD_ENV / "torch-constraints.txt"
 NOTES = folder_of_benchmarks() / f"{NAME}-{measure.commit()}.json"
 """What the contenders came to, of this commit: a run that was interrupted goes on."""
 
@@ -47,16 +49,16 @@ MPICH. imagegen orders the layers itself: {order}. The peers install the same
 packages in the same versions, in the order in which the vendors' documents list them:
 {documents}. Everyone starts on an engine of their own with nothing but the
 base image, and downloads from one server on this machine that has all wheels and packages: nobody
-waits for a network. imagegen builds without its gate, and its disk has pip's cache in it. The 8
-images of a peer do not fit this disk: they are made two by two, each pair on a fresh engine, and
-pairs are added up; what pairs do again that one run would not is one step of build-essential.
-docker-py makes the first pair alone. Not measured: Horovod's own Dockerfile has MPI behind torch,
-which makes 4 layers of torch out of 8. One run each."""
+waits for a network. The peers install wheels by pip, as the documents do; imagegen by uv, which it
+gets from that server too, in the same step. It builds without its gate, and its disk has what uv
+unpacked in it once more, as a cache. The 8 images of a peer do not fit this disk: they are made two
+by two, each pair on a fresh engine, and pairs are added up; what pairs do again that one run would
+not is one step of build-essential. docker-py makes the first pair alone. Not measured: Horovod's
+own Dockerfile has MPI behind torch, which makes 4 layers of torch out of 8. One run each."""
 
 WHY = """\
-what all images stand on is made by one process after the other: Python's step, torch's (pip unpacks
-and compiles on one core), and the packing of torch's layer. A peer makes two such layers at a time
-on these two cores"""
+what all images stand on is made by one process after the other: Python's step, torch's, and the
+packing of torch's layer. A peer makes two such layers at a time on these two cores"""
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,16 @@ def wheelhouse() -> Path:
         part = folder.with_suffix(".part")
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-cache-dir"]
         command += ["--only-binary=:all:", "--constraint", str(CONSTRAINTS), "-d", str(part)]
-        subprocess.run([*command, *WHEELS], check=True)
+        subprocess.run([*command, *WHEELS, _uv()], check=True)
         part.rename(folder)
     return folder
+
+
+def _uv() -> str:
+    """The release that builds get for themselves."""
+    found = re.search(r"^UV=(\S+)$", (BUILD_ENV / "install-wheels.sh").read_text(), re.MULTILINE)
+    assert found is not None
+    return f"uv=={found[1]}"
 
 
 def fill() -> None:

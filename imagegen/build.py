@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.base import base_of
 from imagegen.cell_build import BuildOptions, Run, build_cell, lines, not_begun, up_to_date
+from imagegen.cell_request import remove_packed
 from imagegen.engine import buildkit, client
 from imagegen.engine.bases import ensure_base
 from imagegen.errors import EngineError, Interrupted
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from imagegen.engine.client import Engine
     from imagegen.errors import ImagegenError
     from imagegen.model import Recipe
+    from imagegen.packing import Packing
     from imagegen.parts import Part
 
 __all__ = ["BuildOptions", "build_family"]
@@ -47,12 +49,12 @@ def build_family(
     anything is built what `supply` raises for parts that cannot be had, and a lock for drift.
     """
     found = find_stale(engine, recipes, force=options.force, lock=options.lock)
-    options.before(found, board)
+    packing = options.before(found, board)
     records = {s.recipe.spec.cell.id: up_to_date(s, board) for s in found if not s.why}
     for record in records.values():
         options.on_record(record)
     stale = [s for s in found if s.why]
-    broken = _bring(engine, stale, options, board, records) if stale else None
+    broken = _bring(engine, stale, options, board, records, packing) if stale else None
     whole = [records[recipe.spec.cell.id] for recipe in recipes]
     if broken is not None:
         options.on_broken(whole)
@@ -66,10 +68,12 @@ def _bring(
     options: BuildOptions,
     board: Board,
     records: dict[str, BuildRecord],
+    packing: Packing,
 ) -> ImagegenError | None:
     """Build these cells and add a record for each, begun or not; what ended it early, if it did."""
     try:
         run, without = prepare(engine, stale, options, board)
+        run.packing = packing
     except KeyboardInterrupt:
         broken: ImagegenError | None = _interrupted()
     else:
@@ -78,6 +82,7 @@ def _bring(
             options.on_record(record)
         standing = [s for s in stale if base_of(s.recipe.spec).id in run.bases]
         broken = _build_stale(run, in_turns(standing), records)
+        remove_packed(run)
     for item in stale:
         if item.recipe.spec.cell.id not in records:
             records[item.recipe.spec.cell.id] = not_begun(item.recipe)
@@ -225,9 +230,14 @@ def _collect(
 
 def _begin(run: Run, work: _Work, pool: ThreadPoolExecutor) -> None:
     jobs = max(1, run.options.jobs)
-    while work.waiting and len(run.working) < jobs and len(work.begun) < IN_FLIGHT * jobs:
-        item = work.waiting.popleft()
+    while len(run.working) < jobs and len(work.begun) < IN_FLIGHT * jobs:
+        ready = (s for s in work.waiting if not run.packing.waits(s.recipe.spec.cell.id))
+        item = next(ready, None)
+        if item is None:
+            return
+        work.waiting.remove(item)
         run.working.add(item.recipe.spec.cell.id)
+        run.packing.begin(item.recipe.spec.cell.id)
         work.begun.add(pool.submit(_work_at, run, item))
 
 
@@ -236,6 +246,7 @@ def _work_at(run: Run, item: Staleness) -> BuildRecord:
         return build_cell(run, item.recipe, item.why)
     finally:
         run.working.discard(item.recipe.spec.cell.id)
+        run.packing.end(item.recipe.spec.cell.id)
 
 
 def _stop(run: Run, work: _Work) -> None:

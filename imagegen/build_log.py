@@ -62,6 +62,7 @@ class BuildLog:
         self._steps: dict[str, str] = {}
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._cached: set[str] = set()
+        self._done: frozenset[str] = frozenset()
 
     def __enter__(self) -> BuildLog:
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,13 +86,17 @@ class BuildLog:
         self.note(text)
         self._board.step(self._cell, text)
 
+    def steps_done(self) -> None:
+        """That the engine has the steps which ran until now is no news from here on."""
+        self._done = frozenset(self._steps.values())
+
     def event(self, event: BuildEvent) -> None:
         """Write one event down; called from the thread that follows the build."""
         if isinstance(event, StepStarted):
             self._steps[event.digest] = event.name
             self.note(f"> {event.name}")
             self._board.step(self._cell, short(event.name), self._at(event.name))
-        elif isinstance(event, StepCached):
+        elif isinstance(event, StepCached) and event.name not in self._done:
             self._steps[event.digest] = event.name
             self._cached.add(event.digest)
             self.note(f"= cached: {event.name}")

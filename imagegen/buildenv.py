@@ -7,6 +7,7 @@ They reach the steps that download and nothing else: files by a bind mount of th
 
 from __future__ import annotations
 
+import json
 from configparser import ConfigParser, Error
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 FOLDER = "build-env"
 CA_VARIABLES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
-PIP_INDEX_KEYS = ("index-url", "extra-index-url", "trusted-host")
+_UV_KEYS = {
+    "index-url": "index-url",
+    "extra-index-url": "extra-index-url",
+    "trusted-host": "allow-insecure-host",
+}
+PIP_INDEX_KEYS = tuple(_UV_KEYS)
 
 # systemd's package makes a machine id, another one each time and then the same in all containers.
 _APT_CONF = b"""\
@@ -63,9 +69,10 @@ def read_build_env(
     if bundle is not None:
         files.append(_certificates(bundle, named_by))
         notes.append(f"CA bundle {bundle} ({named_by})")
-    index = _pip_conf(pip)
+    index = _index_settings(pip)
+    files.append(ContextFile(f"{FOLDER}/uv.toml", uv_toml_of(index).encode()))
     if index:
-        files.append(ContextFile(f"{FOLDER}/pip.conf", index.encode()))
+        files.append(ContextFile(f"{FOLDER}/pip.conf", pip_conf_of(index).encode()))
         notes.append("pip index settings of this host")
     proxies = _proxies(environ)
     notes += [f"{name} of this host" for name, _ in proxies]
@@ -120,20 +127,34 @@ def _certificates(bundle: Path, named_by: str) -> ContextFile:
     return ContextFile(f"{FOLDER}/ca.crt", data)
 
 
-def _pip_conf(pip: Mapping[str, str]) -> str:
+def _index_settings(pip: Mapping[str, str]) -> dict[str, str]:
     """The index settings that mean something inside a container: not files of this host."""
     found = {}
     for key in PIP_INDEX_KEYS:
         values = [v for v in pip.get(key, "").split() if not v.startswith(("file:", "/"))]
         if values:
             found[key] = " ".join(values)
-    return pip_conf_of(found)
+    return found
 
 
 def pip_conf_of(settings: Mapping[str, str]) -> str:
     """pip.conf with these settings; empty where there are none."""
     lines = [f"{key} = {value}" for key, value in settings.items()]
     return "\n".join(["[global]", *lines, ""]) if lines else ""
+
+
+def uv_toml_of(settings: Mapping[str, str]) -> str:
+    """The same settings for uv, which does not read pip's. As pip does, it shall take the best of
+    all indexes and not the best of the first that has the project.
+
+    Source: uv documentation, Reference, Settings.
+    """
+    lines = ['index-strategy = "unsafe-best-match"']
+    for pip, uv in _UV_KEYS.items():
+        if pip in settings:
+            value = settings[pip] if pip == "index-url" else settings[pip].split()
+            lines.append(f"{uv} = {json.dumps(value)}")
+    return "\n".join([*lines, ""])
 
 
 def _proxies(environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-import uuid
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
@@ -15,13 +13,13 @@ from imagegen.base import base_of
 from imagegen.budget import DEFAULT, OVER_BUDGET, overrun
 from imagegen.build_log import BuildLog
 from imagegen.cell_locks import cell_lock, locked
+from imagegen.cell_request import pack_shared, request_of, run_request
 from imagegen.engine import buildkit, client, images
-from imagegen.engine.buildkit import StepStarted
-from imagegen.engine.local import alias
 from imagegen.errors import EngineError, ImagegenError
 from imagegen.inputs import labelled
 from imagegen.labels import labels_of
 from imagegen.model import BuildRecord
+from imagegen.packing import Packing
 from imagegen.staleness import Staleness, find_stale
 
 if TYPE_CHECKING:
@@ -36,10 +34,6 @@ if TYPE_CHECKING:
     from imagegen.model import BaseMode, Recipe, StepRecord
     from imagegen.parts import Part
     from imagegen.supply import Store
-
-EXPORTING = "exporting to image"
-"""BuildKit's name for what comes when all steps are done: layers are packed one after the other,
-and images of one family wait for the same."""
 
 ATTEMPTS = 4
 HEALING = ("network",)
@@ -63,8 +57,9 @@ class BuildOptions:
     has the parts that recipes mount; `lock` is what the builds are held to; `locks` is the folder
     whose files keep other processes from the same cell; `on_record` gets each record at once;
     `again` is the command that builds this matrix; `before` sees all cells before anything is
-    built, and may raise; `on_broken` gets the records of all cells where Ctrl-C or a dead engine
-    ends the run, before the error is raised; `last_good` is a cell's last build with a tag."""
+    built, says which large layers they share, and may raise; `on_broken` gets the records of all
+    cells where Ctrl-C or a dead engine ends the run, before the error is raised; `last_good` is a
+    cell's last build with a tag."""
 
     jobs: int
     logs: Path
@@ -76,7 +71,7 @@ class BuildOptions:
     force: bool = False
     base_mode: BaseMode | None = None
     again: str = ""
-    before: Callable[[Sequence[Staleness], Board], None] = lambda *_: None
+    before: Callable[[Sequence[Staleness], Board], Packing] = lambda *_: Packing()
     on_record: Callable[[BuildRecord], None] = lambda _: None
     last_good: Callable[[str], BuildRecord | None] = lambda _: None
     on_broken: Callable[[Sequence[BuildRecord]], None] = lambda _: None
@@ -85,7 +80,8 @@ class BuildOptions:
 @dataclass
 class Run:
     """What the cells of one run share. `lost` is how the engine died, if it did; `working` are the
-    cells whose steps run: one that waits for its image to be packed or judged is none of them."""
+    cells whose steps run: one that waits for its image to be packed or judged is none of them.
+    `packed` are the images that were made for a layer that cells share."""
 
     engine: Engine
     options: BuildOptions
@@ -93,6 +89,8 @@ class Run:
     bases: Mapping[str, str]
     parts: Mapping[Part, buildkit.HostFile]
     envs: Mapping[str, BuildEnv]
+    packing: Packing = field(default_factory=Packing)
+    packed: list[str] = field(default_factory=list)
     running: dict[str, str] = field(default_factory=dict)
     working: set[str] = field(default_factory=set)
     stopping: bool = False
@@ -245,44 +243,6 @@ def _build_once(run: Run, recipe: Recipe, log: BuildLog) -> str:
     )
     dockerfile = labelled((lock.recipe(recipe) if lock else recipe).dockerfile, recipe)
     no_cache = run.options.force
+    if not no_cache:
+        pack_shared(run, recipe, dockerfile, log)
     return run_request(run, recipe, request_of(run, recipe, dockerfile, labels, no_cache), log)
-
-
-def request_of(
-    run: Run,
-    recipe: Recipe,
-    dockerfile: str,
-    labels: Mapping[str, str],
-    no_cache: bool,
-    target: str = "",
-) -> buildkit.BuildRequest:
-    """What the engine is asked for, good for one attempt."""
-    env = run.envs[base_of(recipe.spec).id]
-    parts = [run.parts[part] for part in recipe.parts]
-    return buildkit.BuildRequest(
-        context=buildkit.pack_context(dockerfile, [*recipe.files, *env.files], parts),
-        build_id=uuid.uuid4().hex,
-        labels=labels,
-        buildargs={"BASE": alias(base_of(recipe.spec)), **dict(env.buildargs)},
-        target=target,
-        no_cache=no_cache,
-    )
-
-
-def run_request(run: Run, recipe: Recipe, request: buildkit.BuildRequest, log: BuildLog) -> str:
-    """One build on the engine; while it runs, a stop of the run cancels it."""
-    if run.stopping or run.lost is not None:
-        raise buildkit.StepError("", "context canceled")
-    cell_id = recipe.spec.cell.id
-    run.running[cell_id] = request.build_id
-    try:
-        return buildkit.build(run.engine, request, partial(_follow, run, cell_id, log))
-    finally:
-        run.running.pop(cell_id, None)
-
-
-def _follow(run: Run, cell_id: str, log: BuildLog, event: buildkit.BuildEvent) -> None:
-    """Write an event down; a build whose steps are done makes room for another."""
-    if isinstance(event, StepStarted) and event.name.startswith(EXPORTING):
-        run.working.discard(cell_id)
-    log.event(event)

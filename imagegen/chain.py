@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from imagegen.inputs import layer_name
@@ -15,6 +16,21 @@ Chain = tuple[tuple[str, str], ...]
 """(component, release) of each layer."""
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SharedLayer:
+    """A new layer that several cells of an OS will stand on. `above` has, for each of them, the
+    seconds that the layers above it are expected to take."""
+
+    os_id: str
+    chain: Chain
+    size_bytes: int
+    above: tuple[tuple[str, float], ...]
+
+    @property
+    def component(self) -> str:
+        return self.chain[-1][0]
 
 
 def chain_of(spec: ImageSpec, order: Sequence[str]) -> Chain:

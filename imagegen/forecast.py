@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from imagegen.chain import chain_of, chain_of_recipe
+from imagegen.chain import SharedLayer, chain_of, chain_of_recipe
 from imagegen.inputs import layer_name
 
 if TYPE_CHECKING:
@@ -123,6 +123,25 @@ def walk(steps: Sequence[Step]) -> Iterator[Step]:
     for step in steps:
         yield step
         yield from walk(step.above)
+
+
+def shared(trees: Mapping[str, Sequence[Step]]) -> tuple[SharedLayer, ...]:
+    """Of the layers to be made, by OS, those that several cells stand on; the lower ones first."""
+    return tuple(
+        SharedLayer(
+            os_id,
+            step.chain,
+            step.cost.size_bytes,
+            tuple((cell, _above_in(cell, step)) for cell in step.cells),
+        )
+        for os_id, steps in trees.items()
+        for step in walk(steps)
+        if len(step.cells) > 1
+    )
+
+
+def _above_in(cell: str, step: Step) -> float:
+    return sum(one.cost.seconds for one in walk(step.above) if cell in one.cells)
 
 
 def total(steps: Sequence[Step]) -> Total:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from imagegen.engine.buildkit import HostFile
-    from imagegen.model import Recipe
+    from imagegen.model import Cell, Recipe
     from imagegen.parts import Part
 
 LABEL_PARTS = "io.imagegen.parts"
@@ -59,3 +59,8 @@ def labels_of(
     if loose:
         labels[LABEL_UNVERIFIED] = ", ".join(loose)
     return labels
+
+
+def labels_until(cell: Cell, stage: str) -> dict[str, str]:
+    """The labels of an image that ends with a stage of the cell's recipe."""
+    return {LABEL_UNTIL: f"{cell.id} {stage}", LABEL_CELL: cell.name, LABEL_MATRIX: cell.matrix}

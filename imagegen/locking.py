@@ -241,7 +241,8 @@ def locked_env(env: BuildEnv, locked: SystemLock, files: Sequence[IndexFile]) ->
     BuildKit from 0.11 on takes SOURCE_DATE_EPOCH for the image's own time stamps; older ones leave
     it alone.
     """
-    replaced = {f"{FOLDER}/apt.conf", f"{FOLDER}/pip.conf"}
+    # Without settings for uv, pip alone installs: it takes nothing that is not on its page.
+    replaced = {f"{FOLDER}/{name}" for name in ("apt.conf", "pip.conf", "uv.toml")}
     kept = {file.path: file.data for file in env.files}
     apt_conf = kept.get(f"{FOLDER}/apt.conf", b"") + _PREFERENCES
     pip_conf = pip_conf_of({"no-index": "true", "find-links": LINKS})

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from imagegen.build import prepare
 from imagegen.build_log import BuildLog, origin_of, short
-from imagegen.cell_build import attempts, log_path, request_of, run_request
+from imagegen.cell_build import attempts, log_path
+from imagegen.cell_request import request_of, run_request
 from imagegen.dockerfile import until_before
 from imagegen.engine import buildkit
 from imagegen.errors import BuildError, ConfigError
-from imagegen.labels import LABEL_UNTIL
-from imagegen.model import LABEL_CELL, LABEL_MATRIX
+from imagegen.labels import labels_until
 from imagegen.staleness import Staleness
 
 if TYPE_CHECKING:
@@ -86,7 +86,6 @@ def _before(run: Run, recipe: Recipe, step: str, log: BuildLog) -> str:
 def _request(
     run: Run, recipe: Recipe, dockerfile: str, stage: str, *, cached: bool = False
 ) -> buildkit.BuildRequest:
-    cell = recipe.spec.cell
-    labels = {LABEL_UNTIL: f"{cell.id} {stage}", LABEL_CELL: cell.name, LABEL_MATRIX: cell.matrix}
     no_cache = run.options.force and not cached
+    labels = labels_until(recipe.spec.cell, stage)
     return request_of(run, recipe, dockerfile, labels, no_cache, stage)

@@ -17,11 +17,12 @@ from imagegen.disk import check_room, uncounted
 from imagegen.engine import client, images
 from imagegen.engine.inventory import inventory
 from imagegen.errors import ImagegenError, Problem, ValidationError
-from imagegen.forecast import missing, plus, prefixes, total, trees_of, unsized
+from imagegen.forecast import missing, plus, prefixes, shared, total, trees_of, unsized
 from imagegen.hygiene import leftovers
 from imagegen.journal import state_folder
 from imagegen.locking import LockedBuild
 from imagegen.mirrors import read_mirrors
+from imagegen.packing import Packing
 from imagegen.publish import Candidate
 from imagegen.sbom_files import write_sboms
 from imagegen.supply import Store
@@ -148,10 +149,10 @@ class _Forecast:
     jobs: int
     console: Console
 
-    def __call__(self, found: Sequence[Staleness], board: Board) -> None:
+    def __call__(self, found: Sequence[Staleness], board: Board) -> Packing:
         stale = [one.recipe for one in found if one.why]
         if self.wishes.prices is None or not stale:
-            return
+            return Packing()
         trees = trees_of(stale, self.wishes.prices)
         good = [one.recipe for one in found if not one.why]
         left = {os_id: missing(steps, _there(good, os_id)) for os_id, steps in trees.items()}
@@ -164,6 +165,7 @@ class _Forecast:
         said.append(f"{len(stale)} of {len(found)} images to build, {self.jobs} at a time")
         for line in filter(None, said):
             self.console.note(line)
+        return Packing(shared(left))
 
 
 def _there(good: Sequence[Recipe], os_id: str) -> set[Chain]:

@@ -27,7 +27,7 @@ STAGES = {
     "resolve": {"resolve"},
     "plan": {"plan", "forecast", "time_left"},
     "render": {"render", "templates", "expectation", "replay"},
-    "build": {"build", "build_log", "cell_build", "staleness", "until"},
+    "build": {"build", "build_log", "cell_build", "cell_request", "packing", "staleness", "until"},
     "validation": {"validation", "soft_roce", "passed", "basis"},
     "publish": {"publish"},
 }

@@ -24,6 +24,7 @@ from imagegen.budget import SizeBudget
 from imagegen.build import BuildOptions, build_family
 from imagegen.buildenv import BuildEnv
 from imagegen.cell_locks import cell_lock, locked
+from imagegen.chain import SharedLayer, chain_of_recipe
 from imagegen.console import make_console
 from imagegen.engine import buildkit, client, images
 from imagegen.engine.bases import BaseImage
@@ -32,7 +33,7 @@ from imagegen.engine.local import LocalImage, alias
 from imagegen.errors import ConfigError, EngineError, Interrupted, Problem, ValidationError
 from imagegen.family import House
 from imagegen.inputs import LABEL_INPUTS, inputs_of
-from imagegen.labels import LABEL_PARTS, LABEL_UNVERIFIED
+from imagegen.labels import LABEL_PARTS, LABEL_UNTIL, LABEL_UNVERIFIED
 from imagegen.lock import LABEL_LOCK
 from imagegen.model import (
     LABEL_BASE,
@@ -43,6 +44,7 @@ from imagegen.model import (
     BuildRecord,
     ContextFile,
 )
+from imagegen.packing import LARGE, Packing
 from imagegen.parts import Part
 from imagegen.staleness import Staleness, in_turns, staleness
 from imagegen.supply import Store
@@ -486,6 +488,54 @@ def test_an_image_that_is_packed_lets_the_next_build_begin(
     monkeypatch.setattr(buildkit, "build", packed)
     built = build(recipes[:2], tmp_path, jobs=1)
     assert {one.outcome for one in built.values()} == {"built"}
+
+
+def shared_by(recipes: list[Recipe]) -> Packing:
+    """Their lowest layer is large and new, and nothing is known of what stands on it."""
+    layer = chain_of_recipe(recipes[0])[:1]
+    above = tuple((recipe.spec.cell.id, 0.0) for recipe in recipes)
+    return Packing([SharedLayer(recipes[0].spec.os.id, layer, LARGE, above)])
+
+
+def test_a_large_layer_that_cells_share_is_packed_by_one_of_them_before_the_others_begin(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed: list[str] = []
+    monkeypatch.setattr(images, "remove", lambda _, ref: removed.append(ref))
+    four = [one for one in recipes if one.spec.os.id == recipes[0].spec.os.id]
+    packing = shared_by(four)
+    component = chain_of_recipe(four[0])[0][0]
+    built = build(four, tmp_path, jobs=4, before=lambda *_: packing)
+    assert {one.outcome for one in built.values()} == {"built"}
+    first, second = machine.requests[:2]
+    assert first.target == component
+    assert first.labels[LABEL_UNTIL].endswith(f" {component}")
+    assert LABEL_RECIPE not in first.labels
+    assert second.labels[LABEL_CELL] == first.labels[LABEL_CELL]
+    assert [one.target for one in machine.requests[1:]] == [""] * len(four)
+    assert removed == [f"sha256:{first.labels[LABEL_CELL]}"]
+
+
+def test_a_cell_that_fails_before_it_packed_leaves_that_to_the_next(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "remove", lambda *_: None)
+    two = [one for one in recipes if one.spec.os.id == recipes[0].spec.os.id][:2]
+    packing = shared_by(two)
+    first = in_turns([Staleness(one, "x", None) for one in two])[0].recipe.spec.cell.name
+    failed = StepError("[beta 1/1] RUN x", "exit code: 1", 1, ("error: no",))
+    machine.failures[first] = [failed]
+    built = build(two, tmp_path, jobs=2, before=lambda *_: packing)
+    assert sorted(one.outcome for one in built.values()) == ["built", "failed"]
+    assert [bool(one.target) for one in machine.requests] == [True, True, False]
+
+
+def test_force_runs_every_step_and_packs_no_layer_by_itself(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
+) -> None:
+    packing = shared_by(recipes[:2])
+    build(recipes[:2], tmp_path, force=True, before=lambda *_: packing)
+    assert [one.target for one in machine.requests] == ["", ""]
 
 
 def test_ctrl_c_before_the_first_build_leaves_a_record_of_every_cell(

@@ -154,3 +154,19 @@ def test_the_log_file_has_every_line_at_once(log: BuildLog, tmp_path: Path) -> N
 def test_a_failure_keeps_its_cause_and_its_detail(log: BuildLog, cause: str, outcome: str) -> None:
     record = log.failed(cause, ("one", "two"), 3.0)
     assert (record.outcome, record.cause, record.detail) == (outcome, cause, ("one", "two"))
+
+
+def test_a_step_that_ran_for_the_cell_is_no_hit_of_the_cache_when_the_engine_is_asked_again(
+    log: BuildLog,
+) -> None:
+    name = "[gamma 1/2] RUN one more"
+    for event in (StepStarted("sha256:1", name), StepFinished("sha256:1", name, 3.0)):
+        log.event(event)
+    log.steps_done()
+    log.event(StepCached("sha256:2", name))
+    log.event(StepCached("sha256:3", "[gamma 2/2] COPY a b"))
+    record = log.built("sha256:image", 1, 5.0)
+    assert [(one.name, one.seconds, one.cached) for one in record.steps] == [
+        (name, 3.0, False),
+        ("[gamma 2/2] COPY a b", 0.0, True),
+    ]

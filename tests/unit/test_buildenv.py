@@ -29,9 +29,12 @@ def contents(env: BuildEnv) -> dict[str, str]:
 APT_CONF = 'DPkg::Post-Invoke { "if [ -s /etc/machine-id ]; then : > /etc/machine-id; fi"; };\n'
 
 
+UV_TOML = 'index-strategy = "unsafe-best-match"\n'
+
+
 def test_a_host_without_settings_adds_nothing_but_how_apt_behaves() -> None:
     env = read_build_env({}, None, ())
-    assert contents(env) == {"build-env/apt.conf": APT_CONF}
+    assert contents(env) == {"build-env/apt.conf": APT_CONF, "build-env/uv.toml": UV_TOML}
     assert (env.buildargs, env.notes) == ((), ())
 
 
@@ -41,6 +44,7 @@ def test_the_bundle_of_pip_and_curl_is_taken(bundle: Path, name: str) -> None:
     assert contents(env) == {
         "build-env/ca.crt": PEM,
         "build-env/apt.conf": f'{APT_CONF}Acquire::https::CaInfo "/mnt/ca.crt";\n',
+        "build-env/uv.toml": UV_TOML,
     }
     assert env.notes == (f"CA bundle {bundle} ({name})",)
 
@@ -84,6 +88,18 @@ def test_index_settings_of_pip_travel_and_files_of_the_host_do_not(
         "extra-index-url = https://more.example/simple\n"
     )
     assert contents(env)["build-env/ca.crt"] == PEM
+    assert contents(env)["build-env/uv.toml"] == (
+        f"{UV_TOML}"
+        'index-url = "https://mirror.example/simple"\n'
+        'extra-index-url = ["https://more.example/simple"]\n'
+    )
+
+
+def test_hosts_that_pip_trusts_are_trusted_by_uv() -> None:
+    env = read_build_env({"PIP_TRUSTED_HOST": "one.example two.example:81"}, None, ())
+    assert contents(env)["build-env/uv.toml"] == (
+        f'{UV_TOML}allow-insecure-host = ["one.example", "two.example:81"]\n'
+    )
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
@@ -103,7 +119,7 @@ def test_a_broken_file_of_pip_is_passed_over(tmp_path: Path, text: str) -> None:
 def test_proxies_are_build_arguments_and_never_files() -> None:
     env = read_build_env({"https_proxy": "http://p:1", "NO_PROXY": "a,b", "OTHER": "x"}, None, ())
     assert env.buildargs == (("NO_PROXY", "a,b"), ("https_proxy", "http://p:1"))
-    assert set(contents(env)) == {"build-env/apt.conf"}
+    assert set(contents(env)) == {"build-env/apt.conf", "build-env/uv.toml"}
 
 
 def test_a_note_never_shows_the_password_of_a_proxy() -> None:

@@ -17,6 +17,7 @@ from imagegen.forecast import (
     missing,
     plus,
     prefixes,
+    shared,
     total,
     tree,
     unshared,
@@ -122,6 +123,21 @@ def test_what_an_image_has_is_not_built_again(house: House, family: Family) -> N
     there = prefixes([chain_of(plain, ORDER)])
     assert [step.component for step in missing(trees, there)] == ["delta"]
     assert missing(trees, set()) == trees
+
+
+def test_layers_of_several_cells_are_shared_and_know_what_stands_on_them(
+    house: House, family: Family
+) -> None:
+    trees = {"debian12": tree(on_debian12(family), ORDER, Prices(house.catalog, MEASURED))}
+    alpha, beta, gamma = shared(trees)
+    assert [layer.component for layer in (alpha, beta, gamma)] == ["alpha", "beta", "gamma"]
+    assert (alpha.os_id, alpha.size_bytes, beta.size_bytes) == ("debian12", 50_000_000, 900)
+    delta = [step.cost.seconds for step in walk(trees["debian12"]) if step.component == "delta"]
+    assert sorted(seconds for _, seconds in gamma.above) == [0.0, *delta]
+    assert [two - one for (_, one), (_, two) in zip(beta.above, alpha.above, strict=True)] == [
+        30.0,
+        30.0,
+    ]
 
 
 def test_families_stand_side_by_side() -> None:

@@ -179,6 +179,7 @@ def test_a_locked_environment_shows_pip_the_locked_files_alone() -> None:
             ContextFile("build-env/ca.crt", b"CERTIFICATE"),
             ContextFile("build-env/apt.conf", b'Acquire::https::CaInfo "/mnt/ca.crt";\n'),
             ContextFile("build-env/pip.conf", b"[global]\nindex-url = https://x.example/simple\n"),
+            ContextFile("build-env/uv.toml", b'index-url = "https://x.example/simple"\n'),
         )
     )
     file = IndexFile("pytest-8.3.5-py3-none-any.whl", "https://x.example/p?a=1&b", SHA, "")
@@ -186,6 +187,7 @@ def test_a_locked_environment_shows_pip_the_locked_files_alone() -> None:
     held = {one.path: one.data.decode() for one in locked.files}
     assert locked.buildargs == (("SOURCE_DATE_EPOCH", "0"),)
     assert held["build-env/ca.crt"] == "CERTIFICATE"
+    assert "build-env/uv.toml" not in held
     assert held["build-env/apt.conf"] == (
         'Acquire::https::CaInfo "/mnt/ca.crt";\nDir::Etc::Preferences "/mnt/preferences";\n'
     )
