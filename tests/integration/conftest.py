@@ -42,7 +42,14 @@ DEBIAN_12 = OsRelease(
 )
 
 
-ON_BOTH = {"test_build", "test_engine_builds", "test_publish", "test_stale", "test_steps"}
+ON_BOTH = {
+    "test_build",
+    "test_engine_builds",
+    "test_packing",
+    "test_publish",
+    "test_stale",
+    "test_steps",
+}
 """The main path: what these modules hold is tested on this machine's engine and on Docker 26."""
 
 

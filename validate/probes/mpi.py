@@ -14,7 +14,7 @@ def parse_version(text: str) -> str:
 
 
 def parse_prefix(text: str) -> str:
-    """`ompi_info --parsable --path prefix` -> the prefix."""
+    """`ompi_info --parsable --all`, or `--path prefix` -> the prefix."""
     match = re.search(r"^path:prefix:(.*)$", text, re.MULTILINE)
     return match.group(1).strip() if match else ""
 

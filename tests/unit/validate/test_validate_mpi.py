@@ -47,7 +47,7 @@ size = lambda: {size}
 OWN_RANK = 'int(os.environ["OMPI_COMM_WORLD_RANK"])'
 
 OMPI_INFO = """#!/bin/sh
-case "$*" in *--path*) echo path:prefix:{prefix};; *) {all};; esac
+case "$*" in *--path*) echo path:prefix:{prefix};; *) {all}; echo path:prefix:{prefix};; esac
 """
 SONAME = "-Wl,-soname,libmpi.so.40"
 ROUTE = "{}\t{}\t00000000\t0003\t0\t0\t0\t{}\t0\t0\t0\n"
