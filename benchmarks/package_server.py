@@ -118,6 +118,8 @@ class _Handler(BaseHTTPRequestHandler):
         start, end = self._part(size)
         part = f"bytes {start}-{end - 1}/{size}" if end - start < size else ""
         self._head(206 if part else 200, end - start, part=part)
+        if start == end:  # sendfile refuses to send nothing
+            return
         with path.open("rb") as file:
             self.connection.sendfile(file, start, end - start)
         self.server.count(end - start)
