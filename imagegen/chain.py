@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SharedLayer:
-    """A new layer that several cells of an OS will stand on. `above` has, for each of them, the
+    """A new layer that all cells of an OS will stand on. `above` has, for each of them, the
     seconds that the layers above it are expected to take."""
 
     os_id: str

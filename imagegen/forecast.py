@@ -125,19 +125,17 @@ def walk(steps: Sequence[Step]) -> Iterator[Step]:
         yield from walk(step.above)
 
 
-def shared(trees: Mapping[str, Sequence[Step]]) -> tuple[SharedLayer, ...]:
-    """Of the layers to be made, by OS, those that several cells stand on; the lower ones first."""
-    return tuple(
-        SharedLayer(
-            os_id,
-            step.chain,
-            step.cost.size_bytes,
-            tuple((cell, _above_in(cell, step)) for cell in step.cells),
-        )
-        for os_id, steps in trees.items()
-        for step in walk(steps)
-        if len(step.cells) > 1
-    )
+def trunk(trees: Mapping[str, Sequence[Step]]) -> tuple[SharedLayer, ...]:
+    """Of the layers to be made, by OS, those that all its cells stand on; the lower ones first."""
+    found = []
+    for os_id, steps in trees.items():
+        every = {cell for step in steps for cell in step.cells}
+        while len(every) > 1 and len(steps) == 1 and set(steps[0].cells) == every:
+            (step,) = steps
+            above = tuple((cell, _above_in(cell, step)) for cell in step.cells)
+            found.append(SharedLayer(os_id, step.chain, step.cost.size_bytes, above))
+            steps = step.above
+    return tuple(found)
 
 
 def _above_in(cell: str, step: Step) -> float:

@@ -6,6 +6,10 @@ share (moby, builder/builder-next/adapters/snapshot/layer.go, EnsureLayer: "TODO
 flightcontrol"): eight images on one layer of 4.5 GB packed it eight times, side by side, in 97 s
 where one takes 22 s. So the first cell on such a layer makes an image of what ends with it, and
 the others begin when that is packed; those that will be busy for longer than that begin before.
+
+That is done for a layer that all cells of an OS stand on, so that nothing else runs on it
+meanwhile: where another build runs the step below at the same time, BuildKit of Docker 20.10 does
+not find what was made on top of it again, and the second request runs it anew.
 """
 
 from __future__ import annotations
@@ -29,15 +33,15 @@ class Packing:
     """The large new layers of a run, the cells that pack them, and which are packed."""
 
     def __init__(self, layers: Iterable[SharedLayer] = ()) -> None:
-        """`layers` are those that several cells stand on and no image has, the lower ones first."""
+        """`layers` are those that all cells of an OS stand on and no image has, the lower ones
+        first. Of an OS, the highest that is large is packed by itself, and with it those below."""
         self._of: dict[str, dict[SharedLayer, float]] = {}
         self._packer: dict[SharedLayer, str] = {}
         self._made: set[SharedLayer] = set()
         self._lock = threading.Lock()
         for layer in layers:
             if layer.size_bytes >= LARGE:
-                for cell, above in layer.above:
-                    self._of.setdefault(cell, {})[layer] = above
+                self._of |= {cell: {layer: above} for cell, above in layer.above}
 
     def waits(self, cell_id: str) -> bool:
         """Whether another cell is about to pack a layer that this one stands on, and will not have

@@ -17,7 +17,7 @@ from imagegen.disk import check_room, uncounted
 from imagegen.engine import client, images
 from imagegen.engine.inventory import inventory
 from imagegen.errors import ImagegenError, Problem, ValidationError
-from imagegen.forecast import missing, plus, prefixes, shared, total, trees_of, unsized
+from imagegen.forecast import missing, plus, prefixes, total, trees_of, trunk, unsized
 from imagegen.hygiene import leftovers
 from imagegen.journal import state_folder
 from imagegen.locking import LockedBuild
@@ -165,7 +165,7 @@ class _Forecast:
         said.append(f"{len(stale)} of {len(found)} images to build, {self.jobs} at a time")
         for line in filter(None, said):
             self.console.note(line)
-        return Packing(shared(left))
+        return Packing(trunk(left))
 
 
 def _there(good: Sequence[Recipe], os_id: str) -> set[Chain]:

@@ -17,9 +17,9 @@ from imagegen.forecast import (
     missing,
     plus,
     prefixes,
-    shared,
     total,
     tree,
+    trunk,
     unshared,
     unsized,
     walk,
@@ -125,11 +125,11 @@ def test_what_an_image_has_is_not_built_again(house: House, family: Family) -> N
     assert missing(trees, set()) == trees
 
 
-def test_layers_of_several_cells_are_shared_and_know_what_stands_on_them(
+def test_the_trunk_is_what_all_cells_stand_on_and_knows_what_stands_on_it(
     house: House, family: Family
 ) -> None:
     trees = {"debian12": tree(on_debian12(family), ORDER, Prices(house.catalog, MEASURED))}
-    alpha, beta, gamma = shared(trees)
+    alpha, beta, gamma = trunk(trees)
     assert [layer.component for layer in (alpha, beta, gamma)] == ["alpha", "beta", "gamma"]
     assert (alpha.os_id, alpha.size_bytes, beta.size_bytes) == ("debian12", 50_000_000, 900)
     delta = [step.cost.seconds for step in walk(trees["debian12"]) if step.component == "delta"]
@@ -138,6 +138,17 @@ def test_layers_of_several_cells_are_shared_and_know_what_stands_on_them(
         30.0,
         30.0,
     ]
+
+
+def test_cells_that_part_at_the_lowest_layer_have_no_trunk(house: House, family: Family) -> None:
+    order = ("delta", "alpha", "beta", "gamma")
+    trees = {"debian12": tree(on_debian12(family), order, Prices(house.catalog, {}))}
+    assert trunk(trees) == ()
+
+
+def test_one_cell_has_no_trunk(house: House, family: Family) -> None:
+    one = tree(on_debian12(family)[:1], ORDER, Prices(house.catalog, {}))
+    assert trunk({"debian12": one}) == ()
 
 
 def test_families_stand_side_by_side() -> None:
