@@ -44,7 +44,7 @@ def test_memlock(image: Situation, measure: Measure) -> None:
     "lim.shm",
     "/dev/shm holds what NCCL, MPI and the data loader put there",
     tier="live",
-    cause="the container was started with the engine's default of 64 MiB",
+    cause="the container was started with the engine's default (64 MiB), or a small --shm-size",
     remedy="docker run --shm-size=32g IMAGE   # a pod: emptyDir {medium: Memory} at /dev/shm",
 )
 def test_shm(image: Situation, measure: Measure) -> None:
