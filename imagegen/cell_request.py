@@ -75,25 +75,33 @@ def _follow(
 ) -> None:
     """Write an event down; a build whose steps are done makes room for another."""
     if isinstance(event, StepStarted) and event.name.startswith(EXPORTING):
+        log.event(event)
         on_packing()
         run.working.discard(cell_id)
-    log.event(event)
+    else:
+        log.event(event)
 
 
 def pack_shared(run: Run, recipe: Recipe, dockerfile: str, log: BuildLog) -> None:
-    """Make the images that end with a large layer of this cell and of others: see `packing`.
+    """Make the image that ends with the large layer of all cells, if this one packs it.
 
-    They have no tag; `remove_packed` takes them away when the cells' own images hold the layers.
+    It has no tag; `remove_packed` takes it away when the cells' own images hold the layer.
     """
     cell_id = recipe.spec.cell.id
-    for layer in run.packing.unpacked(cell_id):
-        labels = labels_until(recipe.spec.cell, layer.component)
-        request = request_of(run, recipe, dockerfile, labels, False, layer.component)
-        made = partial(run.packing.made, layer)
-        run.packed.append(run_request(run, recipe, request, log, made))
-        log.steps_done()
-        run.packing.packed(layer)
-        run.working.add(cell_id)
+    layer = run.packing.own(cell_id)
+    if layer is None:
+        return
+
+    def made() -> None:
+        run.packing.made(layer)
+        run.board.step(cell_id, f"packs {layer.component} for {len(layer.above)} images")
+
+    labels = labels_until(recipe.spec.cell, layer.component)
+    request = request_of(run, recipe, dockerfile, labels, False, layer.component)
+    run.packed.append(run_request(run, recipe, request, log, made))
+    log.steps_done()
+    run.packing.end(cell_id)
+    run.working.add(cell_id)
 
 
 def remove_packed(run: Run) -> None:

@@ -516,7 +516,7 @@ def test_a_large_layer_that_cells_share_is_packed_by_one_of_them_before_the_othe
     assert removed == [f"sha256:{first.labels[LABEL_CELL]}"]
 
 
-def test_a_cell_that_fails_before_it_packed_leaves_that_to_the_next(
+def test_a_layer_that_cannot_be_made_is_not_tried_by_one_cell_after_the_other(
     recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(images, "remove", lambda *_: None)
@@ -527,7 +527,7 @@ def test_a_cell_that_fails_before_it_packed_leaves_that_to_the_next(
     machine.failures[first] = [failed]
     built = build(two, tmp_path, jobs=2, before=lambda *_: packing)
     assert sorted(one.outcome for one in built.values()) == ["built", "failed"]
-    assert [bool(one.target) for one in machine.requests] == [True, True, False]
+    assert [bool(one.target) for one in machine.requests] == [True, False]
 
 
 def test_force_runs_every_step_and_packs_no_layer_by_itself(

@@ -27,35 +27,28 @@ def family(above: float = 0.0) -> list[SharedLayer]:
 def test_without_large_layers_nobody_packs_and_nobody_waits() -> None:
     packing = Packing()
     packing.begin("one")
-    assert (packing.unpacked("one"), packing.waits("two")) == ((), False)
+    assert (packing.own("one"), packing.waits("two")) == (None, False)
 
 
 def test_the_first_cell_packs_and_the_others_wait() -> None:
     packing = Packing(family())
     assert not packing.waits("two")
     packing.begin("one")
-    assert packing.unpacked("one") == (BIG,)
+    assert packing.own("one") == BIG
     assert [packing.waits(cell) for cell in ("one", "two", "three")] == [False, True, True]
-    packing.packed(BIG)
-    assert packing.unpacked("one") == ()
+    packing.end("two")
+    assert packing.waits("three")
+    packing.end("one")
+    assert packing.own("one") is None
     packing.begin("two")
-    assert (packing.waits("three"), packing.unpacked("two")) == (False, ())
+    assert (packing.waits("three"), packing.own("two")) == (False, None)
 
 
 def test_of_two_large_layers_the_upper_one_is_packed_and_the_lower_with_it() -> None:
     upper = layer(PYTHON, TORCH, CUDA, one=0.0, two=0.0, three=0.0)
     packing = Packing([*family(), upper])
     packing.begin("one")
-    assert packing.unpacked("one") == (upper,)
-
-
-def test_what_a_cell_did_not_come_to_pack_is_for_the_next() -> None:
-    packing = Packing(family())
-    packing.begin("one")
-    packing.end("one")
-    assert not packing.waits("two")
-    packing.begin("two")
-    assert packing.unpacked("two") == (BIG,)
+    assert packing.own("one") == upper
 
 
 @pytest.mark.parametrize(("above", "waits"), [(SECONDS - 0.1, True), (SECONDS, False)])
@@ -65,15 +58,8 @@ def test_a_cell_that_is_busy_for_longer_than_the_packing_begins_meanwhile(
     packing = Packing(family(above))
     packing.begin("one")
     assert packing.waits("three")
-    packing.made(*packing.unpacked("one"))
+    own = packing.own("one")
+    assert own is not None
+    packing.made(own)
     assert packing.waits("three") is waits
     assert packing.waits("two")
-
-
-def test_a_layer_that_has_to_be_made_again_is_waited_for_again() -> None:
-    packing = Packing(family(SECONDS))
-    packing.begin("one")
-    packing.made(*packing.unpacked("one"))
-    packing.end("one")
-    packing.begin("two")
-    assert packing.waits("three")
