@@ -10,7 +10,7 @@ trap 'rm -rf "${place}"' EXIT
 
 get_uv() {
   # uv asks interpreters of 3.8 and later alone.
-  python3 -c 'import sys; sys.exit(sys.version_info < (3, 8))' &&
+  python3 -c 'import sys; sys.exit("Python is older than 3.8" if sys.version_info < (3, 8) else 0)' &&
     python3 -m pip install --quiet --cache-dir /media --no-deps --target "${place}" "uv==${UV}"
 }
 

@@ -114,6 +114,14 @@ def test_where_the_index_has_no_uv_pip_installs_and_the_step_says_so(step: Step)
     assert (told(lines, "by"), told(lines, "left")) == ("pip", "")
 
 
+def test_for_a_python_that_uv_does_not_know_pip_installs_and_the_step_says_so(step: Step) -> None:
+    script = (shipped_root() / "dockerfiles" / FOLDER / "install-wheels.sh").read_text()
+    assert script.count("(3, 8)") == 1
+    lines = step(WHEELS, {"install-wheels.sh": script.replace("(3, 8)", "(9, 9)").encode()})
+    assert "no uv here, pip installs in its place: Python is older than 3.8" in lines
+    assert told(lines, "by") == "pip"
+
+
 def test_where_uv_cannot_use_the_index_pip_installs(step: Step) -> None:
     lines = step(WHEELS, {"uv.toml": b"no-index = true\n"})
     assert "uv could not, pip installs in its place" in lines
