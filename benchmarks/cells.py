@@ -18,7 +18,7 @@ from typing import Any
 import measure
 
 import matrices
-from imagegen.family import House
+from imagegen.workflow.project import House
 
 SIZES = {1000: 5, 3000: 3, 10_000: 3}
 """Cells -> runs."""

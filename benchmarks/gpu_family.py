@@ -16,13 +16,14 @@ from overlay import OS, Overlay
 from own_dockerd import BASE
 from peers import Peer
 
-from imagegen.family import House
+from imagegen.workflow.project import House
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from imagegen.model import ImageSpec, Release
+    from imagegen.model.catalog import Release
+    from imagegen.model.image import ImageSpec
 
 DOCUMENTS = ("toolchain", "rdma", "python", "mpi", "torch")
 

@@ -13,10 +13,10 @@ from hpccm.building_blocks import apt_get, nccl, openmpi, pip
 from hpccm.primitives import baseimage
 
 import matrices
-from imagegen.family import House
+from imagegen.workflow.project import House
 
 if TYPE_CHECKING:
-    from imagegen.model import ImageSpec
+    from imagegen.model.image import ImageSpec
 
 SIZES = (100, 500)
 RUNS = 5

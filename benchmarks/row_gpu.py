@@ -27,7 +27,7 @@ from package_server import PackageServer, package_server
 from peers import Peer
 from row import GIGABYTE, Contender, Row, Target
 
-from imagegen.payload import shipped_root
+from imagegen.config.payload import shipped_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

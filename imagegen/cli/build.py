@@ -16,12 +16,14 @@ from imagegen.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from imagegen.console import Console
-    from imagegen.family import Family
-    from imagegen.journal import Journal
-    from imagegen.lock import Lock
-    from imagegen.model import BaseMode, BuildRecord, Recipe
-    from imagegen.workflow import BuildWishes
+    from imagegen.console.console import Console
+    from imagegen.journal.journal import Journal
+    from imagegen.model.build import BuildRecord
+    from imagegen.model.cell import BaseMode
+    from imagegen.model.recipe import Recipe
+    from imagegen.sources.lock_file import Lock
+    from imagegen.workflow.project import Family
+    from imagegen.workflow.stages import BuildWishes
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,9 @@ _ARGV = "imagegen.build.argv"
 
 def _resume(ctx: click.Context, console: Console) -> None:
     """The command of the last build again, for the cells that it still owes."""
-    from imagegen.journal import open_journal, state_folder
-    from imagegen.resume import last_build
+    from imagegen.builder.resume import last_build
+    from imagegen.config.state import state_folder
+    from imagegen.journal.journal import open_journal
 
     last = last_build(open_journal(), state_folder(), str(Path.cwd()))
     again = command.make_context("build", list(last.argv[1:]), parent=ctx)
@@ -113,7 +116,7 @@ def _resume(ctx: click.Context, console: Console) -> None:
 
 
 def _build(asked: _Asked, argv: Sequence[str], console: Console, overlay: Path | None) -> None:
-    from imagegen.journal import open_journal
+    from imagegen.journal.journal import open_journal
 
     book = open_journal()
     standing = _standing(asked, overlay)
@@ -125,8 +128,8 @@ def _build(asked: _Asked, argv: Sequence[str], console: Console, overlay: Path |
 
 def _standing(asked: _Asked, overlay: Path | None) -> tuple[BuildRecord, ...]:
     """A record for each cell where all images stand, as far as that is known without rendering."""
-    from imagegen.family import House
-    from imagegen.standing import all_standing
+    from imagegen.builder.up_to_date import all_standing
+    from imagegen.workflow.project import House
 
     if asked.cells or asked.force or asked.locked or asked.measured or asked.ca_bundle:
         return ()
@@ -137,8 +140,8 @@ def _standing(asked: _Asked, overlay: Path | None) -> tuple[BuildRecord, ...]:
 def _nothing_to_do(
     records: Sequence[BuildRecord], argv: Sequence[str], console: Console, book: Journal
 ) -> None:
-    from imagegen.build_table import report
-    from imagegen.recorded import recorded
+    from imagegen.console.build_table import report
+    from imagegen.journal.run import recorded
 
     started = time.monotonic()
     cells = [record.cell_id for record in records]
@@ -154,11 +157,11 @@ def _nothing_to_do(
 def _build_stale(
     asked: _Asked, argv: Sequence[str], console: Console, overlay: Path | None, book: Journal
 ) -> None:
-    from imagegen.build_table import report
+    from imagegen.builder.failures import build_failures
+    from imagegen.console.build_table import report
     from imagegen.engine.client import connect
-    from imagegen.failures import build_failures
-    from imagegen.recorded import recorded
-    from imagegen.workflow import build_recipes
+    from imagegen.journal.run import recorded
+    from imagegen.workflow.stages import build_recipes
 
     house, family, recipes = _selected(asked, book, overlay)
     wishes = _wishes(asked, house, family, recipes, book, overlay)
@@ -181,9 +184,9 @@ def _build_stale(
 
 
 def _selected(asked: _Asked, book: Journal, overlay: Path | None) -> Any:
-    from imagegen.family import House
-    from imagegen.planning import measured_seconds
-    from imagegen.standing import wanted
+    from imagegen.builder.up_to_date import wanted
+    from imagegen.workflow.plan import measured_seconds
+    from imagegen.workflow.project import House
 
     house = House(overlay, measured_seconds(book) if asked.measured else None)
     memory = None if asked.cells else house.last_wanted(asked.matrix)
@@ -202,8 +205,8 @@ def _wishes(
     book: Journal,
     overlay: Path | None,
 ) -> BuildWishes:
-    from imagegen.planning import prices_of
-    from imagegen.workflow import BuildWishes
+    from imagegen.workflow.plan import prices_of
+    from imagegen.workflow.stages import BuildWishes
 
     again = ["imagegen", "build", "--matrix", asked.matrix]
     again += ["--overlay", str(overlay)] if overlay else []
@@ -225,13 +228,13 @@ def _until(
     asked: _Asked, component: str, shell: bool, console: Console, overlay: Path | None
 ) -> None:
     """One cell up to a component; an error, or a shell before the step that failed."""
-    from imagegen.engine import terminal
+    from imagegen.builder.failures import build_failures
+    from imagegen.builder.until import build_until
     from imagegen.engine.client import connect
-    from imagegen.failures import build_failures
-    from imagegen.journal import open_journal
-    from imagegen.recorded import recorded
-    from imagegen.until import build_until
-    from imagegen.workflow import build_options
+    from imagegen.engine.containers import terminal
+    from imagegen.journal.journal import open_journal
+    from imagegen.journal.run import recorded
+    from imagegen.workflow.stages import build_options
 
     book = open_journal()
     house, family, recipes = _selected(asked, book, overlay)
@@ -259,7 +262,12 @@ def _until(
 
 def _lock(family: Family, recipes: Sequence[Recipe]) -> Lock:
     """The lock of a family, if all that the cells ask for is in it."""
-    from imagegen.lock import drift_of_cells, drifted, lock_path, read_lock
+    from imagegen.sources.lock_file import (
+        drift_of_cells,
+        drifted,
+        lock_path,
+        read_lock,
+    )
 
     lock = read_lock(lock_path(family.matrix.file))
     found = drift_of_cells(lock, recipes)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from imagegen.console import Console
-    from imagegen.model import Catalog, Component, Release
-    from imagegen.refresh import Proposal
+    from imagegen.console.console import Console
+    from imagegen.model.catalog import Catalog, Component, Release
+    from imagegen.sources.refresh import Proposal
 
 
 class _Catalog(click.Group):
@@ -37,8 +37,8 @@ def command() -> None:
 @options.common
 def show(component: str | None, console: Console, overlay: Path | None) -> None:
     """All components, or every release of one."""
-    from imagegen.catalog import read_catalog
-    from imagegen.payload import open_payload
+    from imagegen.catalog.reader import read_catalog
+    from imagegen.config.payload import open_payload
 
     catalog = read_catalog(open_payload(overlay))
     if component is None:
@@ -73,9 +73,9 @@ def refresh(
     """
     from datetime import datetime, timezone
 
-    from imagegen.catalog import read_catalog
-    from imagegen.payload import open_payload
-    from imagegen.refresh import as_yaml, row_of
+    from imagegen.catalog.reader import read_catalog
+    from imagegen.config.payload import open_payload
+    from imagegen.sources.refresh import as_yaml, row_of
 
     found = _find(read_catalog(open_payload(overlay)), component)
     proposed = _proposals(found, every)
@@ -89,8 +89,8 @@ def refresh(
 
 
 def _proposals(component: Component, every: bool) -> list[Proposal]:
-    from imagegen.engine.archives import pip_says
-    from imagegen.refresh import projects_of, proposals
+    from imagegen.engine.host.archives import pip_says
+    from imagegen.sources.refresh import projects_of, proposals
 
     found = [
         one
@@ -103,8 +103,8 @@ def _proposals(component: Component, every: bool) -> list[Proposal]:
 def _completed(proposal: Proposal) -> Proposal:
     from dataclasses import replace
 
-    from imagegen.engine.archives import pip_metadata
-    from imagegen.refresh import exact_wishes, platform_of
+    from imagegen.engine.host.archives import pip_metadata
+    from imagegen.sources.refresh import exact_wishes, platform_of
 
     python, tag = platform_of(proposal)
     if not tag:
@@ -141,7 +141,7 @@ def _all(catalog: Catalog, console: Console) -> None:
 
 
 def _span(component: Component) -> str:
-    from imagegen.constraint import is_version, version_key
+    from imagegen.model.constraint import is_version, version_key
 
     versions = [one.version for one in component.releases if is_version(one.version)]
     if not versions:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from imagegen.console import Console
+    from imagegen.console.console import Console
     from imagegen.engine.client import Engine
-    from imagegen.family import Family, House
-    from imagegen.model import ImageSpec
-    from imagegen.preflight import Finding, Means
+    from imagegen.model.image import ImageSpec
+    from imagegen.sources.preflight import Finding, Means
+    from imagegen.workflow.project import Family, House
 
 HINTS = {
     "base": "set another `base`, or `image` in dockerfiles/os",
@@ -45,8 +45,8 @@ def command(
     overlay: Path | None,
 ) -> None:
     """Prove that bases, packages, wheels and vendor parts can be had, before building."""
-    from imagegen.family import House, select
-    from imagegen.preflight import check, sources_of
+    from imagegen.sources.preflight import check, sources_of
+    from imagegen.workflow.project import House, select
 
     started = time.monotonic()
     house = House(overlay)
@@ -65,11 +65,11 @@ def _means(house: House, ca_bundle: Path | None) -> Means:
     import os
     from pathlib import Path
 
-    from imagegen.artifacts import read_artifacts
-    from imagegen.buildenv import pip_config_files, read_build_env
-    from imagegen.journal import state_folder
-    from imagegen.mirrors import read_mirrors
-    from imagegen.preflight import Means
+    from imagegen.config.network import pip_config_files, read_build_env
+    from imagegen.config.state import state_folder
+    from imagegen.sources.artifacts import read_artifacts
+    from imagegen.sources.mirrors import read_mirrors
+    from imagegen.sources.preflight import Means
 
     return Means(
         engine=_engine(),
@@ -108,7 +108,7 @@ def _compiled(house: House) -> set[str]:
 
 
 def _report(found: Sequence[Finding], cells: int, seconds: float, console: Console) -> None:
-    from imagegen.human import human_seconds
+    from imagegen.text import human_seconds
 
     console.data(
         [

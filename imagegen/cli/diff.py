@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from imagegen.cli import options
-from imagegen.human import human_bytes
+from imagegen.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from imagegen.console import Console
-    from imagegen.diff import Change, Difference
-    from imagegen.engine.inventory import Layer
+    from imagegen.console.console import Console
+    from imagegen.engine.images.inventory import Layer
+    from imagegen.inspection.diff import Change, Difference
 
 MOST_ROWS = 20
 """Rows of one section that are shown to people; `--all` and programs get all of them."""
@@ -43,10 +43,10 @@ def command(before: str, after: str, whole: bool, console: Console, overlay: Pat
     from concurrent.futures import ThreadPoolExecutor
     from dataclasses import asdict
 
-    from imagegen.diff import difference
     from imagegen.engine.client import connect
-    from imagegen.engine.inventory import inventory
-    from imagegen.named import named_image
+    from imagegen.engine.images.inventory import inventory
+    from imagegen.inspection.diff import difference
+    from imagegen.workflow.image_name import named_image
 
     engine = connect()
     found = [named_image(engine, name, overlay) for name in (before, after)]
@@ -142,7 +142,7 @@ def _size(layer: Layer) -> str:
 
 
 def _made_by(instruction: str) -> str:
-    from imagegen.build_log import short
+    from imagegen.builder.build_log import short
 
     return _cut(short(_WRAPPING.sub("", instruction)) or "an import")
 

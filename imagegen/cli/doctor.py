@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from imagegen.console import Console
-    from imagegen.doctor import Finding
+    from imagegen.console.console import Console
+    from imagegen.maintenance.doctor import Finding
 
 BYTES_FOR_A_CELL = 2_000_000_000
 """What a CPU image of this project takes on disk with its build stage, measured."""
@@ -29,7 +29,12 @@ ANY_IMAGE = "debian:bookworm-slim"
 @options.common
 def command(matrix: str | None, fix: bool, console: Console, overlay: Path | None) -> None:
     """One line each: ok, warn or fail, what was found, and what to do about it."""
-    from imagegen.doctor import apply, findings, fix_plan, look
+    from imagegen.maintenance.doctor import (
+        apply,
+        findings,
+        fix_plan,
+        look,
+    )
 
     needed, image = _needs(matrix, overlay)
     facts = look(needed, image)
@@ -48,7 +53,7 @@ def command(matrix: str | None, fix: bool, console: Console, overlay: Path | Non
 
 def _needs(matrix: str | None, overlay: Path | None) -> tuple[int, str]:
     """Bytes that a matrix takes on the engine, and one of the base images that it stands on."""
-    from imagegen.family import House
+    from imagegen.workflow.project import House
 
     if matrix is None:
         return BYTES_FOR_A_CELL, ANY_IMAGE

@@ -12,8 +12,8 @@ from imagegen.errors import NothingSelectedError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from imagegen.console import Console
-    from imagegen.journal import Journal
+    from imagegen.console.console import Console
+    from imagegen.journal.journal import Journal
 
 
 @click.command("history")
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @options.common
 def command(run: int | None, limit: int, console: Console, overlay: Path | None) -> None:
     """What was built, validated and published, the latest run first; or the cells of one RUN."""
-    from imagegen.journal import open_journal
+    from imagegen.journal.journal import open_journal
 
     del overlay
     if run is None:
@@ -32,8 +32,8 @@ def command(run: int | None, limit: int, console: Console, overlay: Path | None)
 
 
 def _runs(book: Journal, limit: int, console: Console) -> None:
-    from imagegen.journal import state_folder
-    from imagegen.resume import state_of
+    from imagegen.builder.resume import state_of
+    from imagegen.config.state import state_folder
 
     runs = book.history(limit)
     states = {run.id: state_of(run, state_folder()) for run in runs}
@@ -57,9 +57,9 @@ def _one(book: Journal, run: int, console: Console) -> None:
     """The cells of a run, each with the steps that took longest or made most bytes."""
     from dataclasses import asdict
 
-    from imagegen.human import human_bytes, human_seconds
-    from imagegen.journal import state_folder
-    from imagegen.sbom_files import kept_sboms
+    from imagegen.config.state import state_folder
+    from imagegen.inspection.sbom_files import kept_sboms
+    from imagegen.text import human_bytes, human_seconds
 
     records = book.builds(run)
     if not records:

@@ -11,8 +11,8 @@ from imagegen.cli import options
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from imagegen.console import Console
-    from imagegen.launch import Accel, Form, Transport
+    from imagegen.console.console import Console
+    from imagegen.launcher.launch import Accel, Form, Transport
 
 
 SYNTHETIC = "/opt/imagegen/validate/benchmark/synthetic.py"
@@ -66,10 +66,15 @@ def command(
     overlay: Path | None,
 ) -> None:
     """The command to paste, with the flags that this image needs."""
-    from imagegen.expectation import contract, device
-    from imagegen.family import House
-    from imagegen.launch import Flag, LaunchCommand, LaunchRequest, render
-    from imagegen.launch import command as launch_command
+    from imagegen.launcher.launch import (
+        Flag,
+        LaunchCommand,
+        LaunchRequest,
+        render,
+    )
+    from imagegen.launcher.launch import command as launch_command
+    from imagegen.renderer.image_json import contract, device
+    from imagegen.workflow.project import House
 
     house = House(overlay)
     _, spec = house.cell(cell)

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from imagegen.console import Console
-    from imagegen.matrix import Matrix
-    from imagegen.model import ImageSpec
+    from imagegen.console.console import Console
+    from imagegen.matrix.reader import Matrix
+    from imagegen.model.image import ImageSpec
 
 
 @click.command("list")
@@ -41,8 +41,8 @@ def command(
 
 def _all(overlay: Path | None) -> list[dict[str, Any]]:
     """Every cell of every matrix: from the last run, where no file has changed since."""
-    from imagegen.cache import remembered
-    from imagegen.payload import open_payload
+    from imagegen.config.cache import remembered
+    from imagegen.config.payload import open_payload
 
     payload = open_payload(overlay)
     files = (*payload.catalog_files(), *payload.matrix_files())
@@ -50,7 +50,7 @@ def _all(overlay: Path | None) -> list[dict[str, Any]]:
 
 
 def _chosen(overlay: Path | None, matrix: str | None, cells: Sequence[str]) -> list[dict[str, Any]]:
-    from imagegen.family import House, select
+    from imagegen.workflow.project import House, select
 
     house = House(overlay)
     families = [house.family(matrix)] if matrix else house.families()
@@ -62,7 +62,7 @@ def _chosen(overlay: Path | None, matrix: str | None, cells: Sequence[str]) -> l
 def _expired(row: Mapping[str, Any]) -> bool:
     if not row["expires"]:
         return False
-    from imagegen.request_file import expired
+    from imagegen.request.saved import expired
 
     return expired(row["expires"])
 

@@ -13,11 +13,11 @@ from imagegen.errors import BuildError, Problem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from imagegen.console import Console
+    from imagegen.console.console import Console
     from imagegen.engine.client import Engine
-    from imagegen.lock import Lock
-    from imagegen.locking import Built
-    from imagegen.model import Recipe
+    from imagegen.model.recipe import Recipe
+    from imagegen.sources.lock_file import Lock
+    from imagegen.sources.locked_build import Built
 
 
 @click.command("lock")
@@ -39,10 +39,10 @@ def command(
     The cells have to be built: a lock says what was seen to work, and not what might.
     """
     from imagegen.engine.client import connect
-    from imagegen.family import House
-    from imagegen.lock import lock_path
-    from imagegen.locking import lock_of
-    from imagegen.workflow import BuildWishes, build_env, store_of
+    from imagegen.sources.lock_file import lock_path
+    from imagegen.sources.locked_build import lock_of
+    from imagegen.workflow.project import House
+    from imagegen.workflow.stages import BuildWishes, build_env, store_of
 
     house = House(overlay)
     family = house.family(matrix)
@@ -58,9 +58,9 @@ def command(
 
 def _built(engine: Engine, recipes: Sequence[Recipe]) -> list[Built]:
     """The images of the recipes. Raises BuildError for those that are not as the recipes say."""
-    from imagegen.lock import LABEL_LOCK
-    from imagegen.locking import Built
-    from imagegen.staleness import find_stale
+    from imagegen.builder.stale import find_stale
+    from imagegen.model.labels import LABEL_LOCK
+    from imagegen.sources.locked_build import Built
 
     problems, built = [], []
     for found in find_stale(engine, recipes, force=False):
@@ -81,7 +81,7 @@ def _built(engine: Engine, recipes: Sequence[Recipe]) -> list[Built]:
 
 def _write(path: Path, lock: Lock) -> None:
     """Under a temporary name first: a build never reads half a lock."""
-    from imagegen.lock import as_text
+    from imagegen.sources.lock_file import as_text
 
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(path.suffix + ".part")

@@ -11,9 +11,9 @@ from imagegen.cli import options
 from imagegen.errors import BuildError, Problem
 
 if TYPE_CHECKING:
-    from imagegen.console import Console
-    from imagegen.model import BaseMode
-    from imagegen.nightly import NightReport
+    from imagegen.console.console import Console
+    from imagegen.model.cell import BaseMode
+    from imagegen.workflow.nightly import NightReport
 
 
 @click.command("nightly")
@@ -45,13 +45,13 @@ def command(
 ) -> None:
     """Bring the published images of the matrices up to date; exit code 6 if a cell is broken."""
     from imagegen.engine.client import connect
-    from imagegen.family import House
-    from imagegen.journal import open_journal
-    from imagegen.nightly import as_json, as_markdown, run_night
-    from imagegen.planning import prices_of
-    from imagegen.recorded import recorded
-    from imagegen.reports import Files, save
-    from imagegen.workflow import BuildWishes
+    from imagegen.journal.journal import open_journal
+    from imagegen.journal.run import recorded
+    from imagegen.validation.reports import Files, save
+    from imagegen.workflow.nightly import as_json, as_markdown, run_night
+    from imagegen.workflow.plan import prices_of
+    from imagegen.workflow.project import House
+    from imagegen.workflow.stages import BuildWishes
 
     book = open_journal()
     house = House(overlay)

@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from imagegen.console import Console
+    from imagegen.console.console import Console
 
 FORMATS = ("auto", "plain", "json")
 
@@ -35,7 +35,7 @@ def common(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def console_of(fmt: str) -> Console:
-    from imagegen.console import make_console
+    from imagegen.console.console import make_console
 
     context = click.get_current_context(silent=True)
     plain = context is not None and context.meta.get(_PROGRESS) == "plain"

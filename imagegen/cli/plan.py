@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from imagegen.console import Console
-    from imagegen.forecast import Step, Total
-    from imagegen.planning import Planned
+    from imagegen.console.console import Console
+    from imagegen.planner.cost import Step, Total
+    from imagegen.workflow.plan import Planned
 
 
 @click.command("plan")
@@ -37,10 +37,16 @@ def command(
 ) -> None:
     """What `build` would do, without doing it: steps, seconds, bytes, what is stale and why."""
     from imagegen.engine.client import connect, machine
-    from imagegen.family import House, select
-    from imagegen.journal import open_journal
-    from imagegen.planning import as_data, dot, measured_seconds, plan_cells, prices_of
-    from imagegen.workflow import BuildWishes, jobs_for, store_of
+    from imagegen.journal.journal import open_journal
+    from imagegen.workflow.plan import (
+        as_data,
+        dot,
+        measured_seconds,
+        plan_cells,
+        prices_of,
+    )
+    from imagegen.workflow.project import House, select
+    from imagegen.workflow.stages import BuildWishes, jobs_for, store_of
 
     book = open_journal()
     house = House(overlay, measured_seconds(book) if measured else None)
@@ -60,7 +66,7 @@ def command(
 
 
 def _show_steps(planned: Planned, console: Console) -> None:
-    from imagegen.human import human_bytes, human_seconds
+    from imagegen.text import human_bytes, human_seconds
 
     for os_id, steps in planned.steps.items():
         waiting = {step.chain for step in _walk(planned.to_make[os_id])}
@@ -81,15 +87,15 @@ def _show_steps(planned: Planned, console: Console) -> None:
 
 
 def _walk(steps: Sequence[Step]) -> Iterator[Step]:
-    from imagegen.forecast import walk
+    from imagegen.planner.cost import walk
 
     return walk(steps)
 
 
 def _show_totals(planned: Planned, jobs: int, console: Console) -> None:
-    from imagegen.disk import uncounted
-    from imagegen.forecast import unsized
-    from imagegen.human import human_bytes, human_seconds
+    from imagegen.builder.disk import uncounted
+    from imagegen.planner.cost import unsized
+    from imagegen.text import human_bytes, human_seconds
 
     def told(one: Total) -> tuple[str, str, str, str]:
         size = human_bytes(one.size_bytes)

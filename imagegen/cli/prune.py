@@ -11,9 +11,9 @@ from imagegen.cli import options
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from imagegen.console import Console
+    from imagegen.console.console import Console
     from imagegen.engine.client import Engine
-    from imagegen.prune import Goes
+    from imagegen.maintenance.prune import Goes
 
 
 @click.command("prune")
@@ -41,13 +41,14 @@ def command(
 
     What has a tag, was ever published, or is in a container stays. With `--matrix` the cache stays.
     """
-    from imagegen.cell_locks import engine_locks
-    from imagegen.dockerfile import COUNTED
+    from imagegen.config.state import state_folder
     from imagegen.engine.client import connect, machine
-    from imagegen.engine.leftovers import inventory
-    from imagegen.journal import open_journal, state_folder
-    from imagegen.prune import superfluous, without_image
-    from imagegen.sbom_files import billed_images
+    from imagegen.engine.images.leftovers import inventory
+    from imagegen.inspection.sbom_files import billed_images
+    from imagegen.journal.journal import open_journal
+    from imagegen.journal.locks import engine_locks
+    from imagegen.maintenance.prune import superfluous, without_image
+    from imagegen.renderer.dockerfile import COUNTED
 
     del overlay
     engine, state = connect(), state_folder()
@@ -70,14 +71,14 @@ def command(
 
 
 def _being_built(locks: Path, tag: str) -> bool:
-    from imagegen.cell_locks import cell_lock, free
+    from imagegen.journal.locks import cell_lock, free
 
     return bool(tag) and not free(cell_lock(locks, tag))
 
 
 def _remove(engine: Engine, goes: list[Goes], containers: tuple[str, ...]) -> list[Goes]:
     """Those that really went: an image may have got a tag in the meantime."""
-    from imagegen.engine.leftovers import remove_container, remove_image
+    from imagegen.engine.images.leftovers import remove_container, remove_image
 
     for name in containers:
         remove_container(engine, name)
@@ -85,7 +86,7 @@ def _remove(engine: Engine, goes: list[Goes], containers: tuple[str, ...]) -> li
 
 
 def _remove_bills(image_ids: list[str], state: Path) -> None:
-    from imagegen.sbom_files import remove_sboms
+    from imagegen.inspection.sbom_files import remove_sboms
 
     for image_id in image_ids:
         remove_sboms(image_id, state)
@@ -94,7 +95,7 @@ def _remove_bills(image_ids: list[str], state: Path) -> None:
 def _cache(engine: Engine, days: int | None, *, dry_run: bool) -> int:
     from datetime import datetime, timezone
 
-    from imagegen.engine.leftovers import build_cache, old_cache_bytes, prune_cache
+    from imagegen.engine.images.leftovers import build_cache, old_cache_bytes, prune_cache
 
     if days is None:
         return 0
@@ -112,7 +113,7 @@ def _show(
     *,
     dry_run: bool,
 ) -> None:
-    from imagegen.human import human_bytes
+    from imagegen.text import human_bytes
 
     whole = sum(one.size_bytes for one in goes)
     console.data(

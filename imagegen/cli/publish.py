@@ -11,7 +11,7 @@ from imagegen.cli import options
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from imagegen.console import Console
+    from imagegen.console.console import Console
 
 
 @click.command("publish")
@@ -24,11 +24,11 @@ def command(
 ) -> None:
     """Publish the images of a matrix; refuses any whose bytes have no passed validation."""
     from imagegen.engine.client import connect
-    from imagegen.family import House, select
-    from imagegen.journal import open_journal
-    from imagegen.publish import publish
-    from imagegen.recorded import recorded
-    from imagegen.workflow import newest
+    from imagegen.journal.journal import open_journal
+    from imagegen.journal.run import recorded
+    from imagegen.publisher.publish import publish
+    from imagegen.workflow.project import House, select
+    from imagegen.workflow.stages import newest
 
     house, book = House(overlay), open_journal()
     specs = select(house.family(matrix).specs, cells)

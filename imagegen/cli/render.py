@@ -13,8 +13,8 @@ from imagegen.cli import options
 from imagegen.errors import RenderError
 
 if TYPE_CHECKING:
-    from imagegen.console import Console
-    from imagegen.model import Recipe
+    from imagegen.console.console import Console
+    from imagegen.model.recipe import Recipe
 
 
 @click.command("render")
@@ -28,7 +28,7 @@ def command(
     matrix: str, cells: tuple[str, ...], out: Path, console: Console, overlay: Path | None
 ) -> None:
     """Write one folder a cell: Dockerfile and everything that it copies."""
-    from imagegen.family import House
+    from imagegen.workflow.project import House
 
     house = House(overlay)
     recipes = house.recipes(house.family(matrix), cells)

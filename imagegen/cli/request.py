@@ -15,11 +15,12 @@ from imagegen.errors import ConfigError, ResolutionError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from imagegen.console import Console
-    from imagegen.existing import Found
-    from imagegen.family import House
-    from imagegen.model import BaseMode, ImageSpec, Pin
-    from imagegen.refusal import Refusal
+    from imagegen.console.console import Console
+    from imagegen.model.cell import BaseMode
+    from imagegen.model.image import ImageSpec, Pin
+    from imagegen.resolver.refusal import Refusal
+    from imagegen.workflow.existing import Found
+    from imagegen.workflow.project import House
 
 
 @click.command("request")
@@ -56,11 +57,11 @@ def command(
     **building: Any,
 ) -> int:
     """Pin every component for the wishes, or exit 4 and say what does not fit."""
-    from imagegen.existing import check_registry, look_for
-    from imagegen.family import House
-    from imagegen.refusal import Refusal
-    from imagegen.request import answer_to
-    from imagegen.wishes import parse
+    from imagegen.request.answer import answer_to
+    from imagegen.request.arguments import parse
+    from imagegen.resolver.refusal import Refusal
+    from imagegen.workflow.existing import check_registry, look_for
+    from imagegen.workflow.project import House
 
     _check_usage(
         wishes, alone=check, saving=save is not None, about=owner or expires, build=build_it
@@ -104,13 +105,13 @@ def _where_to_save(
     """Checked before anything is asked, so that no answer is lost to a misspelt date."""
     if name is None:
         return None
-    from imagegen.request_file import check_saving
+    from imagegen.request.saved import check_saving
 
     return check_saving(name, owner, expires, house.payload, force=force)
 
 
 def _same(house: House, spec: ImageSpec) -> ImageSpec | None:
-    from imagegen.request import same_image
+    from imagegen.request.answer import same_image
 
     return same_image(spec, _cells(house, spec))
 
@@ -118,8 +119,8 @@ def _same(house: House, spec: ImageSpec) -> ImageSpec | None:
 def _cells(house: House, spec: ImageSpec) -> list[ImageSpec]:
     """The cells of all matrices that may be this image. A wrong one is no answer, and no error."""
     from imagegen.errors import ImagegenError
-    from imagegen.request import may_be
-    from imagegen.resolve import resolve_cells
+    from imagegen.request.answer import may_be
+    from imagegen.resolver.resolve import resolve_cells
 
     found: list[ImageSpec] = []
     for cells in house.cells().values():
@@ -154,10 +155,10 @@ def _answer(
     file: Path, house: House, allow_unknown: bool, registry: str
 ) -> tuple[int, tuple[str, str], dict[str, Any]]:
     """One of a queue: exit code, answer and image (or why there is none), and the JSON answer."""
-    from imagegen.existing import look_for
-    from imagegen.refusal import Refusal
-    from imagegen.request import answer_to
-    from imagegen.request_file import read_wishes
+    from imagegen.request.answer import answer_to
+    from imagegen.request.saved import read_wishes
+    from imagegen.resolver.refusal import Refusal
+    from imagegen.workflow.existing import look_for
 
     try:
         wishes, about = read_wishes(file, house.catalog)
@@ -178,7 +179,7 @@ def _answer(
 
 
 def _data(spec: ImageSpec, known: bool, found: Found) -> dict[str, Any]:
-    from imagegen.request import pinned
+    from imagegen.request.answer import pinned
 
     return {
         "status": "exists" if found.where else "ok",
@@ -214,7 +215,7 @@ def _version(pin: Pin) -> str:
 
 
 def _save(path: Path, spec: ImageSpec, owner: str, expires: str, console: Console) -> None:
-    from imagegen.request_file import save
+    from imagegen.request.saved import save
 
     save(path, spec, owner, expires)
     console.line(f"wrote {path}")
@@ -240,12 +241,12 @@ def _build(
     ca_bundle: Path | None,
     base: BaseMode | None,
 ) -> None:
+    from imagegen.builder.failures import build_failures
     from imagegen.engine.client import connect
-    from imagegen.failures import build_failures
-    from imagegen.journal import open_journal
-    from imagegen.planning import prices_of
-    from imagegen.recorded import recorded
-    from imagegen.workflow import BuildWishes, build_recipes
+    from imagegen.journal.journal import open_journal
+    from imagegen.journal.run import recorded
+    from imagegen.workflow.plan import prices_of
+    from imagegen.workflow.stages import BuildWishes, build_recipes
 
     book = open_journal()
     recipe = house.recipe_of(spec)

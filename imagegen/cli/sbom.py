@@ -10,7 +10,7 @@ import click
 from imagegen.cli import options
 
 if TYPE_CHECKING:
-    from imagegen.console import Console
+    from imagegen.console.console import Console
 
 
 @click.command("sbom")
@@ -34,11 +34,11 @@ def command(
     """
     import orjson
 
+    from imagegen.config.state import state_folder
     from imagegen.engine.client import connect
-    from imagegen.journal import state_folder
-    from imagegen.named import named_image
-    from imagegen.sbom import FORMATS
-    from imagegen.sbom_files import keep_sboms, write_whole
+    from imagegen.inspection.sbom import FORMATS
+    from imagegen.inspection.sbom_files import keep_sboms, write_whole
+    from imagegen.workflow.image_name import named_image
 
     engine = connect()
     found = named_image(engine, image, overlay)

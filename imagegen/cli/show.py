@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from imagegen.console import Console
-    from imagegen.model import ImageSpec, Release
+    from imagegen.console.console import Console
+    from imagegen.model.catalog import Release
+    from imagegen.model.image import ImageSpec
 
 
 @click.command("show")
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 @options.common
 def command(cell: str, console: Console, overlay: Path | None) -> None:
     """Every component of one cell: version, origin, who led to it."""
-    from imagegen.base import base_of
-    from imagegen.expectation import contract, expectation
-    from imagegen.family import House
+    from imagegen.model.base import base_of
+    from imagegen.renderer.image_json import contract, expectation
+    from imagegen.workflow.project import House
 
     house = House(overlay)
     family, spec = house.cell(cell)

@@ -13,13 +13,13 @@ from imagegen.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from imagegen.console import Console
+    from imagegen.console.console import Console
     from imagegen.engine.client import Engine
     from imagegen.errors import Problem
-    from imagegen.journal import Journal
-    from imagegen.model import ValidationRecord
-    from imagegen.reports import Files
-    from imagegen.validation import ValidationRequest
+    from imagegen.journal.journal import Journal
+    from imagegen.model.validation import ValidationRecord
+    from imagegen.validation.in_container import ValidationRequest
+    from imagegen.validation.reports import Files
 
 PROFILES = ("plain", "cpu", "gpu", "rdma", "harp")
 """Those of validate/catalogue.py."""
@@ -80,9 +80,9 @@ def command(
     A suite is skipped that passed in the same image, with the same options, on the same host.
     """
     from imagegen.engine.client import connect
-    from imagegen.journal import open_journal
-    from imagegen.reports import Files
-    from imagegen.validation import ValidationRequest
+    from imagegen.journal.journal import open_journal
+    from imagegen.validation.in_container import ValidationRequest
+    from imagegen.validation.reports import Files
 
     files = Files(json_file, junit, markdown)
     files.must_have_folders()
@@ -106,7 +106,7 @@ def command(
     def validated(reference: str) -> ValidationRecord:
         if soft_roce:
             return _on_soft_roce(engine, reference, request, console.line)
-        from imagegen.passed import validate_open
+        from imagegen.validation.reuse import validate_open
 
         past = book.validations
         return validate_open(engine, reference, request, past, console.line, again=again)
@@ -126,9 +126,9 @@ def _validate_all(
     What ends the run early, such as an engine that died, still leaves the reports that there are.
     """
     from imagegen.errors import ValidationError
-    from imagegen.recorded import recorded
-    from imagegen.reports import of_problem, of_record, save
-    from imagegen.workflow import validation_failures
+    from imagegen.journal.run import recorded
+    from imagegen.validation.reports import of_problem, of_record, save
+    from imagegen.workflow.stages import validation_failures
 
     records: dict[str, ValidationRecord] = {}
     reports: list[Mapping[str, Any]] = []
@@ -161,8 +161,8 @@ def _arguments(valued: Mapping[str, str | None], flags: Mapping[str, bool]) -> l
 
 
 def _from_outside(hosts: str, arguments: list[str], files: Files, console: Console) -> None:
-    from imagegen.outside import failures, validate_hosts
-    from imagegen.reports import save
+    from imagegen.validation.outside import failures, validate_hosts
+    from imagegen.validation.reports import save
 
     reports = validate_hosts(hosts, arguments, console.line)
     save(files, reports)
@@ -175,8 +175,8 @@ def _from_outside(hosts: str, arguments: list[str], files: Files, console: Conso
 def _on_soft_roce(
     engine: Engine, reference: str, request: ValidationRequest, on_line: Callable[[str], None]
 ) -> ValidationRecord:
-    from imagegen.journal import state_folder
-    from imagegen.soft_roce import BOOT_SECONDS, validate_on_soft_roce
+    from imagegen.config.state import state_folder
+    from imagegen.validation.soft_roce import BOOT_SECONDS, validate_on_soft_roce
 
     seconds = min(int(request.timeout), BOOT_SECONDS)
     return validate_on_soft_roce(engine, reference, state_folder() / "guest", seconds, on_line)
@@ -185,7 +185,7 @@ def _on_soft_roce(
 def _references(images: tuple[str, ...], matrix: str | None, overlay: Path | None) -> list[str]:
     """Cells become their image; whatever is no cell is taken as an image reference."""
     from imagegen.errors import NothingSelectedError
-    from imagegen.family import House, select
+    from imagegen.workflow.project import House, select
 
     house = House(overlay)
     if matrix is not None:

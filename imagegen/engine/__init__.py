@@ -1,1 +1,5 @@
-"""The engine room: the only package that imports `docker` and starts processes."""
+"""The only importer of `docker`, and the only room that starts processes or opens sockets.
+
+`client` is the connection. Sub-rooms: `builds` (BuildKit), `images`, `containers`, `registry`,
+`machine` (QEMU), `host` (programs, downloads and archives of this machine).
+"""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from imagegen.engine.local import LocalImage, inspected, listed
+from imagegen.engine.images.names import LocalImage, inspected, listed
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
@@ -151,8 +151,8 @@ def _connected(url: str) -> socket.socket:
 
 
 def _asked_by_sdk(ref: str, environ: Mapping[str, str]) -> Mapping[str, str]:
-    from imagegen.engine import images
     from imagegen.engine.client import connect
+    from imagegen.engine.images import store as images
 
     try:
         found = images.find(connect(environ), ref)

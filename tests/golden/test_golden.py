@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from imagegen.dockerfile import OWN_FOLDER
-from imagegen.family import House
-from imagegen.matrix import matrix_names
-from imagegen.model import EXPECTATION_PATH, Recipe
+from imagegen.matrix.reader import matrix_names
+from imagegen.model.recipe import EXPECTATION_PATH, Recipe
+from imagegen.renderer.dockerfile import OWN_FOLDER
+from imagegen.workflow.project import House
 
 KEPT = Path(__file__).parent
 REGENERATE = "if the change is meant: pytest tests/golden --update-golden, and read the diff"

@@ -11,7 +11,7 @@ import pytest
 from debian_root import DebianRoot
 from own_engine import DIES_WITH_THE_TEST, OwnEngine, bridged
 
-from imagegen.engine import images
+from imagegen.engine.images import store as images
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,16 +12,23 @@ from command_line import CommandLine, command_line_in
 from registry import registry
 from tiny_family import TinyFamily, TinyMaker
 
-from imagegen.engine import images
-from imagegen.engine.bases import ensure_base
-from imagegen.engine.buildkit import BuildEvent, BuildRequest, build, pack_context
+from imagegen.engine.builds.buildkit import (
+    BuildEvent,
+    BuildRequest,
+    build,
+    pack_context,
+)
 from imagegen.engine.client import Engine, connect
-from imagegen.engine.local import alias
-from imagegen.model import ContextFile, OsRelease
+from imagegen.engine.images import store as images
+from imagegen.engine.images.bases import ensure_base
+from imagegen.engine.images.names import alias
+from imagegen.model.catalog import OsRelease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from imagegen.model.recipe import ContextFile
 
 __all__ = ["registry"]
 

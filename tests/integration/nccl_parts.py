@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from imagegen.engine.context import HostFile
-from imagegen.model import ContextFile
+from imagegen.engine.builds.context import HostFile
+from imagegen.model.recipe import ContextFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from imagegen.engine import images
-from imagegen.engine.bases import LABEL_HOW
 from imagegen.engine.client import Engine, connect
-from imagegen.engine.containers import Container
+from imagegen.engine.containers.containers import Container
+from imagegen.engine.images import store as images
 from imagegen.errors import EngineError
+from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

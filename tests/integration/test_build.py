@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.engine import images
-from imagegen.model import (
+from imagegen.engine.images import store as images
+from imagegen.model.labels import (
     LABEL_BASE,
     LABEL_CELL,
     LABEL_CONTRACT,

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.engine.containers import Container, LaunchSpec, network, running
+from imagegen.engine.containers.containers import (
+    Container,
+    LaunchSpec,
+    network,
+    running,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.engine.inventory import inventory
-from imagegen.model import ContextFile
+from imagegen.engine.images.inventory import inventory
+from imagegen.model.recipe import ContextFile
 
 if TYPE_CHECKING:
     from command_line import CommandLine

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import LABEL, Builder
 
-from imagegen.engine import images
-from imagegen.engine.buildkit import (
+from imagegen.engine.builds.buildkit import (
     BuildEvent,
     StepCached,
     StepError,
@@ -22,8 +21,9 @@ from imagegen.engine.buildkit import (
     cancel,
 )
 from imagegen.engine.client import Engine, facts
-from imagegen.engine.layer_keys import private_keys_in_layers
-from imagegen.model import ContextFile
+from imagegen.engine.images import store as images
+from imagegen.engine.images.layer_keys import private_keys_in_layers
+from imagegen.model.recipe import ContextFile
 
 
 def runs(events: list[BuildEvent], kind: type[BuildEvent]) -> list[str]:

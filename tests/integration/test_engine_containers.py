@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from docker.errors import NotFound
 
-from imagegen.engine.containers import Container, LaunchSpec, network, running
+from imagegen.engine.containers.containers import (
+    Container,
+    LaunchSpec,
+    network,
+    running,
+)
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import DEBIAN_12, Builder
 
-from imagegen.engine import bases, images
-from imagegen.engine.bases import ensure_base
-from imagegen.engine.local import alias
-from imagegen.engine.registry import digest_of, move_tag, push
+from imagegen.engine.images import store as images
+from imagegen.engine.images.bases import ensure_base
+from imagegen.engine.images.names import alias
+from imagegen.engine.registry.push import digest_of, move_tag, push
 from imagegen.errors import EngineError, PublishError
+from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
     from imagegen.engine.client import Engine
@@ -79,7 +80,7 @@ def test_a_base_that_is_there_is_taken(engine: Engine, tiny_base: str) -> None:
     assert found.ref == tiny_base
     image = images.find(engine, tiny_base)
     assert image is not None
-    assert (found.id, found.how) == (image.id, image.labels.get(bases.LABEL_HOW, "registry"))
+    assert (found.id, found.how) == (image.id, image.labels.get(LABEL_HOW, "registry"))
 
 
 def test_a_bootstrapped_base_holds_no_package_lists_and_no_trace_of_the_host(
@@ -99,7 +100,7 @@ def test_a_local_image_serves_as_the_base_of_a_registry(
     engine: Engine, builder: Builder, token: str
 ) -> None:
     local = f"imagegen/test:{token}"
-    image_id = builder(f"RUN echo {token}", f"LABEL {bases.LABEL_HOW}=", tag=local)
+    image_id = builder(f"RUN echo {token}", f"LABEL {LABEL_HOW}=", tag=local)
     os = replace(DEBIAN_12, id=f"test-{token}", image=local)
     base = ensure_base(engine, os, "registry", print)
     try:
@@ -111,7 +112,7 @@ def test_a_local_image_serves_as_the_base_of_a_registry(
 def test_a_toolkits_base_is_pulled_from_its_mirror_and_not_bootstrapped(
     engine: Engine, builder: Builder, registry: str, token: str
 ) -> None:
-    image_id = builder(f"RUN echo {token}", f"LABEL {bases.LABEL_HOW}=")
+    image_id = builder(f"RUN echo {token}", f"LABEL {LABEL_HOW}=")
     repository = f"{registry}/nv-{token}/cuda"
     move_tag(repository, push(engine, image_id, f"{repository}:9.0", print), "9.0")
     wanted = f"nowhere.invalid/nvidia/cuda-{token}:9.0"

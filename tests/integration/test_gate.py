@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.engine import images
-from imagegen.model import LABEL_VALIDATED
+from imagegen.engine.images import store as images
+from imagegen.model.labels import LABEL_VALIDATED
 
 if TYPE_CHECKING:
     from tiny_family import TinyFamily

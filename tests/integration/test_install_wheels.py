@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import Builder
 
-from imagegen.buildenv import FOLDER, pip_config_files, read_build_env
-from imagegen.engine.buildkit import StepError, StepLog
-from imagegen.model import ContextFile
-from imagegen.payload import shipped_root
+from imagegen.config.network import FOLDER, pip_config_files, read_build_env
+from imagegen.config.payload import shipped_root
+from imagegen.engine.builds.buildkit import StepError, StepLog
+from imagegen.model.recipe import ContextFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 from command_line import ended
 
-from imagegen.engine import images
-from imagegen.model import LABEL_MATRIX
+from imagegen.engine.images import store as images
+from imagegen.model.labels import LABEL_MATRIX
 
 if TYPE_CHECKING:
     import subprocess
 
     from tiny_family import TinyFamily
 
-    from imagegen.engine.local import LocalImage
+    from imagegen.engine.images.names import LocalImage
 
 SECONDS = 120
 """A step starts late on a machine that does other things, too."""

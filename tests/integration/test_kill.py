@@ -18,9 +18,9 @@ from command_line import command_line_in, ended
 from own_engine import OwnEngine, own_engine
 from tiny_family import TinyFamily
 
-from imagegen.engine import images
-from imagegen.engine.containers import Container
-from imagegen.model import LABEL_MATRIX
+from imagegen.engine.containers.containers import Container
+from imagegen.engine.images import store as images
+from imagegen.model.labels import LABEL_MATRIX
 
 if TYPE_CHECKING:
     import subprocess

@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from imagegen.engine.containers import LaunchSpec, running
+from imagegen.engine.containers.containers import LaunchSpec, running
 
 if TYPE_CHECKING:
     from command_line import CommandLine

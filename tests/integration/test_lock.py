@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from imagegen.engine.contents import contents
-from imagegen.lock import LABEL_LOCK
+from imagegen.engine.images.contents import contents
+from imagegen.model.labels import LABEL_LOCK
 
 if TYPE_CHECKING:
     from pathlib import Path

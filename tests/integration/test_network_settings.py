@@ -11,7 +11,7 @@ import secrets
 import tarfile
 from typing import TYPE_CHECKING
 
-from imagegen.engine import images
+from imagegen.engine.images import store as images
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from imagegen.engine import images
-from imagegen.labels import LABEL_UNTIL
+from imagegen.engine.images import store as images
+from imagegen.model.labels import LABEL_UNTIL
 
 if TYPE_CHECKING:
     from tiny_family import TinyFamily

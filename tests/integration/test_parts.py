@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from imagegen.labels import LABEL_PARTS
+from imagegen.model.labels import LABEL_PARTS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from test_cpu_images import SLEEP, said, started
 
-from imagegen.engine.containers import Container, LaunchSpec, network, running
+from imagegen.engine.containers.containers import (
+    Container,
+    LaunchSpec,
+    network,
+    running,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

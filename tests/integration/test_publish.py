@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from registry import failing_registry
 
-from imagegen.engine import images
+from imagegen.engine.images import store as images
 
 if TYPE_CHECKING:
     from tiny_family import TinyFamily

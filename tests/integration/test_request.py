@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.engine import images
-from imagegen.engine import registry as registries
+from imagegen.engine.images import store as images
+from imagegen.engine.registry import push as registries
 
 if TYPE_CHECKING:
     from tiny_family import TinyFamily, TinyMaker

@@ -12,9 +12,9 @@ from cyclonedx.validation.json import JsonStrictValidator
 from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
-from imagegen.labels import LABEL_PARTS
-from imagegen.model import EXPECTATION_PATH, ContextFile
-from imagegen.sbom import FORMATS
+from imagegen.inspection.sbom import FORMATS
+from imagegen.model.labels import LABEL_PARTS
+from imagegen.model.recipe import EXPECTATION_PATH, ContextFile
 
 if TYPE_CHECKING:
     from command_line import CommandLine

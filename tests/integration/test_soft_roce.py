@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from command_line import Ended, command_line_in
 
-from imagegen import soft_roce
-from imagegen.engine import images
+from imagegen.engine.images import store as images
+from imagegen.validation import soft_roce
 
 if TYPE_CHECKING:
     from pathlib import Path

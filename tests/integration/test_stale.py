@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.engine import images
-from imagegen.engine.bases import LABEL_HOW
+from imagegen.engine.images import store as images
+from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
     from conftest import Builder

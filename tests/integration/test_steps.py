@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from command_line import HEED_INTERRUPTS
 
-from imagegen.engine import images
-from imagegen.labels import LABEL_UNTIL
-from imagegen.model import LABEL_MATRIX
+from imagegen.engine.images import store as images
+from imagegen.model.labels import LABEL_MATRIX, LABEL_UNTIL
 
 if TYPE_CHECKING:
     from pathlib import Path

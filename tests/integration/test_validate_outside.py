@@ -14,7 +14,7 @@ from command_line import ended
 from test_cpu_images import SLEEP, said, started
 from test_peers import from_outside, verdicts
 
-from imagegen.engine.containers import Container, LaunchSpec, running
+from imagegen.engine.containers.containers import Container, LaunchSpec, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from command_line import CommandLine, Ended, command_line_in
 
-from imagegen.engine import images
-from imagegen.model import LABEL_MATRIX
+from imagegen.engine.images import store as images
+from imagegen.model.labels import LABEL_MATRIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.local import LocalImage
+    from imagegen.engine.images.names import LocalImage
 
 VALIDATE = """\
 #!/bin/sh

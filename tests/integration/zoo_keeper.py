@@ -11,16 +11,16 @@ import nccl_parts
 import yaml
 from nccl_parts import at_hand, compiled, on_disk
 
-from imagegen.engine import images
-from imagegen.engine.buildkit import BuildRequest, build, pack_context
-from imagegen.validation import ValidationRequest, validate_image
+from imagegen.engine.builds.buildkit import BuildRequest, build, pack_context
+from imagegen.engine.images import store as images
+from imagegen.validation.in_container import ValidationRequest, validate_image
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from imagegen.engine.builds.context import HostFile
     from imagegen.engine.client import Engine
-    from imagegen.engine.context import HostFile
-    from imagegen.model import ContextFile
+    from imagegen.model.recipe import ContextFile
 
 LABEL = "io.imagegen.test"
 HERE = Path(__file__).parent

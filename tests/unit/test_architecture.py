@@ -18,29 +18,29 @@ from unit.conftest import REPOSITORY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from imagegen.family import House
+    from imagegen.workflow.project import House
 
 PACKAGE = REPOSITORY / "imagegen"
-STAGES = {
-    "catalog": {"catalog"},
-    "matrix": {"matrix", "matrix_cells", "matrix_checks"},
-    "resolve": {"resolve"},
-    "plan": {"plan", "forecast", "time_left"},
-    "render": {"render", "templates", "expectation", "replay"},
-    "build": {"build", "build_log", "cell_build", "cell_request", "packing", "staleness", "until"},
-    "validation": {"validation", "soft_roce", "passed", "basis"},
-    "publish": {"publish"},
-}
-COMPOSERS = {"family", "workflow", "planning", "nightly", "request", "wishes", "doctor"}
-"""The modules that may know other stages, beside the verbs under `cli`: `wishes` holds a value of a
-request against the catalog as a matrix does."""
+FLOORS = (
+    ("model",),
+    ("events", "config"),
+    ("catalog", "journal", "console", "engine"),
+    ("matrix", "resolver", "planner", "renderer", "sources", "validation", "inspection"),
+    ("builder", "publisher", "launcher", "request", "maintenance"),
+    ("workflow",),
+    ("cli",),
+)
+"""The rooms, the lowest floor first: a module imports its own room and those of lower floors."""
+
+LOOSE = {"__init__", "__main__", "errors", "text"}
+"""The only modules outside a room; every room may import `errors` and `text`."""
 
 ENGINE_ROOM_ONLY = {"docker", "requests", "socket", "subprocess", "multiprocessing", "pty"}
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 300, 60
 
 
-def name_of(path: Path) -> str:
-    """`build` for imagegen/build.py, `cli` and `engine` for all that is below those."""
+def room_of(path: Path) -> str:
+    """`builder` for imagegen/builder/cell.py, `errors` for imagegen/errors.py."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
@@ -62,37 +62,25 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(text_of(path))
 
 
-def imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """Dotted names that a module imports, and whether only for type checking."""
-    tree = parsed(path)
-    for_types = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
+def imports(path: Path) -> Iterator[str]:
+    """Dotted names that a module imports, those for type checking included."""
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, id(node) in for_types) for alias in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module, id(node) in for_types
-            names = (f"{node.module}.{alias.name}" for alias in node.names)
-            yield from ((name, id(node) in for_types) for name in names)
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
 
 
 @cache
-def rooms_of(path: Path) -> set[str]:
-    """The modules of imagegen that a module needs when it runs."""
-    found = {
-        name.split(".")[1]
-        for name, for_types in imports(path)
-        if name.startswith("imagegen.") and not for_types
-    }
-    return found & {name_of(other) for other in sources(PACKAGE)}
-
-
-def stage_of(room: str) -> str:
-    return next((stage for stage, rooms in STAGES.items() if room in rooms), "")
+def arrows(package: str) -> dict[str, set[str]]:
+    """Module -> the modules of the same package that it imports."""
+    modules = {module_of(path): path for path in sources(REPOSITORY / package)}
+    return {name: {*imports(path)} & {*modules} - {name} for name, path in modules.items()}
 
 
 def shown(path: Path, line: int = 0) -> str:
@@ -100,40 +88,41 @@ def shown(path: Path, line: int = 0) -> str:
     return f"{name}:{line}" if line else name
 
 
-def test_no_stage_imports_another_stage() -> None:
+def test_every_module_is_in_a_room() -> None:
+    rooms = {room for floor in FLOORS for room in floor}
+    assert {room_of(path) for path in sources(PACKAGE)} - rooms - LOOSE == set()
+    assert {path.stem for path in PACKAGE.glob("*.py")} == LOOSE
+
+
+def test_a_module_imports_its_own_room_and_lower_floors() -> None:
+    floor_of = {room: number for number, floor in enumerate(FLOORS) for room in floor}
     found = []
-    for path in sources(PACKAGE):
-        room = name_of(path)
-        if room not in COMPOSERS | {"cli"}:
-            others = {stage_of(other) for other in rooms_of(path)} - {"", stage_of(room)}
-            found += [f"{shown(path)} imports {other}" for other in others]
+    for name, others in arrows("imagegen").items():
+        for other in others:
+            one, two = (dotted.split(".")[1:2] for dotted in (name, other))
+            if one and two and one != two and one[0] not in LOOSE and two[0] not in LOOSE:
+                down = floor_of[two[0]] < floor_of[one[0]]
+                found += [] if down else [f"{name} imports {other}"]
     assert found == []
 
 
-def allowed(room: str) -> set[str] | None:
-    """What the lowest rooms may know; None for those that the stages decide."""
-    low = {"model": set(), "errors": set(), "engine": {"engine", "errors", "model"}}
-    return low.get(room)
+def test_what_stands_in_no_room_imports_no_room() -> None:
+    assert arrows("imagegen")["imagegen.errors"] == set()
+    assert arrows("imagegen")["imagegen.text"] == set()
 
 
-def test_nothing_below_knows_what_it_serves() -> None:
-    found = []
+def test_the_front_of_a_room_imports_nothing() -> None:
     for path in sources(PACKAGE):
-        room, needs = name_of(path), rooms_of(path)
-        limit = allowed(room)
-        if room != "cli" and "cli" in needs:
-            found.append(f"{shown(path)} imports cli")
-        if limit is not None and needs - limit:
-            found.append(f"{shown(path)} imports {needs - limit}")
-    assert found == []
+        if path.name == "__init__.py" and path.parent != PACKAGE:
+            assert list(imports(path)) == [], shown(path)
 
 
 def test_only_the_engine_room_imports_docker_or_starts_processes() -> None:
     found = []
     for path in sources(PACKAGE):
-        if name_of(path) == "engine":
+        if room_of(path) == "engine":
             continue
-        roots = {name.split(".")[0] for name, _ in imports(path)}
+        roots = {name.split(".")[0] for name in imports(path)}
         found += [f"{shown(path)} imports {name}" for name in roots & ENGINE_ROOM_ONLY]
         if re.search(r"\bos\.(system|popen|fork|exec\w+|spawn\w+|posix_spawn\w*)\(", text_of(path)):
             found.append(f"{shown(path)} starts a process")
@@ -150,7 +139,7 @@ def test_only_the_console_prints() -> None:
     assert [
         shown(path, node.lineno)
         for path in sources(PACKAGE)
-        if name_of(path) != "console"
+        if room_of(path) != "console"
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and prints(ast.unparse(node.func))
     ] == []

@@ -1,0 +1,60 @@
+"""Going on with the last build: the same command, for the cells that it did not bring to an end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from imagegen.errors import ConfigError, NothingSelectedError
+from imagegen.journal.locks import free, run_lock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from imagegen.journal.journal import Journal, Run
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A build that ended early: its command, and the cells that it still owes.
+
+    `cells` is None where it did not come so far as to know them.
+    """
+
+    run_id: int
+    argv: tuple[str, ...]
+    cells: tuple[str, ...] | None
+
+
+def last_build(book: Journal, state: Path, cwd: str) -> Unfinished:
+    """The last build, if there is something left of it.
+
+    Raises NothingSelectedError where there is not, ConfigError where it still runs, or was started
+    in another folder, which the files of its command may be relative to.
+    """
+    run = book.last_run("build")
+    if run is None:
+        text = "there is no build to resume"
+        raise NothingSelectedError.of(text, hint="imagegen build --matrix NAME")
+    if run.exit_code is None and not free(run_lock(state, run.id)):
+        raise ConfigError.of(f"run {run.id} still builds", hint="wait for it, or stop it")
+    if run.exit_code == 0:
+        text = f"the last build, run {run.id}, came to its end: nothing is left of it"
+        raise NothingSelectedError.of(text, evidence=_said(run))
+    if run.cwd != cwd:
+        text = f"run {run.id} was started in another folder, `{run.cwd}`"
+        raise ConfigError.of(text, evidence=_said(run), hint=f"cd {run.cwd}")
+    done = book.done_cells(run.id)
+    left = tuple(cell for cell in run.cells if cell not in done)
+    return Unfinished(run.id, run.argv, left if run.cells else None)
+
+
+def _said(run: Run) -> list[str]:
+    return [f"imagegen {' '.join(run.argv)}"]
+
+
+def state_of(run: Run, state: Path) -> str:
+    """How a run is doing, in a word: its exit code, `running`, or `killed` before it could say."""
+    if run.exit_code is not None:
+        return str(run.exit_code)
+    return "killed" if free(run_lock(state, run.id)) else "running"

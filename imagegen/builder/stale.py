@@ -1,0 +1,105 @@
+"""Which cells have to be built, and why: a recipe against the image that carries its tag now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from imagegen.builder.up_to_date import stands
+from imagegen.engine.images import store as images
+from imagegen.engine.images.names import alias
+from imagegen.model.base import base_of
+from imagegen.model.labels import LABEL_BASE, LABEL_LOCK, LABEL_RECIPE, recorded_inputs
+from imagegen.planner.chain import chain_of_recipe, spread
+from imagegen.renderer.provenance import changes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from imagegen.engine.client import Engine
+    from imagegen.engine.images.names import LocalImage
+    from imagegen.model.catalog import OsRelease
+    from imagegen.model.recipe import Recipe
+    from imagegen.planner.chain import Chain
+    from imagegen.sources.locked_build import LockedBuild
+
+
+@dataclass(frozen=True)
+class Staleness:
+    """Why a cell has to be built; empty `why` means its image is up to date.
+
+    `changes` are all inputs that differ from what the image says that it was made from.
+    """
+
+    recipe: Recipe
+    why: str
+    image: LocalImage | None
+    changes: tuple[str, ...] = ()
+
+
+def staleness(
+    recipe: Recipe, known: Sequence[LocalImage], base_id: str, lock: str = ""
+) -> Staleness:
+    """Compare a recipe with the image that carries its tag on the engine now.
+
+    `lock` is the digest of the lock that the build is held to, if it is.
+    """
+    tag = recipe.spec.tag
+    image = next((image for image in known if tag in image.tags), None)
+    if image is None:
+        return Staleness(recipe, f"no image is tagged `{tag}`", None)
+    if not stands(image, recipe.digest, base_id):
+        return _changed(recipe, image, _moved(recipe, image, base_id))
+    if lock and image.labels.get(LABEL_LOCK) != lock:
+        return Staleness(recipe, "it was not built from this lock", image)
+    return Staleness(recipe, "", image)
+
+
+def _moved(recipe: Recipe, image: LocalImage, base_id: str) -> list[str]:
+    """The base image, where the engine has another one than this image stands on."""
+    before = image.labels.get(LABEL_BASE, "")
+    if not base_id or before == base_id:
+        return []
+    old, new = (one.removeprefix("sha256:")[:12] or "unknown" for one in (before, base_id))
+    return [f"base image {base_of(recipe.spec).id} {old} -> {new}"]
+
+
+def _changed(recipe: Recipe, image: LocalImage, moved: list[str]) -> Staleness:
+    if image.labels.get(LABEL_RECIPE) == recipe.digest:
+        why = f"its base image {base_of(recipe.spec).id} changed"
+        return Staleness(recipe, why, image, tuple(moved))
+    before = recorded_inputs(image.labels)
+    found = (changes(before, recipe) if before else []) + moved
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    why = "its recipe changed" + (f": {found[0]}{more}" if found else "")
+    return Staleness(recipe, why, image, tuple(found))
+
+
+def find_stale(
+    engine: Engine, recipes: Sequence[Recipe], *, force: bool, lock: LockedBuild | None = None
+) -> list[Staleness]:
+    """What has to be built, from one list call and one look at each base."""
+    known = images.list_labelled(engine, LABEL_RECIPE)
+    base_ids = {base.id: _base_id(engine, base) for base in (base_of(r.spec) for r in recipes)}
+    locks = {os_id: lock.digest(os_id) if lock else "" for os_id in base_ids}
+    found = [
+        staleness(recipe, known, base_ids[base_of(recipe.spec).id], locks[base_of(recipe.spec).id])
+        for recipe in recipes
+    ]
+    if force:
+        found = [Staleness(s.recipe, s.why or "--force", s.image) for s in found]
+    return found
+
+
+def _base_id(engine: Engine, os: OsRelease) -> str:
+    base = images.find(engine, alias(os))
+    return base.id if base else ""
+
+
+def in_turns(stale: Sequence[Staleness]) -> list[Staleness]:
+    """Cells that part early are neighbours: on their base, then on their lowest layers."""
+
+    def chain(item: Staleness) -> Chain:
+        return (("base", base_of(item.recipe.spec).id), *chain_of_recipe(item.recipe))
+
+    return spread(stale, chain)

@@ -1,0 +1,115 @@
+"""The command line as a whole: its verbs, each imported only when it is called; its errors."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from imagegen import __version__
+from imagegen.errors import EXIT_CODES, ConfigError, ImagegenError, Interrupted, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERBS = {
+    "doctor": "what this machine has and lacks; --fix sets it up",
+    "list": "the cells of the matrices",
+    "show": "one cell: every component, its version, where it comes from",
+    "render": "Dockerfiles and contexts into a folder, no engine needed",
+    "plan": "the order of layers, and what is stale and why",
+    "check-sources": "whether all that the cells are made of can be had, without building",
+    "lock": "write down exactly what built images were made of",
+    "build": "build what is stale, validate it, tag it",
+    "validate": "launch an image and run `validate` in it",
+    "publish": "push validated images, then move their tags",
+    "nightly": "build, validate, publish, report",
+    "request": "pin a combination of versions, or say why there is none",
+    "catalog": "what the tool knows: releases, what they need, where they come from",
+    "diff": "what differs between two images, and where the bytes are",
+    "sbom": "what is in an image, as SPDX or CycloneDX",
+    "launch": "the command line that starts an image",
+    "history": "what was built, validated and published",
+    "prune": "remove superseded images, leftovers and old cache",
+}
+
+
+class _Verbs(click.Group):
+    """Knows all verbs by name and loads the module of the one that is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return [*VERBS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"imagegen.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Verbs"):
+            formatter.write_dl([*VERBS.items()])
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), text) for code, text in EXIT_CODES])
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="imagegen")
+def cli() -> None:
+    """Images for distributed GPU training that are known to work."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Entry point of the console script: the only place that catches and exits."""
+    # not `list(…)`: once the verb of that name is imported, `list` is its module here
+    arguments = [*(sys.argv[1:] if argv is None else argv)]
+    try:
+        code = cli.main(arguments, prog_name="imagegen", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except ImagegenError as error:
+        _end(arguments, error)
+    except click.Abort:
+        _end(arguments, Interrupted.of("interrupted"))
+    except click.ClickException as error:
+        _end(arguments, ConfigError(_usage_problem(error)))
+    except KeyboardInterrupt:
+        _end(arguments, Interrupted.of("interrupted"))
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as error:
+        if os.environ.get("IMAGEGEN_DEBUG"):
+            raise
+        _end(arguments, _defect(error))
+
+
+def _usage_problem(error: click.ClickException) -> Problem:
+    text = error.format_message().rstrip(".")
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "imagegen"
+    return Problem(text[:1].lower() + text[1:], hint=f"`{command} --help`")
+
+
+def _defect(error: Exception) -> ImagegenError:
+    return ImagegenError.of(
+        "this is a defect in imagegen, not in your files",
+        evidence=[f"{type(error).__name__}: {error}"],
+        hint="set IMAGEGEN_DEBUG=1, run it again, and report what it prints",
+    )
+
+
+def _end(arguments: Sequence[str], error: ImagegenError) -> None:
+    from imagegen.console.console import make_console
+
+    as_json = "--format=json" in arguments or (
+        "--format" in arguments and arguments[arguments.index("--format") + 1 :][:1] == ["json"]
+    )
+    make_console("json" if as_json else "auto").error(error)
+    sys.exit(error.exit_code)

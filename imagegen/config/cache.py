@@ -1,0 +1,162 @@
+"""What the last run read: what was parsed once is not parsed again while no file has changed.
+
+Pickles in a folder of the user's own. One is read only where nobody else can have written it, and
+whatever is wrong with it, with the folder or with the disk, the files themselves are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from imagegen import __version__
+from imagegen.config.allocation import no_collection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+T = TypeVar("T")
+
+
+class Memory(Generic[T]):
+    """What the last run made of these files, good until one of them changes; `of` is what it was
+    asked for, where that is not said by the files alone."""
+
+    def __init__(
+        self,
+        kind: str,
+        files: Iterable[Path],
+        of: str = "",
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._kind = kind
+        try:
+            folder = _own_folder(os.environ if environ is None else environ)
+            self._file: Path | None = folder / f"{kind}-{_key(files, of)}.pickle"
+        except (OSError, RuntimeError):
+            self._file = None
+
+    def recall(self) -> T | None:
+        """None where nothing was kept, or it cannot be read."""
+        found: list[T] = _read(self._kind, self._file) if self._file else []
+        return found[0] if found else None
+
+    def keep(self, made: T) -> None:
+        """Whole or not at all, and no more than MOST_KEPT of a kind."""
+        if self._file:
+            _keep(made, self._kind, self._file)
+
+
+MOST_KEPT = 8
+"""Pickles of one kind: one for each set of roots that somebody works with at a time."""
+
+OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def remembered(
+    kind: str,
+    files: Iterable[Path],
+    make: Callable[[], T],
+    environ: Mapping[str, str] | None = None,
+) -> T:
+    """What `make` makes of these files, or made of them before.
+
+    Raises what `make` raises; that is not kept.
+    """
+    memory = Memory[T](kind, files, environ=environ)
+    found = memory.recall()
+    if found is None:
+        found = make()
+        memory.keep(found)
+    return found
+
+
+def _key(files: Iterable[Path], of: str) -> str:
+    """Changes with Python, the tool (a checkout changes without a new version), the files, and the
+    names that they have for a user who stands in this directory."""
+    here = os.path.realpath(Path.cwd()) + os.sep
+    lines = [__version__, sys.version, of]
+    own = sorted(_modules(os.path.dirname(os.path.dirname(__file__))))  # noqa: PTH120
+    lines += [f"{path} {_state(os.stat(path))}" for path in own]  # noqa: PTH116
+    folders: dict[Path, str] = {}
+    for path in files:
+        found, real = path.lstat(), folders.get(path.parent)
+        if real is None:
+            real = folders[path.parent] = os.path.realpath(path.parent)
+        name = f"{real}{os.sep}{path.name}"
+        if stat.S_ISLNK(found.st_mode):
+            found, name = path.stat(), os.path.realpath(path)
+        lines.append(f"{path} {name} {name.removeprefix(here)} {_state(found)}")
+    return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+def _modules(folder: str) -> Iterator[str]:
+    """The tool's own modules below a folder, not the files that travel with it."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                yield entry.path
+            elif entry.name not in ("payload", "__pycache__") and entry.is_dir():
+                yield from _modules(entry.path)
+
+
+def _state(found: os.stat_result) -> str:
+    return f"{found.st_size} {found.st_mtime_ns}"
+
+
+def _own_folder(environ: Mapping[str, str]) -> Path:
+    """`$XDG_CACHE_HOME/imagegen`, made where it is missing.
+
+    Raises PermissionError where somebody else owns it or may write to it, as with `sudo` in
+    another user's home.
+    """
+    xdg = environ.get("XDG_CACHE_HOME", "")
+    parent = Path(xdg) if xdg.startswith("/") else Path.home() / ".cache"
+    folder = parent / "imagegen"
+    if not folder.is_dir():
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if parent.stat().st_uid != os.geteuid():
+            raise PermissionError(parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    if not (stat.S_ISDIR(folder.lstat().st_mode) and _is_ours(folder.lstat())):
+        raise PermissionError(folder)
+    return folder
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    return found.st_uid == os.geteuid() and not found.st_mode & OTHERS_MAY_WRITE
+
+
+def _read(kind: str, file: Path) -> list[T]:
+    """What a file that is ours holds; nothing where it cannot be read."""
+    with suppress(Exception):
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as opened, no_collection():
+            found = os.fstat(descriptor)
+            if stat.S_ISREG(found.st_mode) and _is_ours(found):
+                said, made = pickle.load(opened)
+                return [made] if said == kind else []
+    return []
+
+
+def _keep(made: object, kind: str, file: Path) -> None:
+    import tempfile  # takes longer to load than a pickle that is there
+
+    with suppress(OSError, pickle.PicklingError):
+        descriptor, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=file.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as opened:
+                pickle.dump((kind, made), opened, pickle.HIGHEST_PROTOCOL)
+            Path(name).replace(file)
+        except OSError:
+            Path(name).unlink()
+            raise
+        kept = sorted(file.parent.glob(f"{kind}-*.pickle"), key=lambda one: one.stat().st_mtime_ns)
+        for old in kept[:-MOST_KEPT]:
+            old.unlink()

@@ -1,0 +1,140 @@
+"""Where matrices, components and templates are read from.
+
+Three roots have one layout (`dockerfiles/`, `matrices/`, `validate/`): a user's overlay, the
+current directory, and what travels with the tool. An earlier root wins, file by file, so an overlay
+adds a component or replaces one template without a fork.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+OS_FOLDER = "dockerfiles/os"
+COMPONENTS_FOLDER = "dockerfiles/components"
+VIRTUAL_FOLDER = "dockerfiles/virtual"
+MATRICES_FOLDER = "matrices"
+ARTIFACTS_FILE = "artifacts.yaml"
+SUFFIXES_LEFT_OUT = (".pyc", ".pyo")
+
+
+@dataclass(frozen=True)
+class Payload:
+    """The union of the roots, first one wins.
+
+    `code_roots` leave the current directory out: an unrelated `validate/` that happens to lie
+    there must not travel into images.
+    """
+
+    roots: tuple[Path, ...]
+    code_roots: tuple[Path, ...]
+
+    def find(self, relative: str) -> Path | None:
+        """The winning file or folder of that relative path, or None."""
+        for root in self.roots:
+            if (root / relative).exists():
+                return root / relative
+        return None
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """Names of all entries of a folder over all roots, sorted, hidden ones left out."""
+        found = {
+            entry.name
+            for root in self.roots
+            if (root / folder).is_dir()
+            for entry in (root / folder).iterdir()
+        }
+        return tuple(sorted(name for name in found if not name.startswith((".", "__"))))
+
+    def catalog_files(self) -> tuple[Path, ...]:
+        """Every file that the catalog is made of."""
+        components = self.names(COMPONENTS_FOLDER)
+        relative = [f"{COMPONENTS_FOLDER}/{name}/component.yaml" for name in components]
+        for folder in (OS_FOLDER, VIRTUAL_FOLDER):
+            relative += [f"{folder}/{name}" for name in self.names(folder)]
+        found = (self.find(one) for one in relative)
+        return tuple(path for path in found if path is not None)
+
+    def matrix_files(self) -> tuple[Path, ...]:
+        """Every file of a matrix or of its lock."""
+        found = (self.find(f"{MATRICES_FOLDER}/{name}") for name in self.names(MATRICES_FOLDER))
+        return tuple(path for path in found if path is not None)
+
+    def recipe_files(self, matrix: str, trees: Iterable[str]) -> tuple[Path, ...]:
+        """Every file that the recipes of a matrix can be made of, where components copy these
+        trees; nothing for what is no matrix of these roots by name."""
+        named = self.find(f"{MATRICES_FOLDER}/{matrix}.yaml")
+        if named is None:
+            return ()
+        found = [self.tree("dockerfiles"), *(self.code(tree) for tree in trees)]
+        artifacts = self.find(ARTIFACTS_FILE)
+        paths = [path for tree in found for _, path in tree]
+        return (named, *paths, *([artifacts] if artifacts else []))
+
+    def code(self, folder: str) -> tuple[tuple[str, Path], ...]:
+        """Like `tree`, over the overlay and the shipped root alone."""
+        return _tree(self.code_roots, folder)
+
+    def tree(self, folder: str) -> tuple[tuple[str, Path], ...]:
+        """Every file under a folder as (path inside it, winning file), sorted by path."""
+        return _tree(self.roots, folder)
+
+
+def _tree(roots: Sequence[Path], folder: str) -> tuple[tuple[str, Path], ...]:
+    found: dict[str, Path] = {}
+    for root in reversed(roots):
+        top = root / folder
+        for path in sorted(top.rglob("*")) if top.is_dir() else ():
+            if path.is_file() and path.suffix not in SUFFIXES_LEFT_OUT:
+                found[path.relative_to(top).as_posix()] = path
+    return tuple(sorted(found.items()))
+
+
+def shipped_root() -> Path:
+    """The folder that travels with the tool: inside the wheel, or the checkout it runs from."""
+    package = Path(__file__).parents[1]
+    inside = package / "payload"
+    return inside if inside.is_dir() else package.parent
+
+
+def expose_validate() -> None:
+    """Make the checks that travel with the tool importable as `validate`: before any other module
+    of that name, such as the one that configobj installs."""
+    root = str(shipped_root())
+    if root not in sys.path:
+        sys.path.insert(0, root)
+
+
+def open_payload(overlay: Path | None = None, cwd: Path | None = None) -> Payload:
+    """The roots of this run: overlay, current directory, shipped.
+
+    Raises ConfigError when the overlay is not a folder.
+    """
+    if overlay is not None and not overlay.is_dir():
+        raise ConfigError.of(
+            f"overlay `{overlay}` is not a directory",
+            hint="give a directory that has `dockerfiles/` or `matrices/` in it",
+        )
+    shipped = shipped_root()
+    return Payload(
+        roots=_distinct(overlay, cwd or Path.cwd(), shipped), code_roots=_distinct(overlay, shipped)
+    )
+
+
+def _distinct(*candidates: Path | None) -> tuple[Path, ...]:
+    return tuple({root.resolve(): root for root in candidates if root is not None}.values())
+
+
+def shown(path: Path) -> str:
+    """A path as a user reads it: relative to the current directory where it is below it."""
+    try:
+        return path.resolve().relative_to(Path.cwd().resolve()).as_posix()
+    except ValueError:
+        return str(path)

@@ -1,0 +1,192 @@
+"""The JSON schemas of matrix, component and OS files: what may stand where, and of what letters.
+
+Values are data: every string that can reach a Dockerfile has a pattern that admits no newline,
+quote, `$`, backtick or shell operator.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from imagegen.model.constraint import PATTERN as CONSTRAINT
+
+NAME = r"^[a-z][a-z0-9-]*$"
+VARIANT = r"^[a-z][a-z0-9.-]*$"
+OS_ID = r"^[a-z]+[0-9.]+$"
+PACKAGE = r"^[a-z0-9][a-z0-9.+_-]*$"
+PACKAGE_VERSION = r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_-]*$"
+PATH = r"^/[A-Za-z0-9._/+-]*$"
+RELATIVE = r"^[A-Za-z0-9_][A-Za-z0-9._/-]*$"
+ENV_NAME = r"^[A-Z][A-Z0-9_]*$"
+OWN_ENV_NAME = r"^(?!PATH$)[A-Z][A-Z0-9_]*$"
+"""Variables that a matrix may set: `PATH` is what the components make it."""
+ENV_VALUE = r"^[A-Za-z0-9._/:,=+^-]*$"
+TEXT = r"^[^\x00-\x1f\x7f]+$"
+TAG = r"^[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_{][A-Za-z0-9._{}-]*$"
+IMAGE = r"^[a-z0-9][a-z0-9._/:@-]*$"
+
+
+def _text(pattern: str) -> dict[str, Any]:
+    return {"type": "string", "pattern": pattern}
+
+
+def _map(keys: str, values: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "propertyNames": {"pattern": keys}, "additionalProperties": values}
+
+
+def _object(required: tuple[str, ...], **properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def _list(items: dict[str, Any], least: int = 0) -> dict[str, Any]:
+    return {"type": "array", "items": items, "minItems": least}
+
+
+_WISH = _text(CONSTRAINT)
+_ONE_OR_MORE = {"anyOf": [_WISH, _list(_WISH, 1)]}
+_FACTS = {"type": "object", "propertyNames": {"pattern": r"^[a-z][a-z0-9_]*$"}}
+
+OS = _object(
+    ("id", "family", "release", "suite", "image", "glibc", "lib_dir", "bootstrap", "source"),
+    id=_text(OS_ID),
+    family={"enum": ["debian", "rhel"]},
+    release=_object(("ID", "VERSION_ID"), ID=_text(NAME), VERSION_ID=_text(r"^[0-9.]+$")),
+    suite=_text(NAME),
+    image=_text(IMAGE),
+    glibc=_text(r"^2\.[0-9]+$"),
+    lib_dir=_text(PATH),
+    bootstrap={"type": "boolean"},
+    gcc=_text(r"^[0-9]+(\.[0-9]+)*\??$"),
+    notes=_list(_text(TEXT)),
+    source=_text(TEXT),
+)
+
+_WISHES = _map(NAME, _ONE_OR_MORE)
+SHA256 = r"^([0-9a-f]{64}|unverified)$"
+URL = r"^(https?|file)://[A-Za-z0-9._~:/?#@!&=+%,-]+$"
+
+RELEASE = _object(
+    ("version", "origin", "source"),
+    version=_text(r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_ -]*$"),
+    variant=_text(VARIANT),
+    requires=_WISHES,
+    constrains=_WISHES,
+    pairs=_WISHES,
+    known=_WISHES,
+    warns=_WISHES,
+    provides=_map(NAME, _text(PACKAGE_VERSION + r"|^[0-9.]+\?$")),
+    also={"anyOf": [_text(PACKAGE_VERSION), _list(_text(PACKAGE_VERSION), 1)]},
+    rank=_text(r"^[0-9]$"),
+    named={"type": "boolean"},
+    confidence={"enum": ["high", "medium"]},
+    index=_text(URL),
+    tarball=_object(("url", "sha256"), url=_text(URL), sha256=_text(SHA256)),
+    artifact=_text(PACKAGE),
+    notes=_list(_text(TEXT)),
+    apt=_map(PACKAGE, _text(PACKAGE_VERSION)),
+    build_apt=_map(PACKAGE, _text(PACKAGE_VERSION)),
+    wheels=_map(PACKAGE, _text(PACKAGE_VERSION)),
+    facts=_FACTS,
+    origin=_text(TEXT),
+    source=_text(TEXT),
+)
+
+CONTRACT = _object(
+    (),
+    caps=_list(_text(r"^[A-Z_]+$")),
+    devices=_list(_text(PATH)),
+    ulimits=_map(r"^[a-z]+$", _text(r"^-?[0-9]+$")),
+    shm_bytes=_text(r"^[0-9]+$"),
+    network={"enum": ["bridge", "host"]},
+)
+
+TABLE = _object(
+    ("columns", "row", "lines"),
+    columns=_list(_text(r"^[a-z][a-z0-9_]*$"), 1),
+    row={"type": "object", "propertyNames": {"enum": sorted(RELEASE["properties"])}},
+    sources=_map(r"^[a-z0-9-]+$", _text(TEXT)),
+    lines={"type": "string"},
+)
+
+VIRTUAL = _object(
+    ("name", "title"),
+    name=_text(NAME),
+    title=_text(TEXT),
+    releases=_list(RELEASE),
+    tables=_list(TABLE),
+)
+
+COMPONENT = _object(
+    ("name", "title", "seconds", "suites", "releases"),
+    aliases=_map(NAME, _text(NAME)),
+    one_of=_list(_text(NAME)),
+    rules=_map(NAME, _text(TEXT)),
+    tables=_list(TABLE),
+    name=_text(NAME),
+    title=_text(TEXT),
+    needs=_list(_text(NAME)),
+    seconds=_text(r"^[0-9]+(\.[0-9]+)?$"),
+    # How often its own files or rows change for each build from nothing, as a new base asks for.
+    churn=_text(r"^[0-9]+(\.[0-9]+)?$"),
+    megabytes={"anyOf": [_text(r"^[0-9]+$"), _map(VARIANT, _text(r"^[0-9]+$"))]},
+    env=_map(ENV_NAME, _text(ENV_VALUE)),
+    path=_list(_text(PATH)),
+    suites=_list(_text(NAME), 1),
+    installs=_list({"enum": ["apt", "wheels", "index", "tarball", "artifact", "conda", "base"]}),
+    contract=CONTRACT,
+    entrypoint=_text(PATH),
+    trees=_map(RELATIVE, _text(RELATIVE)),
+    releases=_list(RELEASE),
+)
+
+
+def _row(**properties: dict[str, Any]) -> dict[str, Any]:
+    """Axes and components with their wishes, and keys of its own."""
+    return {"type": "object", "properties": properties, "additionalProperties": _WISH}
+
+
+_CONDITION = _map(NAME, _WISH)
+
+_COMPONENT_WISH = {
+    "anyOf": [
+        _WISH,
+        _object(
+            ("want",),
+            want=_WISH,
+            omit=_list(
+                _object(("when", "reason"), when=_CONDITION, reason=_text(TEXT)),
+                1,
+            ),
+        ),
+    ]
+}
+
+MATRIX = _object(
+    ("name", "tag", "axes", "components"),
+    name=_text(NAME),
+    title=_text(TEXT),
+    tag=_text(TAG),
+    profile={"enum": ["plain", "rdma", "harp"]},
+    base={"enum": ["auto", "registry", "bootstrap"]},
+    axes=_map(NAME, _list(_WISH, 1)),
+    components=_map(NAME, _COMPONENT_WISH),
+    defaults=_map(NAME, _WISH),
+    include=_list(_row(tag=_text(TAG))),
+    exclude=_list({**_row(reason=_text(TEXT)), "required": ["reason"]}),
+    notes=_list(_text(TEXT)),
+    env=_map(OWN_ENV_NAME, _text(ENV_VALUE)),
+    allow_unknown={"type": "boolean"},
+    size_budget=_object(
+        (),
+        factor=_text(r"^[1-9][0-9]*(\.[0-9]+)?$"),
+        size=_text(r"^[0-9]+(\.[0-9]+)? (MB|GB)$"),
+        action={"enum": ["warn", "fail"]},
+    ),
+    owner=_text(TEXT),
+    expires=_text(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
+)

@@ -1,0 +1,203 @@
+"""The only place that prints: for people on a terminal, in plain lines for logs, as JSON lines.
+
+Results go to stdout, notes, progress and errors to stderr. In the JSON format stdout is for a
+program and holds one JSON document a line: events, results and errors; what is for people only
+(`line`, `table`) is not printed there.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TextIO
+
+from imagegen.console.progress import (
+    STYLES,
+    Board,
+    JsonBoard,
+    LiveBoard,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console as Screen
+
+    from imagegen.errors import ImagegenError
+
+
+def make_console(
+    fmt: str, stdout: TextIO | None = None, stderr: TextIO | None = None, *, live: bool = True
+) -> Console:
+    """A console for `auto`, `plain` or `json`; `auto` is live and coloured on a terminal only.
+
+    Without `live`, and where `CI` is set, nothing on the screen is ever written over.
+
+    `NO_COLOR` takes the colours away (no-color.org); nothing is said by colour alone.
+    """
+    out, err = _Stream(stdout or sys.stdout), _Stream(stderr or sys.stderr)
+    if fmt == "json":
+        return _JsonConsole(out, err)
+    dumb = os.environ.get("TERM") == "dumb"
+    if fmt == "auto" and not dumb and (out.is_terminal or err.is_terminal):
+        return _TerminalConsole(out, err, live=live and not os.environ.get("CI"))
+    return Console(out, err)
+
+
+class _Stream:
+    """A text stream that threads share, that takes any character and survives a closed pipe."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.raw = stream
+        self._lock = threading.Lock()
+        self.is_terminal = stream.isatty()
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+    def line(self, text: str) -> None:
+        with self._lock:
+            try:
+                self.raw.write(text + "\n")
+                self.raw.flush()
+            except BrokenPipeError:
+                self._to_nowhere()
+
+    def _to_nowhere(self) -> None:
+        """The reader went away (`| head`): go on without it, also in the flush at exit."""
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.raw.fileno())
+
+
+def _aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    every = [list(columns), *([str(value) for value in row] for row in rows)]
+    widths = [max(len(row[i]) for row in every) for i in range(len(columns))]
+    for row in every:
+        yield "  ".join(map(str.ljust, row, widths)).rstrip()
+
+
+class Console:
+    """What a verb prints with, here in plain lines. Nothing is said by colour alone.
+
+    `wants_json` spares a verb work that only `data` would show.
+    """
+
+    wants_json = False
+
+    def __init__(self, out: _Stream, err: _Stream) -> None:
+        self._out, self._err = out, err
+
+    def line(self, text: str = "") -> None:
+        """One line of the result, for people."""
+        self._out.line(text)
+
+    def note(self, text: str) -> None:
+        """What is going on, beside the result."""
+        self._err.line(text)
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+        """A table of the result, for people."""
+        for text in ([title] if title else []) + list(_aligned(columns, rows)):
+            self.line(text)
+
+    def data(self, obj: Any) -> None:
+        """The result for a program: printed in the JSON format only."""
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """Something that happened, for a program: printed in the JSON format only."""
+
+    def error(self, error: ImagegenError) -> None:
+        """All problems of an error."""
+        self.note("\n\n".join(str(problem) for problem in error.problems))
+
+    @contextmanager
+    def builds(self, cells: Sequence[str]) -> Iterator[Board]:
+        """A board for the builds of these cells, until the end of the `with`."""
+        yield Board(self, cells)
+
+
+class _JsonConsole(Console):
+    wants_json = True
+    _began = time.monotonic()
+
+    def line(self, text: str = "") -> None:
+        """Nothing: a program reads `data`."""
+
+    def data(self, obj: Any) -> None:
+        self._out.line(json.dumps(obj, sort_keys=True, default=str))
+
+    def event(self, kind: str, **fields: Any) -> None:
+        seconds = round(time.monotonic() - self._began, 3)
+        self.data({"event": kind, "seconds": seconds, **fields})
+
+    def error(self, error: ImagegenError) -> None:
+        problems = [asdict(problem) for problem in error.problems]
+        self.data({"errors": problems, "exit_code": error.exit_code})
+
+    @contextmanager
+    def builds(self, cells: Sequence[str]) -> Iterator[Board]:
+        yield JsonBoard(self, cells)
+
+
+class _TerminalConsole(Console):
+    """Tables and a live board drawn by rich, each where its stream is a terminal."""
+
+    _live: Screen | None = None
+
+    def __init__(self, out: _Stream, err: _Stream, *, live: bool = True) -> None:
+        super().__init__(out, err)
+        self._may_live = live
+
+    def line(self, text: str = "") -> None:
+        self._above(self._out, text)
+
+    def note(self, text: str) -> None:
+        self._above(self._err, text)
+
+    def _above(self, stream: _Stream, text: str) -> None:
+        """Above the live board where there is one on this terminal."""
+        if self._live is not None and stream.is_terminal:
+            self._live.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            stream.line(text)
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+        if not self._out.is_terminal:
+            super().table(columns, rows, title)
+            return
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(
+            title=Text(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD
+        )
+        for column in columns:
+            table.add_column(Text(column), overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(str(value), STYLES.get(str(value), "")) for value in row))
+        Console(file=self._out.raw).print(table)
+
+    @contextmanager
+    def builds(self, cells: Sequence[str]) -> Iterator[Board]:
+        if not self._err.is_terminal or not self._may_live:
+            with super().builds(cells) as board:
+                yield board
+            return
+        from rich.console import Console
+        from rich.live import Live
+
+        screen = Console(file=self._err.raw)
+        board = LiveBoard(self, cells, screen)
+        with Live(console=screen, get_renderable=board.render, redirect_stderr=False):
+            self._live = screen
+            try:
+                yield board
+            finally:
+                self._live = None

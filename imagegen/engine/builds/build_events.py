@@ -1,0 +1,161 @@
+"""What a build tells its caller, and how BuildKit's trace becomes that."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from imagegen.engine.builds.lines import Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from imagegen.engine.builds.trace import Log, Trace, Vertex
+
+TAIL_LINES = 30
+TAIL_ERRORS = 10
+_STDERR = 2
+
+
+@dataclass(frozen=True)
+class StepStarted:
+    """A step runs. BuildKit may run one in several pieces: each starts and finishes."""
+
+    digest: str
+    name: str
+
+
+@dataclass(frozen=True)
+class StepCached:
+    """A step was there already. It may have started and finished a short piece: the look-up."""
+
+    digest: str
+    name: str
+
+
+@dataclass(frozen=True)
+class StepFinished:
+    """A step, or a piece of it, ended well. The seconds of the pieces add up."""
+
+    digest: str
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class StepFailed:
+    """A step failed, or was cancelled because another one did."""
+
+    digest: str
+    name: str
+    error: str
+
+
+@dataclass(frozen=True)
+class StepLog:
+    """One line that a step printed, without its line end."""
+
+    digest: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class StepProgress:
+    """Bytes or items done inside a step; `total` is 0 where it is not known."""
+
+    digest: str
+    name: str
+    id: str
+    current: int
+    total: int
+
+
+BuildEvent = StepStarted | StepCached | StepFinished | StepFailed | StepLog | StepProgress
+
+
+@dataclass
+class _Step:
+    """What is known of one step so far; its output is cut into lines per stream."""
+
+    name: str = ""
+    started: float = 0.0
+    completed: float = 0.0
+    cached: bool = False
+    tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
+    errors: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_ERRORS))
+    streams: dict[int, Lines] = field(default_factory=dict)
+
+    def lines(self, log: Log) -> Iterator[str]:
+        """The lines that this piece of output completes."""
+        for line in self.streams.setdefault(log.stream, Lines()).feed(log.data):
+            self._keep(log.stream, line)
+            yield line
+
+    def rest(self) -> Iterator[str]:
+        """What was printed without a line end."""
+        for stream, lines in self.streams.items():
+            for line in lines.rest():
+                self._keep(stream, line)
+                yield line
+
+    def _keep(self, stream: int, line: str) -> None:
+        self.tail.append(line)
+        if stream == _STDERR:
+            self.errors.append(line)
+
+
+class Progress:
+    """Follows one build: feed it the trace, get the events, ask it what failed."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, _Step] = {}
+        self._failed: list[Vertex] = []
+
+    def feed(self, trace: Trace) -> Iterator[BuildEvent]:
+        """The events that one message of the trace stands for, in order."""
+        for vertex in trace.vertexes:
+            step = self._steps.setdefault(vertex.digest, _Step())
+            step.name = vertex.name or step.name
+        for log in trace.logs:
+            yield from self._log(log)
+        for vertex in trace.vertexes:
+            yield from self._vertex(vertex)
+        for status in trace.statuses:
+            name = self._steps.setdefault(status.vertex, _Step()).name
+            yield StepProgress(status.vertex, name, status.id, status.current, status.total)
+
+    def failure(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        """Of the step that failed first on its own account: name, last lines, last errors."""
+        own = [v for v in self._failed if "context canceled" not in v.error] or self._failed
+        if not own:
+            return "", (), ()
+        step = self._steps[own[0].digest]
+        return step.name, tuple(step.tail), tuple(step.errors)
+
+    def _log(self, log: Log) -> Iterator[BuildEvent]:
+        step = self._steps.setdefault(log.vertex, _Step())
+        for line in step.lines(log):
+            yield StepLog(log.vertex, step.name, line)
+
+    def _vertex(self, vertex: Vertex) -> Iterator[BuildEvent]:
+        step = self._steps[vertex.digest]
+        if vertex.cached:
+            if not step.cached:
+                step.cached = True
+                yield StepCached(vertex.digest, vertex.name)
+            return
+        if vertex.started > step.started:
+            step.started = vertex.started
+            yield StepStarted(vertex.digest, vertex.name)
+        if vertex.completed > step.completed:
+            step.completed = vertex.completed
+            yield from (StepLog(vertex.digest, step.name, line) for line in step.rest())
+            yield self._end(vertex)
+
+    def _end(self, vertex: Vertex) -> BuildEvent:
+        if vertex.error:
+            self._failed.append(vertex)
+            return StepFailed(vertex.digest, vertex.name, vertex.error)
+        return StepFinished(vertex.digest, vertex.name, max(vertex.completed - vertex.started, 0.0))

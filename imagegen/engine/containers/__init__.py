@@ -1,0 +1,4 @@
+"""Containers: start one, run commands in it, remove it whatever happens.
+
+Others use `containers.running`, `terminal.shell` and `surroundings`.
+"""

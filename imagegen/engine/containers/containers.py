@@ -1,0 +1,213 @@
+"""Run a container, work inside it, and remove it whatever happens."""
+
+from __future__ import annotations
+
+import io
+import secrets
+import tarfile
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from docker.errors import APIError, DockerException, NotFound
+from docker.types import DeviceRequest, Ulimit
+
+from imagegen.engine.client import Engine, engine_errors, reason
+from imagegen.engine.containers.exec import ExecResult, run_exec
+from imagegen.engine.containers.refusals import relax
+from imagegen.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+__all__ = ["Container", "ExecResult", "LaunchSpec", "network", "running"]
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """How to start a container. Empty values leave the engine's default.
+
+    `ulimits` are soft and hard alike, -1 is unlimited; `mounts` are (host path, path, `ro` or
+    `rw`); `network` is a name, `host` or `none`; `command` and `entrypoint` None are the image's.
+    """
+
+    image: str
+    command: tuple[str, ...] | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    caps: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    shm_bytes: int = 0
+    ulimits: Mapping[str, int] = field(default_factory=dict)
+    network: str = ""
+    mounts: tuple[tuple[str, str, str], ...] = ()
+    hostname: str = ""
+    gpus: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    entrypoint: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Container:
+    """A container that runs. `notes` say what the engine refused and it therefore goes without."""
+
+    engine: Engine = field(repr=False)
+    id: str
+    name: str
+    notes: tuple[str, ...] = ()
+
+    def exec(
+        self,
+        argv: tuple[str, ...] | list[str],
+        timeout: float,
+        env: Mapping[str, str] | None = None,
+        on_output: Callable[[str], None] | None = None,
+    ) -> ExecResult:
+        """Run a command; `timeout` in seconds, `on_output` gets each line of stdout and stderr.
+
+        On expiry the command and all that it started are killed and the result is `timed_out`.
+        Raises EngineError when the container does not run or the connection dies.
+        """
+        return run_exec(self.engine, self.id, list(argv), timeout, dict(env or {}), on_output)
+
+    def read_file(self, path: str) -> bytes:
+        """A file's content, links followed by the engine. Raises FileNotFoundError."""
+        with engine_errors(f"read `{path}` in {self.name}"):
+            try:
+                chunks, _ = self.engine.api.get_archive(self.id, path)
+            except NotFound as error:
+                raise FileNotFoundError(path) from error
+            packed = io.BytesIO(b"".join(chunks))
+        with tarfile.open(fileobj=packed) as tar:
+            member = tar.next()
+            content = tar.extractfile(member) if member and member.isreg() else None
+            if content is None:
+                raise FileNotFoundError(path)
+            return content.read()
+
+    def write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        """Put a file of root's into a folder that exists."""
+        target = PurePosixPath(path)
+        info = tarfile.TarInfo(target.name)
+        info.size, info.mode = len(data), mode
+        self._put(str(target.parent), info, data)
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder in which everybody may write, and those above it; its path is absolute."""
+        info = tarfile.TarInfo(path.lstrip("/"))
+        info.type, info.mode = tarfile.DIRTYPE, 0o1777
+        self._put("/", info)
+
+    def _put(self, folder: str, info: tarfile.TarInfo, data: bytes = b"") -> None:
+        packed = io.BytesIO()
+        info.mtime = int(time.time())
+        with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as tar:
+            tar.addfile(info, io.BytesIO(data))
+        with engine_errors(f"write `{info.name}` into {folder} of {self.name}"):
+            self.engine.api.put_archive(self.id, folder, packed.getvalue())
+
+    def alive(self) -> bool:
+        """Whether its main process still runs; a container that is gone does not."""
+        with engine_errors(f"inspect {self.name}"):
+            try:
+                return bool(self.engine.api.inspect_container(self.id)["State"]["Running"])
+            except NotFound:
+                return False
+
+    def logs(self, tail: int = 30) -> str:
+        """The last lines that its main process printed."""
+        with engine_errors(f"read the log of {self.name}"):
+            text: bytes = self.engine.api.logs(self.id, tail=tail)
+        return text.decode(errors="replace")
+
+
+@contextmanager
+def running(engine: Engine, spec: LaunchSpec) -> Iterator[Container]:
+    """Start a container, hand it out, remove it in the end, on Ctrl-C too.
+
+    Raises EngineError when it cannot start. That it still runs is not promised: see `alive`.
+    """
+    # The name is known before the engine knows the container: an interrupt in between leaks none.
+    name = f"imagegen-{secrets.token_hex(6)}"
+    try:
+        yield _start(engine, spec, name)
+    finally:
+        _remove(engine, name)
+
+
+@contextmanager
+def network(engine: Engine, name: str) -> Iterator[str]:
+    """A private network in which containers resolve one another by host name; its name."""
+    with engine_errors(f"create network `{name}`"):
+        created = engine.api.create_network(name, driver="bridge", check_duplicate=True)
+    try:
+        yield name
+    finally:
+        with suppress(NotFound), engine_errors(f"remove network `{name}`"):
+            engine.api.remove_network(created["Id"])
+
+
+def _start(engine: Engine, spec: LaunchSpec, name: str) -> Container:
+    """Start; where the engine refuses a limit or a device, start again without exactly that."""
+    notes: list[str] = []
+    while True:
+        try:
+            container_id = _create(engine, spec, name)
+            engine.api.start(container_id)
+            return Container(engine, container_id, name, tuple(notes))
+        except APIError as error:
+            relaxed = relax(reason(error), spec.ulimits, spec.devices)
+            if relaxed is None:
+                raise _refused(spec, reason(error)) from error
+            _remove(engine, name)
+            spec = replace(spec, ulimits=relaxed.ulimits, devices=relaxed.devices)
+            notes.append(relaxed.note)
+        except DockerException as error:
+            raise _refused(spec, reason(error)) from error
+
+
+def _refused(spec: LaunchSpec, why: str) -> Exception:
+    hint = "imagegen doctor"
+    if "could not select device driver" in why:
+        hint = "install the NVIDIA container toolkit, or launch without GPUs"
+    return EngineError.of(f"`{spec.image}` does not start", evidence=[why], hint=hint)
+
+
+def _create(engine: Engine, spec: LaunchSpec, name: str) -> str:
+    api = engine.api
+    with_aliases = spec.network not in ("", "host", "none", "bridge") and spec.hostname
+    joined = None
+    if with_aliases:
+        endpoint = api.create_endpoint_config(aliases=[spec.hostname])
+        # The SDK takes a map here, its stubs a single endpoint.
+        joined = api.create_networking_config({spec.network: endpoint})  # type: ignore[arg-type]
+    created: Mapping[str, Any] = api.create_container(
+        spec.image,
+        command=list(spec.command) if spec.command is not None else None,
+        entrypoint=list(spec.entrypoint) if spec.entrypoint is not None else None,
+        hostname=spec.hostname or None,
+        environment=dict(spec.env),
+        labels=dict(spec.labels),
+        name=name,
+        networking_config=joined,
+        host_config=_host_config(api, spec),
+    )
+    return str(created["Id"])
+
+
+def _host_config(api: Any, spec: LaunchSpec) -> Any:
+    return api.create_host_config(
+        binds=[":".join(mount) for mount in spec.mounts],
+        cap_add=list(spec.caps),
+        devices=list(spec.devices),
+        device_requests=[DeviceRequest(count=-1, capabilities=[["gpu"]])] if spec.gpus else None,
+        network_mode=spec.network or None,
+        shm_size=spec.shm_bytes or None,
+        ulimits=[Ulimit(name=k, soft=v, hard=v) for k, v in spec.ulimits.items()],
+    )
+
+
+def _remove(engine: Engine, name: str) -> None:
+    with engine_errors(f"remove container {name}"), suppress(NotFound):
+        engine.api.remove_container(name, force=True, v=True)

@@ -1,0 +1,4 @@
+"""The machine that the tool runs on: its programs, package archives, downloads.
+
+Others use `host`, `download`, `probe` and `archives`.
+"""

@@ -1,0 +1,250 @@
+"""What the package archives list, asked through their own clients: apt and pip."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.engine.builds.causes import cause_of
+from imagegen.engine.containers.containers import LaunchSpec, running
+from imagegen.engine.host import process
+from imagegen.engine.host.download import locked
+from imagegen.engine.host.probe import Probe
+from imagegen.engine.images import bases
+from imagegen.engine.images import store as images
+from imagegen.engine.images.names import alias
+from imagegen.errors import EngineError
+from imagegen.model.labels import LABEL_HOW
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from imagegen.engine.client import Engine
+    from imagegen.model.catalog import OsRelease
+    from imagegen.model.recipe import ContextFile
+
+UPDATE_SECONDS = 180
+MOUNT = "/mnt"
+"""Where the build steps find the files of the build environment, so here too."""
+
+_APT = Path("/etc/apt")
+_OPTIONS = {
+    "Acquire::Languages": "none",
+    "Acquire::Retries": "1",
+    "Acquire::http::Timeout": "15",
+    "Acquire::https::Timeout": "15",
+    "APT::Update::Error-Mode": "any",
+}
+_MAIN_ALONE = re.compile(r"(deb .* main|Components: main)$")
+_SOURCES = "ls -d /etc/apt/sources.list /etc/apt/sources.list.d/*.sources 2>/dev/null"
+_CLEARED = ("Pre-Invoke", "Post-Invoke", "Post-Invoke-Success")
+"""Hooks of the host's own apt, which have no business with lists in a folder of ours."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The versions that an archive has of each package that it knows.
+
+    `problem` says what it did not answer, so that what is not listed may be there after all;
+    `gone` that the suite itself is not there.
+    """
+
+    versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    problem: str = ""
+    gone: bool = False
+    asked: str = ""
+
+
+def local_base(engine: Engine | None, os: OsRelease) -> str:
+    """The reference of the base on the engine, empty where it is not there."""
+    refs = (alias(os), os.image) if engine else ()
+    return next((ref for ref in refs if engine and images.find(engine, ref)), "")
+
+
+def probe_base(engine: Engine | None, os: OsRelease, mode: str) -> Probe | None:
+    """Whether the engine or a registry has a base; None where it is to be bootstrapped."""
+    if engine is None:
+        return None if os.bootstrap else Probe("unknown", "no engine to ask")
+    present = images.find(engine, alias(os))
+    how = present.labels.get(LABEL_HOW, "registry") if present else ""
+    if present and mode in ("auto", how):
+        return Probe("ok", f"on this engine, from {how}")
+    if mode == "bootstrap":
+        return None
+    if images.find(engine, os.image):
+        return Probe("ok", "on this engine")
+    why = bases.out_of_reach(engine, os.image)
+    if not why:
+        return Probe("ok", "its registry has it")
+    if mode == "auto" and os.bootstrap:
+        return None
+    gone = re.search(r"not found|unknown|denied", why) and cause_of(why) != "network"
+    return Probe("missing" if gone else "unknown", why)
+
+
+def apt_in_base(
+    engine: Engine,
+    ref: str,
+    names: Iterable[str],
+    files: Sequence[ContextFile],
+    environ: Mapping[str, str],
+    areas: Sequence[str] = (),
+) -> Listing:
+    """Ask apt in a container of the base, with the base's own sources and these `areas` of them
+    (`contrib`, `non-free`) beside `main`.
+
+    `files` are those of the build environment; they lie where the build steps find them.
+    """
+    spec = LaunchSpec(ref, ("sleep", str(UPDATE_SECONDS * 2)), env=dict(environ))
+    placed = {file.path.rpartition("/")[2]: file.data for file in files}
+    env = {"APT_CONFIG": f"{MOUNT}/apt.conf"} if "apt.conf" in placed else {}
+    options = [part for item in _OPTIONS.items() for part in ("-o", "=".join(item))]
+    try:
+        with running(engine, spec) as container:
+            for name, data in placed.items():
+                container.write_file(f"{MOUNT}/{name}", data)
+            for path in container.exec(["sh", "-c", _SOURCES], UPDATE_SECONDS).out.split():
+                text = container.read_file(path).decode(errors="replace")
+                container.write_file(path, with_areas(text, areas).encode())
+            update = container.exec(["apt-get", "-q", *options, "update"], UPDATE_SECONDS, env)
+            listed = container.exec(["apt-cache", "madison", *names], UPDATE_SECONDS, env)
+    except EngineError as error:
+        return Listing(problem="; ".join(error.problems[0].evidence) or error.problems[0].text)
+    told = (update.out + update.err).splitlines()
+    return _listing(update.code, told, listed.out.splitlines(), f"apt in {ref}")
+
+
+def apt_on_host(
+    os: OsRelease, names: Iterable[str], folder: Path, areas: Sequence[str] = ()
+) -> Listing:
+    """Ask this host's apt for the suite, with the host's own archive settings and these `areas`.
+
+    Lists and state are in `folder`: the host's own are not touched, and the next time is faster.
+    """
+    release = _os_release()
+    if shutil.which("apt-get") is None or release.get("ID") != os.os_id:
+        return Listing(problem=f"the base is not on this engine, and this host is no {os.os_id}")
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / "lock"):
+        config = _private_apt(folder, release.get("VERSION_CODENAME", ""), os.suite, areas)
+        told: list[str] = []
+        ended = process.run(["apt-get", "-q", "-c", str(config), "update"], told.append)
+        lines: list[str] = []
+        process.run(["apt-cache", "-c", str(config), "madison", *names], lines.append)
+    return _listing(ended.code, told, lines, f"{os.suite} in this host's archive")
+
+
+def _os_release() -> Mapping[str, str]:
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {}
+
+
+def _private_apt(folder: Path, own: str, suite: str, areas: Sequence[str]) -> Path:
+    """An apt.conf for lists, state and sources of the suite, all inside the folder."""
+    for name in ("state/lists/partial", "cache/archives/partial", "sources.list.d"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "status").touch()
+    for old in (folder / "sources.list.d").iterdir():
+        old.unlink()
+    (folder / "sources.list").write_text("")
+    for path in (_APT / "sources.list", *sorted((_APT / "sources.list.d").glob("*"))):
+        if path.is_file() and path.suffix in (".list", ".sources"):
+            text = path.read_text(errors="replace")
+            text = with_areas(for_suite(text, own, suite), areas)
+            (folder / path.relative_to(_APT)).write_text(text)
+    settings = _OPTIONS | {
+        "Dir::State": f"{folder}/state",
+        "Dir::State::status": f"{folder}/status",
+        "Dir::Cache": f"{folder}/cache",
+        "Dir::Etc::sourcelist": f"{folder}/sources.list",
+        "Dir::Etc::sourceparts": f"{folder}/sources.list.d",
+        "APT::Architecture": "amd64",
+        "APT::Sandbox::User": "root",
+    }
+    config = folder / "apt.conf"
+    cleared = [f"#clear APT::Update::{name};\n" for name in _CLEARED]
+    config.write_text("".join([*cleared, *(f'{k} "{v}";\n' for k, v in settings.items())]))
+    return config
+
+
+def for_suite(sources: str, own: str, wanted: str) -> str:
+    """apt sources of the host's release (`bookworm`, `bookworm-security`, …) for another one."""
+    return re.sub(rf"(?<![\w-]){re.escape(own)}(?![\w.])", wanted, sources) if own else sources
+
+
+def with_areas(sources: str, areas: Sequence[str]) -> str:
+    """apt sources that read these areas beside `main`, but for a security archive, which lists
+    packages of other areas that it does not have."""
+    if not areas:
+        return sources
+    more = " ".join(areas)
+    lines = [
+        f"{line} {more}" if _MAIN_ALONE.match(line) and "-security" not in line else line
+        for line in sources.split("\n")
+    ]
+    return "\n".join(lines)
+
+
+def _listing(code: int, told: Sequence[str], madison: Sequence[str], asked: str) -> Listing:
+    errors = [line for line in told if line.startswith(("E:", "W: Failed", "Err:"))]
+    problem = (errors or [f"apt-get update ended with {code}"])[0] if code or errors else ""
+    gone = any(re.search(r"does not have a Release file|404 +Not Found", line) for line in errors)
+    return Listing(versions_of(madison), problem, gone, asked)
+
+
+def versions_of(madison: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The lines `package | version | where` of `apt-cache madison`, by package."""
+    found: dict[str, dict[str, None]] = {}
+    for line in madison:
+        cells = [cell.strip() for cell in line.split(" | ")]
+        if len(cells) == 3 and cells[2].endswith("Packages"):
+            found.setdefault(cells[0], {})[cells[1]] = None
+    return {name: tuple(versions) for name, versions in found.items()}
+
+
+def pip_says(project: str, environ: Mapping[str, str]) -> list[str]:
+    """What pip tells, line by line, about every file of a project in its indexes.
+
+    `environ` wins over this process's own. Raises EngineError where there is no pip.
+    """
+    asked = ["index", "versions", project, "-vv", "--retries", "1", "--timeout", "15", "--no-input"]
+    lines: list[str] = []
+    process.run([*_pip(), *asked, "--disable-pip-version-check"], lines.append, environ)
+    return lines
+
+
+def pip_metadata(project: str, version: str, python: str, tag: str) -> Mapping[str, object]:
+    """What a wheel says of itself, for another Python (`3.12`) than this host's; nothing where pip
+    finds none. pip before 23.3 downloads the whole wheel for it.
+
+    With this host's own settings of pip. Raises EngineError where there is no pip.
+    """
+    with tempfile.TemporaryDirectory(prefix="imagegen-metadata-") as folder:
+        report = Path(folder, "report.json")
+        asked = ["install", "--dry-run", "--ignore-installed", "--no-deps", "--no-input", "--quiet"]
+        asked += ["--only-binary", ":all:", "--python-version", python, "--platform", tag]
+        asked += ["--target", f"{folder}/target", "--report", str(report), f"{project}=={version}"]
+        ended = process.run([*_pip(), *asked, "--disable-pip-version-check"], lambda _: None)
+        if ended.code != 0 or not report.is_file():
+            return {}
+        found: Mapping[str, object] = json.loads(report.read_text())["install"][0]["metadata"]
+        return found
+
+
+def _pip() -> list[str]:
+    if find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    found = shutil.which("pip3") or shutil.which("pip")
+    if found is None:
+        raise EngineError.of("this host has no pip to ask", hint="install pip")
+    return [found]

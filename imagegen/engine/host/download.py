@@ -1,0 +1,300 @@
+"""Files from elsewhere, kept by their sha256: whole and right under their name, or not there.
+
+A file comes in under `<sha256>.part`, is measured, and only then gets its name. One process at a
+time brings in one file; another one waits and finds it there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import requests
+import tenacity
+import urllib3
+
+from imagegen.engine.client import TRANSPORT_ERRORS, reason
+from imagegen.engine.host.probe import (
+    FOR_NOW,
+    PAGE_TYPES,
+    PLAIN,
+    kind_of,
+    path_of,
+    verify,
+    without_secrets,
+)
+from imagegen.errors import BuildError, ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+ATTEMPTS = 5
+"""Attempts in a row that bring nothing new; one that brought bytes starts the count again."""
+
+TIMEOUT_SECONDS = (10.0, 60.0)
+"""To connect, and without a byte."""
+
+CHUNK_BYTES = 1 << 20
+
+_WAIT: tenacity.wait.wait_base = tenacity.wait_random_exponential(multiplier=0.5, max=20)
+_HINT = "check the address, the connection and mirrors.yaml, then run it again: it resumes"
+_PAGE_START = re.compile(rb"\s*<(!doctype|html|\?xml)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A file: where to ask, what it has to be. `size_bytes` 0 is not known.
+
+    `upstream` is the address before a mirror took its place, for messages.
+    """
+
+    url: str
+    sha256: str
+    size_bytes: int = 0
+    upstream: str = ""
+
+    def __str__(self) -> str:
+        asked = f"`{without_secrets(self.url)}`"
+        if self.upstream in ("", self.url):
+            return asked
+        return f"`{without_secrets(self.upstream)}` (mirror {asked})"
+
+
+class _Interruption(Exception):
+    """A transfer that was cut short or put off; another attempt may go through."""
+
+
+class _Refused(Exception):
+    """An answer that another attempt would get again."""
+
+
+def fetch(
+    wanted: Wanted,
+    cache: Path,
+    ca_bundle: Path | None = None,
+    on_line: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """The file, in the folder `cache` under its sha256; brought in if it is not there yet.
+
+    Addresses are http, https or file. Raises ConfigError where the address has something else
+    than what is wanted, BuildError where it does not give it or the disk does not take it.
+    """
+    target = cache / wanted.sha256
+    with _alone(wanted, target):
+        if not (target.is_file() and sha256_of(target) == wanted.sha256):
+            on_line(f"downloading {wanted}")
+            _bring(_Part(wanted, Path(f"{target}.part"), ca_bundle, on_line), target)
+    return target
+
+
+def fetch_unverified(
+    wanted: Wanted,
+    cache: Path,
+    ca_bundle: Path | None = None,
+    on_line: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """A file that nobody gives the sha256 of, in `cache` under a name made of its address.
+
+    What is there already is taken. Raises BuildError where the address does not give it.
+    """
+    target = cache / f"unverified-{hashlib.sha256(wanted.url.encode()).hexdigest()}"
+    with _alone(wanted, target):
+        if not target.is_file():
+            on_line(f"downloading {wanted}, which nothing vouches for")
+            part = _Part(wanted, Path(f"{target}.part"), ca_bundle, on_line)
+            # With no sha256 to measure by, pieces of two files would not be noticed.
+            part.path.unlink(missing_ok=True)
+            part.transfer()
+            part.path.replace(target)
+    return target
+
+
+@contextmanager
+def _alone(wanted: Wanted, target: Path) -> Iterator[None]:
+    """Nobody else brings in the target meanwhile; what goes wrong is told in the user's words."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with locked(Path(f"{target}.lock")):
+            yield
+    except (_Refused, _Interruption, *TRANSPORT_ERRORS) as error:
+        why = str(error) if isinstance(error, (_Refused, _Interruption)) else reason(error)
+        text = f"{wanted} cannot be downloaded"
+        raise BuildError.of(text, evidence=[why], hint=_HINT) from error
+    except OSError as error:
+        text = f"{wanted} cannot be kept in `{target.parent}`"
+        raise BuildError.of(text, evidence=[error.strerror or str(error)]) from error
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file, in hexadecimal digits. Raises OSError."""
+    total = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            total.update(chunk)
+    return total.hexdigest()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """One holder at a time, over threads and processes; a process that dies lets go."""
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@dataclass
+class _Part:
+    """A file that comes in, over any number of attempts and runs."""
+
+    wanted: Wanted
+    path: Path
+    ca_bundle: Path | None
+    on_line: Callable[[str], None]
+    resumed: bool = False
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def transfer(self) -> None:
+        """Until it is complete, as long as attempts bring something."""
+        stalled = _Stalled(self)
+        for attempt in tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_may_pass),
+            stop=stalled,
+            wait=_WAIT,
+            before_sleep=stalled.tell,
+            reraise=True,
+        ):
+            with attempt:
+                self._attempt()
+
+    def _attempt(self) -> None:
+        if urlsplit(self.wanted.url).scheme == "file":
+            self._copy()
+            return
+        have = self.size
+        answer = requests.get(
+            self.wanted.url,
+            headers={**PLAIN, **({"Range": f"bytes={have}-"} if have else {})},
+            stream=True,
+            timeout=TIMEOUT_SECONDS,
+            verify=verify(self.ca_bundle),
+        )
+        with answer:
+            if answer.status_code == 416 and have:
+                self._past_the_end(answer.headers.get("Content-Range", ""))
+            else:
+                self._take(answer, have)
+
+    def _copy(self) -> None:
+        source = path_of(self.wanted.url)
+        if not source.is_file():
+            msg = f"there is no file `{source}`"
+            raise _Refused(msg)
+        shutil.copyfile(source, self.path)
+
+    def _past_the_end(self, content_range: str) -> None:
+        """All is here already, or what is here is of another file."""
+        self.resumed = True
+        if content_range != f"bytes */{self.size}":
+            self.path.unlink()
+            msg = "what was there is longer than the file"
+            raise _Interruption(msg)
+
+    def _take(self, answer: requests.Response, have: int) -> None:
+        _check_answer(answer)
+        started_at = f"bytes {have}-"
+        goes_on = answer.status_code == 206 and _range(answer.headers).startswith(started_at)
+        if answer.status_code == 206 and not goes_on:
+            self.path.unlink()
+            msg = f"asked from byte {have}, got `{_range(answer.headers)}`"
+            raise _Interruption(msg)
+        self.resumed = self.resumed or goes_on
+        try:
+            with self.path.open("ab" if goes_on else "wb") as file:
+                # Undecoded: some servers declare a .gz file to be a text that they compressed.
+                for chunk in answer.raw.stream(CHUNK_BYTES, decode_content=False):
+                    file.write(chunk)
+        except urllib3.exceptions.ProtocolError as error:
+            msg = f"the connection ended after {self.size} bytes"
+            raise _Interruption(msg) from error
+
+
+class _Stalled:
+    """Stops attempts that bring nothing new."""
+
+    def __init__(self, part: _Part) -> None:
+        self._part, self._most, self._attempts = part, part.size, 0
+
+    def __call__(self, state: tenacity.RetryCallState) -> bool:
+        del state
+        if self._part.size > self._most:
+            self._most, self._attempts = self._part.size, 0
+        self._attempts += 1
+        return self._attempts >= ATTEMPTS
+
+    def tell(self, state: tenacity.RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        if error is not None:
+            self._part.on_line(f"{self._part.wanted}: {reason(error)}; once more")
+
+
+def _bring(part: _Part, target: Path) -> None:
+    part.transfer()
+    if part.resumed and sha256_of(part.path) != part.wanted.sha256:
+        # The file there changed between the runs: pieces of two files are neither.
+        part.path.unlink()
+        part.transfer()
+    problem = _not_wanted(part.wanted, part.path)
+    if problem:
+        part.path.unlink()
+        text = f"{part.wanted} is not the file that is wanted"
+        hint = "correct the address, or the sha256 if the file was meant to change"
+        raise ConfigError.of(text, evidence=problem, hint=hint)
+    with part.path.open("rb") as file:
+        os.fsync(file.fileno())
+    part.path.replace(target)
+
+
+def _not_wanted(wanted: Wanted, path: Path) -> list[str]:
+    """How a complete file differs from what is wanted; empty where it does not."""
+    size, found = path.stat().st_size, sha256_of(path)
+    if found == wanted.sha256:
+        return []
+    evidence = [f"sha256 is {found}, wanted {wanted.sha256}"]
+    if wanted.size_bytes not in (0, size):
+        evidence.append(f"it has {size} bytes, wanted {wanted.size_bytes}")
+    with path.open("rb") as file:
+        if _PAGE_START.match(file.read(512)):
+            evidence.append("it is a page of HTML or XML, such as servers send for an error")
+    return evidence
+
+
+def _check_answer(answer: requests.Response) -> None:
+    said = f"answers with HTTP {answer.status_code} {answer.reason or ''}".rstrip()
+    if answer.status_code in FOR_NOW:
+        raise _Interruption(said)
+    if answer.status_code not in (200, 206):
+        raise _Refused(said)
+    if kind_of(answer.headers) in PAGE_TYPES:
+        msg = f"answers with a page ({kind_of(answer.headers)}), not with the file"
+        raise _Refused(msg)
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether another attempt may go better; a wrong address or certificate stays wrong."""
+    lasting = (requests.exceptions.SSLError, requests.TooManyRedirects, ValueError)
+    return isinstance(error, (_Interruption, *TRANSPORT_ERRORS)) and not isinstance(error, lasting)
+
+
+def _range(headers: Mapping[str, str]) -> str:
+    return headers.get("Content-Range", "")

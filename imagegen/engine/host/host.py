@@ -1,0 +1,172 @@
+"""The machine that the tool runs on: what it has, and how programs are installed and started."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.engine.client import Engine, EngineFacts, connect, endpoints, facts
+from imagegen.engine.host import process
+from imagegen.engine.images import bases
+from imagegen.engine.machine import qemu
+from imagegen.errors import EngineError, ImagegenError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+DAEMON_LOG = "/var/log/imagegen-dockerd.log"
+START_SECONDS = 60
+
+_DAEMON_PID = Path("/var/run/docker.pid")
+_APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
+
+
+@dataclass(frozen=True)
+class Host:
+    """What decides how things are installed and started here.
+
+    `soft_roce_lacks` names the packages that `validate --soft-roce` wants and this host has not.
+    """
+
+    name: str
+    root: bool
+    debian_family: bool
+    systemd: bool
+    apparmor: bool
+    dockerd: bool
+    mmdebstrap: bool
+    nvidia_gpu: bool
+    soft_roce_lacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """All that `doctor` looks at.
+
+    `engine` is None where none answers, for the reason `no_engine`; `engine_is_ours` says that
+    none was named and none runs, so one may be set up. `free_bytes` is None where the engine's
+    disk is not visible from here; `out_of_reach` is why the registry of `image` does not answer.
+    """
+
+    host: Host
+    python: tuple[int, int, int]
+    engine: EngineFacts | None
+    no_engine: ImagegenError | None
+    engine_is_ours: bool
+    free_bytes: int | None
+    image: str
+    out_of_reach: str
+
+
+def here() -> Host:
+    """This machine. Sources: os-release(5), sd_booted(3)."""
+    try:
+        release: Mapping[str, str] = platform.freedesktop_os_release()
+    except OSError:
+        release = {}
+    family = {release.get("ID", ""), *release.get("ID_LIKE", "").split()}
+    return Host(
+        name=release.get("PRETTY_NAME", platform.system()),
+        root=os.geteuid() == 0,
+        debian_family="debian" in family and shutil.which("apt-get") is not None,
+        systemd=Path("/run/systemd/system").is_dir(),
+        apparmor=_APPARMOR.is_file() and _APPARMOR.read_text().startswith("Y"),
+        dockerd=shutil.which("dockerd") is not None,
+        mmdebstrap=shutil.which("mmdebstrap") is not None,
+        nvidia_gpu=Path("/proc/driver/nvidia").is_dir(),
+        soft_roce_lacks=tuple(qemu.missing_programs()),
+    )
+
+
+def look(image: str) -> HostFacts:
+    """Gather the facts; `image` is the base whose registry is tried."""
+    engine, engine_facts, failure = _ask_engine()
+    return HostFacts(
+        host=here(),
+        python=sys.version_info[:3],
+        engine=engine_facts,
+        no_engine=failure,
+        engine_is_ours=engine is None and _none_named() and not daemon_runs(),
+        free_bytes=_free_bytes(engine_facts.root_dir) if engine_facts else None,
+        image=image,
+        out_of_reach=bases.out_of_reach(engine, image) if engine else "no engine to ask",
+    )
+
+
+def daemon_runs() -> bool:
+    """Whether the system's dockerd runs, answering or not."""
+    try:
+        return Path("/proc", _DAEMON_PID.read_text().strip(), "comm").is_file()
+    except OSError:
+        return False
+
+
+def perform(argv: Sequence[str], on_line: Callable[[str], None]) -> None:
+    """Run one command of a set-up. Raises EngineError with its last lines when it fails."""
+    try:
+        ended = process.run(argv, on_line, {"DEBIAN_FRONTEND": "noninteractive"})
+    except OSError as error:
+        text = f"`{argv[0]}` cannot be run"
+        raise EngineError.of(text, evidence=[str(error)]) from error
+    if ended.code != 0:
+        text = f"`{' '.join(argv)}` failed (exit code {ended.code})"
+        raise EngineError.of(text, evidence=ended.tail)
+
+
+def start_daemon(argv: Sequence[str]) -> None:
+    """Start dockerd so that it outlives this program, its log at DAEMON_LOG.
+
+    Where the package's own script has just started one, that one is left alone.
+    """
+    if not daemon_runs():
+        process.detach(argv, DAEMON_LOG)
+
+
+def await_engine() -> Engine:
+    """The engine, as soon as it answers. Raises EngineError after START_SECONDS."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return connect()
+        except EngineError as error:
+            if time.monotonic() > deadline:
+                text = f"the engine was started and does not answer after {START_SECONDS} s"
+                hint = f"see {DAEMON_LOG}, or `journalctl -u docker` where systemd started it"
+                raise EngineError.of(text, evidence=_log_tail(), hint=hint) from error
+        time.sleep(0.5)
+
+
+def _ask_engine() -> tuple[Engine | None, EngineFacts | None, ImagegenError | None]:
+    try:
+        engine = connect()
+        return engine, facts(engine), None
+    except EngineError as error:
+        return None, None, error
+
+
+def _none_named() -> bool:
+    try:
+        return endpoints(os.environ)[0].named_by == "the system socket"
+    except EngineError:
+        return False
+
+
+def _free_bytes(root_dir: str) -> int | None:
+    """Free space at the engine's root, None where that is on another machine or in a guest."""
+    try:
+        return shutil.disk_usage(root_dir).free
+    except OSError:
+        return None
+
+
+def _log_tail() -> list[str]:
+    try:
+        return Path(DAEMON_LOG).read_text(errors="replace").splitlines()[-8:]
+    except OSError:
+        return []

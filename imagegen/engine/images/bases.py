@@ -1,0 +1,198 @@
+"""Base images: what an image stands on, from a registry or bootstrapped from a package archive."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from docker.errors import DockerException
+
+from imagegen.engine.client import (
+    CALL_SECONDS,
+    HINT_FIX,
+    TRANSPORT_ERRORS,
+    Engine,
+    engine_errors,
+    error_of,
+    reason,
+)
+from imagegen.engine.host import process
+from imagegen.engine.images import store as images
+from imagegen.engine.images.names import alias
+from imagegen.errors import EngineError
+from imagegen.model.labels import LABEL_HOW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from imagegen.model.catalog import OsRelease
+
+REACH_SECONDS = 8
+PULL_SECONDS = 600
+
+Mode = Literal["auto", "registry", "bootstrap"]
+
+# As the `slim` images of the registries: no manual pages and documentation but the licences, in
+# the base and, because dpkg keeps the rule, in everything that is installed on top of it.
+_SLIM = (
+    "path-exclude=/usr/share/man/*",
+    "path-exclude=/usr/share/doc/*",
+    "path-include=/usr/share/doc/*/copyright",
+)
+
+# As those images again (docker-apt-speedup): an image is written to the disk when it is packed, so
+# dpkg need not wait for the disk after each file, which takes long while a large layer is written.
+_UNSAFE_IO = "force-unsafe-io"
+
+# mmdebstrap lends the chroot the host's name and resolver; neither belongs into an image.
+_FORGET_HOST = 'rm -f "$1/etc/hostname" "$1/etc/resolv.conf"'
+
+
+@dataclass(frozen=True)
+class BaseImage:
+    """A base on the engine; `how` is `registry` or `bootstrap`."""
+
+    ref: str
+    id: str
+    how: str
+
+
+def ensure_base(
+    engine: Engine, os: OsRelease, mode: Mode, on_line: Callable[[str], None], mirror: str = ""
+) -> BaseImage:
+    """Make `alias(os)` name a base. What is there already is taken, if it came the way of `mode`.
+
+    `auto` prefers the local image `os.image`, then the registry if that is in reach (`mirror` is
+    what to pull in its place), then a bootstrap. Raises EngineError.
+    """
+    present = _present(engine, os)
+    if present and mode in ("auto", present.how):
+        return present
+    if mode != "bootstrap" and _from_registry(engine, os, mode, on_line, mirror or os.image):
+        return _base(engine, os, "registry")
+    _bootstrap(engine, os, on_line)
+    return _base(engine, os, "bootstrap")
+
+
+def lacking(engine: Engine, os: OsRelease, mode: Mode, mirror: str = "") -> str:
+    """Why `ensure_base` could not make a base; empty where it can, as far as is seen without doing
+    it. Raises EngineError where the engine does not answer."""
+    present = _present(engine, os)
+    if present and mode in ("auto", present.how):
+        return ""
+    if mode != "bootstrap":
+        why = "" if images.find(engine, os.image) else out_of_reach(engine, mirror or os.image)
+        if not why or mode == "registry" or not os.bootstrap:
+            return why
+    if not os.bootstrap:
+        return "it cannot be bootstrapped from a package archive"
+    return "" if shutil.which("mmdebstrap") else "mmdebstrap is missing, which bootstraps it"
+
+
+def out_of_reach(engine: Engine, image: str) -> str:
+    """Why the registry of `image` does not answer for it; empty where it does."""
+    try:
+        with engine.fresh(timeout=REACH_SECONDS) as api:
+            api.inspect_distribution(image)  # type: ignore[no-untyped-call]
+    except TRANSPORT_ERRORS as error:
+        return reason(error)
+    return ""
+
+
+def bootstrap_command(suite: str, target: str) -> list[str]:
+    """mmdebstrap with the host's own archive settings; it leaves no package lists behind."""
+    options = [f"--dpkgopt={option}" for option in (*_SLIM, _UNSAFE_IO)]
+    return [
+        "mmdebstrap",
+        "--variant=minbase",
+        "--include=ca-certificates",
+        *options,
+        f"--customize-hook={_FORGET_HOST}",
+        suite,
+        target,
+    ]
+
+
+def _present(engine: Engine, os: OsRelease) -> BaseImage | None:
+    image = images.find(engine, alias(os))
+    if image is None:
+        return None
+    return BaseImage(alias(os), image.id, image.labels.get(LABEL_HOW, "registry"))
+
+
+def _base(engine: Engine, os: OsRelease, how: str) -> BaseImage:
+    return BaseImage(alias(os), str(images.config(engine, alias(os))["Id"]), how)
+
+
+def _from_registry(
+    engine: Engine, os: OsRelease, mode: Mode, on_line: Callable[[str], None], wanted: str
+) -> bool:
+    """Take `os.image` if it is local, else pull `wanted`; False where `auto` has to bootstrap."""
+    found = os.image
+    if images.find(engine, os.image) is None:
+        found, why = wanted, out_of_reach(engine, wanted)
+        if why and mode == "auto" and os.bootstrap:
+            on_line(f"{wanted} is not in reach, bootstrapping {os.suite}: {why}")
+            return False
+        if why:
+            raise _no_base(os, wanted, why)
+        on_line(f"pulling {wanted}")
+        _pull(engine, wanted)
+    images.tag(engine, found, alias(os))
+    return True
+
+
+def _no_base(os: OsRelease, wanted: str, why: str) -> Exception:
+    hint = f"docker pull {os.image}, on a machine that reaches it, then docker save and load"
+    if os.bootstrap:
+        hint = "set `base: bootstrap`"
+    return EngineError.of(f"base image `{wanted}` is not in reach", evidence=[why], hint=hint)
+
+
+def _pull(engine: Engine, reference: str) -> None:
+    repository, tag = images.split(reference)
+    with engine_errors(f"pull `{reference}`"), engine.fresh(timeout=PULL_SECONDS) as api:
+        for message in api.pull(repository, tag, stream=True, decode=True):
+            if "error" in message:
+                raise DockerException(message["error"])
+
+
+def _bootstrap(engine: Engine, os: OsRelease, on_line: Callable[[str], None]) -> None:
+    if not os.bootstrap:
+        text = f"`{os.id}` cannot be bootstrapped from a package archive"
+        raise EngineError.of(text, hint=f"set `base: registry` to take `{os.image}`")
+    if shutil.which("mmdebstrap") is None:
+        text = f"mmdebstrap is missing, which bootstraps the base of `{os.id}`"
+        raise EngineError.of(text, hint=HINT_FIX)
+    with tempfile.TemporaryDirectory(prefix="imagegen-base-") as folder:
+        rootfs = Path(folder, "rootfs.tar")
+        argv = bootstrap_command(os.suite, str(rootfs))
+        # The same packages give the same bytes.
+        ended = process.run(argv, on_line, {"SOURCE_DATE_EPOCH": "0"})
+        if ended.code != 0:
+            text = f"mmdebstrap did not bootstrap `{os.suite}` (exit code {ended.code})"
+            raise EngineError.of(text, evidence=ended.tail, hint="imagegen doctor")
+        _import(engine, rootfs, alias(os))
+
+
+def _import(engine: Engine, rootfs: Path, ref: str) -> None:
+    repository, tag = images.split(ref)
+    params = {
+        "fromSrc": "-",
+        "repo": repository,
+        "tag": tag,
+        "changes": [f"LABEL {LABEL_HOW}=bootstrap", 'CMD ["bash"]'],
+    }
+    with engine_errors(f"import `{ref}`"), rootfs.open("rb") as data, engine.fresh() as api:
+        answer = api.post(
+            engine.url("/images/create"),
+            params=params,
+            data=data,
+            headers={"Content-Type": "application/x-tar"},
+            timeout=(CALL_SECONDS, PULL_SECONDS),
+        )
+        if not answer.ok or b'"error"' in answer.content:
+            raise DockerException(error_of(answer.content))

@@ -1,0 +1,181 @@
+"""What builds leave behind on an engine: images without a tag, stopped containers, old cache."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+from docker.errors import APIError
+
+from imagegen.engine.client import Engine, engine_errors
+from imagegen.engine.images import store as images
+from imagegen.errors import EngineError
+from imagegen.model.labels import LABEL_MATRIX
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+DF_SECONDS = 600
+"""The engine walks the files of all that it has not counted before."""
+
+_OURS = re.compile(r"^/imagegen-[0-9a-f]{12}$")
+_STOPPED = ("created", "exited", "dead")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An image of imagegen's; `own_bytes` are those that no other image shares, counted for images
+    without a tag."""
+
+    id: str
+    tags: tuple[str, ...]
+    labels: Mapping[str, str] = field(hash=False)
+    own_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """What is on the engine: our images, image ids in use, our stopped containers; `there` are the
+    ids of all images, whoever made them."""
+
+    images: tuple[Kept, ...]
+    used: frozenset[str]
+    containers: tuple[str, ...]
+    there: frozenset[str] = frozenset()
+
+
+def inventory(engine: Engine, writing: Collection[str]) -> Inventory:
+    """One look at the lists of images and containers; `writing` are the instructions that make a
+    layer. Raises EngineError.
+
+    The engine's own count of what images share walks the files of every container first.
+    """
+    with engine_errors("list what it keeps"):
+        rows = engine.api.images(all=True)
+        containers = engine.api.containers(all=True)
+    kept = [_kept(row) for row in rows if LABEL_MATRIX in (row.get("Labels") or {})]
+    loose = [one.id for one in kept if not one.tags]
+    own = own_bytes(engine, [row["Id"] for row in rows], loose, writing)
+    ours = [one for one in containers if any(map(_OURS.match, one.get("Names") or ()))]
+    return Inventory(
+        tuple(replace(one, own_bytes=own.get(one.id, 0)) for one in kept),
+        frozenset(one["ImageID"] for one in containers if one not in ours or _runs(one)),
+        tuple(one["Names"][0][1:] for one in ours if not _runs(one)),
+        frozenset(row["Id"] for row in rows),
+    )
+
+
+def _runs(container: Mapping[str, Any]) -> bool:
+    return container.get("State") not in _STOPPED
+
+
+def _kept(row: Mapping[str, Any]) -> Kept:
+    tags = tuple(tag for tag in row.get("RepoTags") or () if tag != "<none>:<none>")
+    return Kept(row["Id"], tags, dict(row["Labels"]))
+
+
+def own_bytes(
+    engine: Engine, every: Sequence[str], asked: Sequence[str], writing: Collection[str]
+) -> dict[str, int]:
+    """Image id -> the bytes of those of its layers that no other of these images stands on."""
+    if not asked:
+        return {}
+    chains = {one: _layers(engine, one) for one in every}
+    found = {}
+    for image in asked:
+        others = [chain for other, chain in chains.items() if other != image]
+        shared = max((_in_common(chains[image], chain) for chain in others), default=0)
+        found[image] = _top_bytes(engine, image, len(chains[image]) - shared, writing)
+    return found
+
+
+def _layers(engine: Engine, image: str) -> tuple[str, ...]:
+    """Its layers, the lowest first; none where it went in the meantime."""
+    try:
+        return tuple(images.config(engine, image)["RootFS"].get("Layers") or ())
+    except EngineError:
+        return ()
+
+
+def _in_common(one: Sequence[str], other: Sequence[str]) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
+
+
+def _top_bytes(engine: Engine, image: str, count: int, writing: Collection[str]) -> int:
+    """The bytes of so many layers from the top. An instruction that writes nothing, such as `ENV`,
+    has an entry in the history and no layer."""
+    if not count:
+        return 0
+    sizes = [
+        size
+        for text, size in reversed(images.history(engine, image))
+        if size or text.split(" ", 1)[0] in writing
+    ]
+    return sum(sizes[:count])
+
+
+def build_cache(engine: Engine) -> tuple[Mapping[str, Any], ...]:
+    """The entries of the build cache. Engines before API 1.42 count all else that they keep, too.
+
+    Raises EngineError.
+    """
+    with engine_errors("count its build cache"), engine.fresh(timeout=DF_SECONDS) as api:
+        answer = api.get(engine.url("/system/df"), params={"type": "build-cache"})
+        answer.raise_for_status()
+        return tuple(answer.json().get("BuildCache") or ())
+
+
+def old_cache_bytes(cache: tuple[Mapping[str, Any], ...], days: int, now: datetime) -> int:
+    """Bytes of cache entries that no build has used for so many days, and that no image is."""
+    before = now - timedelta(days=days)
+    return sum(
+        int(one.get("Size", 0))
+        for one in cache
+        if not one.get("InUse") and not one.get("Shared") and _last_used(one) < before
+    )
+
+
+def _last_used(entry: Mapping[str, Any]) -> datetime:
+    text = entry.get("LastUsedAt") or entry.get("CreatedAt") or ""
+    try:
+        # The engine writes nanoseconds, which datetime does not read.
+        return datetime.fromisoformat(text[:19]).replace(tzinfo=timezone.utc)
+    except ValueError:
+        return datetime.now(timezone.utc)
+
+
+def prune_cache(engine: Engine, days: int) -> int:
+    """Remove cache that no build has used for so many days; the bytes that came free."""
+    with engine_errors("prune its build cache"), engine.fresh(timeout=DF_SECONDS) as api:
+        filters = json.dumps({"until": [f"{days * 24}h"]})
+        answer = api.post(engine.url("/build/prune"), params={"filters": filters})
+        answer.raise_for_status()
+        return int(answer.json().get("SpaceReclaimed") or 0)
+
+
+def remove_image(engine: Engine, image_id: str) -> bool:
+    """Remove an image, unless it got a tag, a child or a container since it was looked at."""
+    with engine_errors(f"remove {image_id}"):
+        try:
+            engine.api.remove_image(image_id)
+        except APIError as error:
+            if error.status_code in (404, 409):
+                return False
+            raise
+    return True
+
+
+def remove_container(engine: Engine, name: str) -> bool:
+    """Remove a container, unless it runs again."""
+    with engine_errors(f"remove {name}"):
+        try:
+            engine.api.remove_container(name)
+        except APIError as error:
+            if error.status_code in (404, 409):
+                return False
+            raise
+    return True

@@ -1,0 +1,142 @@
+"""A machine of its own for an image: its root file system on a disk, booted by QEMU.
+
+Plain emulation: no KVM is asked for, which laptops in a hurry and guests of a cloud often cannot
+give, so that a run is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from docker.errors import NotFound
+
+from imagegen.engine.client import HINT_FIX, Engine, engine_errors
+from imagegen.engine.host import process
+from imagegen.engine.machine.guest_kernel import READY
+from imagegen.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+QEMU, PACK = "qemu-system-x86_64", "sqfstar"
+PROGRAMS = {QEMU: "qemu-system-x86", PACK: "squashfs-tools"}
+"""Programs that the machine takes, and Debian's packages that have them."""
+
+EXPORT_SECONDS = 900
+MEMORY_MIB = 2048
+EXPIRED, KILLED = 124, 137
+"""Exit codes of timeout(1): the time was up, and it took a SIGKILL."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What to boot. `disk` is read only; what the guest writes to its second port is `answer`."""
+
+    kernel: Path
+    initrd: Path
+    disk: Path
+    answer: Path
+    seconds: int
+
+
+@dataclass(frozen=True)
+class Powered:
+    """How a machine ended: `up` says that the image was mounted in it."""
+
+    up: bool
+    timed_out: bool
+    tail: tuple[str, ...]
+
+
+def missing_programs() -> list[str]:
+    """The packages that have to be installed before a machine can be booted."""
+    return [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
+
+
+def command(machine: Machine) -> list[str]:
+    """QEMU's command line. `timeout` ends it even where this program was killed.
+
+    `-cpu max`: images may be built for processors later than QEMU's default. Mitigations against
+    other guests only cost time here.
+    """
+    append = "console=ttyS0 quiet panic=-1 mitigations=off"
+    return [
+        *("timeout", "--kill-after=5", str(machine.seconds)),
+        *(QEMU, "-accel", "tcg,thread=multi", "-cpu", "max"),
+        *("-m", str(MEMORY_MIB), "-smp", "2", "-no-reboot", "-nodefaults"),
+        *("-display", "none", "-serial", "stdio", "-serial", f"file:{machine.answer}"),
+        *("-kernel", str(machine.kernel), "-initrd", str(machine.initrd), "-append", append),
+        *("-drive", f"file={machine.disk},format=raw,if=virtio,readonly=on"),
+        *("-netdev", "user,id=net,restrict=on"),
+        *("-device", "virtio-net-pci,netdev=net,romfile="),
+    ]
+
+
+def boot(machine: Machine, on_line: Callable[[str], None]) -> Powered:
+    """Boot, tell what the guest prints once the image is mounted, wait until it is off.
+
+    Raises EngineError where QEMU cannot be started or ends by itself with an error.
+    """
+    up = False
+
+    def hear(line: str) -> None:
+        nonlocal up
+        line = line.rstrip("\r")
+        if up:
+            on_line(line)
+        up = up or line == READY
+
+    try:
+        ended = process.run(command(machine), hear)
+    except OSError as error:
+        raise EngineError.of(f"`{QEMU}` cannot be run", hint=HINT_FIX) from error
+    timed_out = ended.code in (EXPIRED, KILLED)
+    if ended.code and not timed_out:
+        text = f"`{QEMU}` ended with exit code {ended.code}"
+        raise EngineError.of(text, evidence=ended.tail, hint=HINT_FIX)
+    return Powered(up, timed_out, tuple(line.rstrip("\r") for line in ended.tail))
+
+
+def pack_root(engine: Engine, image_id: str, disk: Path) -> None:
+    """Write the root file system of an image as a disk (squashfs), owners and modes as they are.
+
+    Raises EngineError. The image is never started, and nothing of it stays on the engine.
+    """
+    with engine_errors(f"export {image_id}"), engine.fresh(timeout=EXPORT_SECONDS) as api:
+        created = api.create_container(image_id, command=["true"])
+        try:
+            _pack(api.export(created["Id"]), disk)
+        finally:
+            with suppress(NotFound):
+                api.remove_container(created["Id"], force=True)
+
+
+def _pack(chunks: Iterable[bytes], disk: Path) -> None:
+    """lz4: less to write than with none, and the emulated processor unpacks it at ease."""
+    argv = [PACK, "-comp", "lz4", "-quiet", "-no-progress", str(disk)]
+    try:
+        # The manual page of sqfstar(1): it reads a tar from its standard input.
+        packer = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+    except OSError as error:
+        raise EngineError.of(f"`{PACK}` cannot be run", hint=HINT_FIX) from error
+    with packer:
+        assert packer.stdin is not None
+        assert packer.stderr is not None
+        try:
+            with suppress(BrokenPipeError), packer.stdin as feed:
+                for chunk in chunks:
+                    feed.write(chunk)
+            said = packer.stderr.read().decode(errors="replace").splitlines()
+        except BaseException:
+            packer.kill()
+            raise
+    if packer.returncode != 0:
+        text = f"`{PACK}` ended with exit code {packer.returncode}"
+        raise EngineError.of(text, evidence=said[-8:], hint="free disk, see `imagegen doctor`")

@@ -1,0 +1,4 @@
+"""Registries: push images, read digests and labels, move tags.
+
+Others use `push`.
+"""

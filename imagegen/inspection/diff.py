@@ -1,0 +1,209 @@
+"""What differs between two images, from what was read of each. Decides nothing, asks nobody."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from imagegen.inspection.leftovers import Leftover, leftovers
+from imagegen.model.labels import LABEL_INPUTS, LABEL_RECIPE, recorded_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from imagegen.engine.images.inventory import Inside, Inventory, Layer
+
+LEAST_SHARE = 0.05
+"""A folder is told if it differs by this share of what the largest folder differs by."""
+
+EXPLAINED = 0.75
+"""Folders below one are told in its place where they make up this share of its difference."""
+
+_OWN_LABELS = "io.imagegen."
+_SAID_ELSEWHERE = (LABEL_INPUTS, LABEL_RECIPE)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that is not the same; the side that does not have it says the empty text."""
+
+    name: str
+    before: str
+    after: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A folder, or a large file, with its bytes on both sides."""
+
+    path: str
+    before: int
+    after: int
+
+    @property
+    def grew(self) -> int:
+        return self.after - self.before
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two images. `missing` is what could not be read of it, `leftovers` what its build
+    left behind, `layers` those that the other has not."""
+
+    ref: str
+    id: str
+    size_bytes: int
+    missing: tuple[str, ...]
+    leftovers: tuple[Leftover, ...]
+    layers: tuple[Layer, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """All that differs; `inputs` names what the recorded inputs of the two recipes differ in, and
+    `shared` are the layers that are on the engine's disk once."""
+
+    before: Side
+    after: Side
+    components: tuple[Change, ...]
+    packages: tuple[Change, ...]
+    sonames: tuple[Change, ...]
+    env: tuple[Change, ...]
+    labels: tuple[Change, ...]
+    inputs: tuple[str, ...]
+    shared: tuple[Layer, ...]
+    folders: tuple[Weight, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs; labels and layers may, where files were only written anew."""
+        named = (self.components, self.packages, self.sonames, self.env, self.labels, self.inputs)
+        lone = self.before.layers or self.after.layers
+        return self.before.id == self.after.id or not (any(named) or self.folders or lone)
+
+
+def difference(before: Inventory, after: Inventory) -> Difference:
+    """From one image to another. What one side could not tell is compared with nothing.
+
+    Nothing of it is told as added or removed then: `missing` of that side says why.
+    """
+    a, b = before.inside, after.inside
+    there = {layer.digest for layer in before.layers} & {layer.digest for layer in after.layers}
+    inputs = [recorded_inputs(one.labels) for one in (before, after)]
+    return Difference(
+        _side(before, there),
+        _side(after, there),
+        _changes(components_of(before), components_of(after)),
+        _package_changes(a, b),
+        _changes(a.sonames, b.sonames) if a.sonames and b.sonames else (),
+        _changes(before.env, after.env),
+        _changes(_labels(before), _labels(after)),
+        tuple(change.name for change in _changes(inputs[0], inputs[1])) if all(inputs) else (),
+        tuple(layer for layer in after.layers if layer.digest in there),
+        tuple(weights(a.folders, b.folders)) if a.folders and b.folders else (),
+    )
+
+
+def _side(found: Inventory, shared: set[str]) -> Side:
+    own = tuple(layer for layer in found.layers if layer.digest not in shared)
+    return Side(found.ref, found.id, found.size_bytes, found.missing, leftovers(found), own)
+
+
+def _changes(
+    before: Mapping[str, str], after: Mapping[str, str], kind: str = ""
+) -> tuple[Change, ...]:
+    return tuple(
+        Change(name, before.get(name, ""), after.get(name, ""), kind)
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    )
+
+
+def components_of(found: Inventory) -> dict[str, str]:
+    """Component -> version and variant, as image.json says, else the label; the OS is one too.
+
+    Empty but for the OS in an image of another tool.
+    """
+    promised = found.inside.promise.get("components", {})
+    versions = {
+        name: " ".join(filter(None, [one.get("version", ""), one.get("variant", "")]))
+        for name, one in promised.items()
+    } or {
+        name.removeprefix("release "): row.rpartition(" ")[0]
+        for name, row in recorded_inputs(found.labels).items()
+        if name.startswith("release ")
+    }
+    os = found.inside.os
+    named = " ".join(filter(None, [os.get("ID", ""), os.get("VERSION_ID", "")]))
+    return {"os": named, **versions} if named else versions
+
+
+def _package_changes(before: Inside, after: Inside) -> tuple[Change, ...]:
+    """By kind; a kind that only one side has at all is told too, unless that is the system's own,
+    which an image cannot do without: it could not be read there."""
+    found: list[Change] = []
+    for kind in ("deb", "pypi", "conda"):
+        a, b = _versions(before, kind), _versions(after, kind)
+        if kind != "deb" or (a and b):
+            found += _changes(a, b, kind)
+    return tuple(found)
+
+
+def _versions(inside: Inside, kind: str) -> dict[str, str]:
+    """Package -> version; all versions where it is installed more than once."""
+    versions: defaultdict[str, set[str]] = defaultdict(set)
+    for package in inside.packages:
+        if package.kind == kind:
+            versions[package.name].add(package.version)
+    return {name: ", ".join(sorted(several)) for name, several in versions.items()}
+
+
+def _labels(found: Inventory) -> dict[str, str]:
+    """The tool's own labels; one that is a map, as the contract is, becomes a row for each key."""
+    rows: dict[str, str] = {}
+    for name, value in found.labels.items():
+        if name.startswith(_OWN_LABELS) and name not in _SAID_ELSEWHERE:
+            inner = _map_of(value)
+            rows |= {f"{name} {key}": json.dumps(one) for key, one in inner.items()} or {
+                name: value
+            }
+    return rows
+
+
+def _map_of(text: str) -> dict[str, object]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def weights(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Weight]:
+    """The folders that explain the difference in bytes, the largest difference first.
+
+    The deepest ones that still explain it: not `/usr`, if `/usr/lib/llvm` is all that grew.
+    """
+    every = {
+        path: Weight(path, before.get(path, 0), after.get(path, 0)) for path in {*before, *after}
+    }
+    below: defaultdict[str, list[Weight]] = defaultdict(list)
+    for path, weight in every.items():
+        if path != "/":
+            below[str(PurePosixPath(path).parent)].append(weight)
+    largest = max((abs(weight.grew) for weight in every.values()), default=0)
+    least = max(1, LEAST_SHARE * largest)
+
+    def explained(weight: Weight) -> Iterator[Weight]:
+        inner = [one for one in below[weight.path] if abs(one.grew) >= least]
+        if inner and sum(abs(one.grew) for one in inner) >= EXPLAINED * abs(weight.grew):
+            for one in inner:
+                yield from explained(one)
+        elif abs(weight.grew) >= least:
+            yield weight
+
+    if "/" in every:
+        yield from sorted(explained(every["/"]), key=lambda one: (-abs(one.grew), one.path))

@@ -1,0 +1,88 @@
+"""What a build left in an image and nobody needs there: caches, wheels, archives, build tools."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from imagegen.text import human_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from imagegen.engine.images.inventory import Inside, Inventory
+
+SMALL_BYTES = 100_000
+"""Archives below this come with packages, as data of their own tests."""
+
+HIDDEN_BYTES = 20_000_000
+"""Below this it is what each apt step writes anew: 5 MB in an image of five such steps."""
+
+# Python's own ensurepip, and what Debian's python3-venv builds environments from, are wheels.
+_KEPT = re.compile(r"/(ensurepip/_bundled|usr/share/python-wheels)/")
+_KINDS = (
+    ("apt's lists", re.compile(r"^/var/lib/apt/lists/")),
+    ("package caches", re.compile(r"/\.cache/|^/var/cache/")),
+    ("temporary files", re.compile(r"^(/tmp|/var/tmp)/")),
+    ("wheels", re.compile(r"\.whl$")),
+    ("packages", re.compile(r"\.deb$")),
+    ("archives", re.compile(r"\.(tar(\.\w+)?|tgz|run)$")),
+)
+_ANY_SIZE = ("apt's lists", "package caches", "temporary files")
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """Files of one kind with their bytes together; `examples` are the largest."""
+
+    kind: str
+    count: int
+    size_bytes: int
+    examples: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        size = f", {human_bytes(self.size_bytes)}" if self.size_bytes else ""
+        where = f": {', '.join(self.examples)}" if self.examples else ""
+        return f"left by its build: {self.kind} ({self.count}{size}){where}"
+
+
+def leftovers(found: Inventory) -> tuple[Leftover, ...]:
+    """What should not be in a finished image, the largest first."""
+    rows = [*_files(found.inside), *_tools(found.inside), *_hidden(found)]
+    return tuple(sorted(rows, key=lambda row: -row.size_bytes))
+
+
+def _files(inside: Inside) -> list[Leftover]:
+    by_kind: dict[str, list[tuple[int, str]]] = {}
+    for path, size in inside.files.items():
+        kind = next((kind for kind, pattern in _KINDS if pattern.search(path)), "")
+        if kind and not _KEPT.search(path) and (size >= SMALL_BYTES or kind in _ANY_SIZE):
+            by_kind.setdefault(kind, []).append((size, path))
+    return [
+        Leftover(
+            kind,
+            len(files),
+            sum(size for size, _ in files),
+            tuple(path for _, path in sorted(files, reverse=True)[:3]),
+        )
+        for kind, files in by_kind.items()
+    ]
+
+
+def _tools(inside: Inside) -> list[Leftover]:
+    """Build tools where an image promised none: it is no devel flavour and has no compiler."""
+    components: Mapping[str, Any] = inside.promise.get("components", {})
+    flavours = {one.get("facts", {}).get("flavour") for one in components.values()}
+    if not components or not inside.tools or "devel" in flavours or "gcc" in components:
+        return []
+    return [Leftover("build tools", len(inside.tools), 0, inside.tools)]
+
+
+def _hidden(found: Inventory) -> list[Leftover]:
+    """What the layers carry beyond what a container sees: files that later layers removed."""
+    seen = found.inside.folders.get("/", 0)
+    hidden = sum(layer.size_bytes for layer in found.layers) - seen
+    if not seen or hidden < HIDDEN_BYTES or any(layer.size_bytes < 0 for layer in found.layers):
+        return []
+    return [Leftover("bytes that later layers hide", 1, hidden)]

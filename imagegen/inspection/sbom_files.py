@@ -1,0 +1,89 @@
+"""Bills of materials beside the journal: one of each format for every image that a build tagged.
+
+They are named by the image's id, which the record of the build names too.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.errors import ConfigError
+from imagegen.inspection.sbom import FORMATS, document
+
+if TYPE_CHECKING:
+    from imagegen.engine.client import Engine
+    from imagegen.engine.images.inventory import Inventory
+
+FOLDER = "sbom"
+_SUFFIX = {"spdx": "spdx.json", "cyclonedx": "cdx.json"}
+"""As the formats recommend for files."""
+
+
+def sbom_path(state: Path, image_id: str, kind: str) -> Path:
+    """Where the bill of an image is, whether or not there is one."""
+    return state / FOLDER / f"{image_id.partition(':')[2] or image_id}.{_SUFFIX[kind]}"
+
+
+def kept_sboms(image_id: str, state: Path) -> tuple[Path, ...]:
+    """The bills that there are of an image."""
+    paths = (sbom_path(state, image_id, kind) for kind in FORMATS)
+    return tuple(path for path in paths if path.exists())
+
+
+def billed_images(state: Path) -> tuple[str, ...]:
+    """The ids of the images that there are bills of."""
+    names = (path.name for path in (state / FOLDER).glob("[!.]*"))
+    ids = (
+        name.removesuffix(f".{suffix}")
+        for name in names
+        for suffix in _SUFFIX.values()
+        if name.endswith(f".{suffix}")
+    )
+    return tuple(dict.fromkeys(f"sha256:{one}" for one in ids))
+
+
+def remove_sboms(image_id: str, state: Path) -> None:
+    """Remove the bills of an image. Raises ConfigError where one cannot be removed."""
+    for path in kept_sboms(image_id, state):
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise ConfigError.of(f"cannot remove `{path}`", evidence=[str(error)]) from error
+
+
+def keep_sboms(engine: Engine, image_id: str, state: Path) -> tuple[Path, ...]:
+    """Write the bills of an image, if they are not there; their paths, in the order of `FORMATS`.
+
+    Raises EngineError where the image cannot be read, ConfigError where nothing can be written.
+    """
+    paths = tuple(sbom_path(state, image_id, kind) for kind in FORMATS)
+    if all(path.exists() for path in paths):
+        return paths
+    from imagegen.engine.images.inventory import inventory
+
+    return write_sboms(inventory(engine, image_id, sizes=False), state)
+
+
+def write_sboms(found: Inventory, state: Path) -> tuple[Path, ...]:
+    """Write the bills of an image that was read; their paths. Raises ConfigError."""
+    paths = tuple(sbom_path(state, found.id, kind) for kind in FORMATS)
+    for kind, path in zip(FORMATS, paths, strict=True):
+        write_whole(path, document(found, kind))
+    return paths
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Under a temporary name first: no one reads half a file. Raises ConfigError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except OSError as error:
+        text = f"cannot write `{path}`"
+        raise ConfigError.of(text, evidence=[str(error)]) from error

@@ -1,0 +1,39 @@
+"""A run of a verb in the journal, from its begin to its exit code."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.config.state import state_folder
+from imagegen.errors import ImagegenError, Interrupted
+from imagegen.journal.locks import locked, run_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from imagegen.journal.journal import Journal
+
+
+@contextmanager
+def recorded(book: Journal, verb: str, argv: Sequence[str] = ()) -> Iterator[int]:
+    """A run in the journal: its id, and at the end the exit code that the verb came to.
+
+    `argv` where it is not what this process was started with.
+    """
+    run_id = book.start_run(verb, argv or sys.argv[1:], str(Path.cwd()))
+    code = 1
+    try:
+        with locked(run_lock(state_folder(), run_id), lambda _: None):
+            yield run_id
+        code = 0
+    except ImagegenError as error:
+        code = error.exit_code
+        raise
+    except KeyboardInterrupt:
+        code = Interrupted.exit_code
+        raise
+    finally:
+        book.end_run(run_id, code)

@@ -1,0 +1,71 @@
+"""What may go from an engine: decided here from an inventory, without asking anybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from imagegen.model.labels import LABEL_CELL, LABEL_MATRIX, LABEL_TITLE, LABEL_UNTIL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence, Set
+
+    from imagegen.engine.images.leftovers import Inventory, Kept
+
+
+@dataclass(frozen=True)
+class Goes:
+    """An image that nobody needs, and why; `size_bytes` are its own."""
+
+    id: str
+    cell: str
+    why: str
+    size_bytes: int
+
+
+def superfluous(
+    found: Inventory,
+    published: Set[str],
+    matrices: Sequence[str] = (),
+    being_built: Callable[[str], bool] = lambda _: False,
+) -> list[Goes]:
+    """The images that may go: without a tag, never published, in no container, of no build.
+
+    `matrices` limits it to those; `being_built` says of a tag whether a build works on it now.
+    """
+    kept = [image for image in found.images if _of(image, matrices)]
+    tagged = {_cell(image) for image in kept if image.tags}
+    return [
+        Goes(image.id, _cell(image), _why(image, tagged), image.own_bytes)
+        for image in kept
+        if not image.tags
+        and image.id not in published
+        and image.id not in found.used
+        and not being_built(image.labels.get(LABEL_TITLE, ""))
+    ]
+
+
+def without_image(
+    billed: Iterable[str], goes: Collection[str], there: Set[str], published: Set[str]
+) -> list[str]:
+    """Of the images that have a bill of materials those that go now, or went before: `there` are
+    all that the engine has. What was published is somewhere still, and keeps its bill."""
+    return sorted(
+        one for one in billed if one not in published and (one in goes or one not in there)
+    )
+
+
+def _of(image: Kept, matrices: Sequence[str]) -> bool:
+    return not matrices or image.labels[LABEL_MATRIX] in matrices
+
+
+def _cell(image: Kept) -> str:
+    return f"{image.labels[LABEL_MATRIX]}/{image.labels.get(LABEL_CELL, '?')}"
+
+
+def _why(image: Kept, tagged: Set[str]) -> str:
+    if LABEL_UNTIL in image.labels:
+        return "ends in the middle: it was built with --until"
+    if _cell(image) in tagged:
+        return "superseded: another image has its tag"
+    return "left over: it never got its tag, or lost it"

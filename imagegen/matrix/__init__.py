@@ -1,0 +1,4 @@
+"""Read a matrix file: `matrices/<name>.yaml` becomes cells, checked against the catalog.
+
+Others use `reader.read_matrix`.
+"""

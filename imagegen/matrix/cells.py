@@ -1,0 +1,104 @@
+"""A matrix document -> its cells: the product of the axes, less the excludes, plus the includes."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from imagegen.model import constraint
+from imagegen.model.cell import Cell, Omission, Want
+from imagegen.model.size_budget import budget_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from imagegen.config.yamlfile import Document
+
+
+def points(axes: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
+    """Every combination of axis values, the last axis fastest."""
+    for values in itertools.product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
+
+
+def covers(row: Mapping[str, str], point: Mapping[str, str]) -> bool:
+    """Whether a point has every value that an exclude, or the `when` of an omission, names."""
+    return all(point.get(axis) == value for axis, value in row.items() if axis != "reason")
+
+
+def expand(document: Document) -> Iterator[Cell]:
+    """The cells, in the order of the axes and their values, includes last."""
+    for point, path in _placed(document):
+        tag = point.pop("tag", document.data["tag"])
+        yield _cell(document, point, tag, path)
+
+
+def named_points(document: Document) -> Iterator[tuple[str, list[str | int]]]:
+    """The name of each cell, and where in the document it comes from."""
+    for point, path in _placed(document):
+        point.pop("tag", None)
+        yield _name(point), path
+
+
+def _placed(document: Document) -> Iterator[tuple[dict[str, str], list[str | int]]]:
+    data = document.data
+    axes: list[str | int] = ["axes"]
+    for point in points(data["axes"]):
+        if not any(covers(row, point) for row in data.get("exclude", [])):
+            yield point, axes
+    for index, row in enumerate(data.get("include", [])):
+        yield {**data.get("defaults", {}), **row}, ["include", index]
+
+
+def _cell(
+    document: Document, point: Mapping[str, str], tag: str, path: Sequence[str | int]
+) -> Cell:
+    data = document.data
+    wishes: dict[str, Any] = {**data["components"], **point}
+    omitted, wants = [], []
+    for name, wish in wishes.items():
+        reason = _omission(wish, point)
+        value = wish["want"] if isinstance(wish, dict) else wish
+        if reason:
+            omitted.append(Omission(name, reason))
+        elif value == constraint.NONE:
+            omitted.append(Omission(name, f"`{name}: none` in matrix {data['name']}"))
+        else:
+            section = "axis" if name in point else "components"
+            wants.append(Want(name, value, f"{document.file}, {section} `{name}`"))
+    return Cell(
+        matrix=data["name"],
+        name=_name(point),
+        values=dict(point),
+        wants=tuple(wants),
+        omitted=tuple(omitted),
+        tag=tag,
+        profile=data.get("profile", "plain"),
+        base=data.get("base", "auto"),
+        file=document.file,
+        line=document.line(path),
+        allow_unknown=data.get("allow_unknown") in (True, "true"),
+        env=dict(sorted(data.get("env", {}).items())),
+        notes=tuple(data.get("notes", ())),
+        size_budget=budget_of(data.get("size_budget")),
+    )
+
+
+def _name(point: Mapping[str, str]) -> str:
+    return "-".join(map(_plain, point.values()))
+
+
+@lru_cache(maxsize=4096)
+def _plain(value: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._+-]+", "_", value)
+
+
+def _omission(wish: object, point: Mapping[str, str]) -> str:
+    if not isinstance(wish, dict):
+        return ""
+    for rule in wish.get("omit", []):
+        if covers(rule["when"], point):
+            return str(rule["reason"])
+    return ""

@@ -1,0 +1,242 @@
+"""What can be wrong in a matrix that its schema cannot say: names, values, excludes, the tag."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+from string import Formatter
+from typing import TYPE_CHECKING, Any
+
+from imagegen.config.yamlfile import Document, dotted
+from imagegen.errors import Problem
+from imagegen.matrix.cells import covers, named_points, points
+from imagegen.model import constraint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from imagegen.model.catalog import Catalog, Component
+
+
+def check(document: Document, catalog: Catalog) -> Iterator[Problem]:
+    """Every problem of a document that its schema accepts."""
+    data = document.data
+    if Path(document.file).stem != data["name"]:
+        yield _problem(
+            document,
+            ["name"],
+            f"`{data['name']}` is not the name of its file",
+            hint=f"rename the file to `{data['name']}.yaml`, or correct `name`",
+        )
+    yield from _check_names(document, catalog)
+    yield from _check_placeholders(document)
+    yield from _check_excludes(document)
+    yield from _check_same_names(document)
+
+
+def _problem(
+    document: Document,
+    path: Sequence[str | int],
+    text: str,
+    *,
+    evidence: Sequence[str] = (),
+    hint: str = "",
+) -> Problem:
+    key = dotted(path)
+    return Problem(text, document.file, document.line(path), key, tuple(evidence), hint)
+
+
+def _check_names(document: Document, catalog: Catalog) -> Iterator[Problem]:
+    """Every axis, component and value against what the catalog knows."""
+    data = document.data
+    for section in ("axes", "components", "defaults"):
+        for name in data.get(section, {}):
+            if not _known(name, catalog):
+                yield _unknown_name(document, [section, name], name, catalog, section)
+    for axis, values in data["axes"].items():
+        for index, value in enumerate(values):
+            yield from _check_value(document, ["axes", axis, index], axis, value, catalog)
+    for section in ("components", "defaults"):
+        for name, wish in data.get(section, {}).items():
+            value = wish["want"] if isinstance(wish, dict) else wish
+            yield from _check_value(document, [section, name], name, value, catalog)
+    yield from _check_rows(document, catalog)
+    yield from _check_omissions(document)
+
+
+def _check_rows(document: Document, catalog: Catalog) -> Iterator[Problem]:
+    data = document.data
+    for section in ("include", "exclude"):
+        extra = {"reason"} if section == "exclude" else {"tag"}
+        for index, row in enumerate(data.get(section, [])):
+            for name, value in row.items():
+                path = [section, index, name]
+                if name in extra:
+                    continue
+                if section == "exclude" and name not in data["axes"]:
+                    yield _unknown_axis(document, path, name, data["axes"])
+                elif not _known(name, catalog):
+                    yield _unknown_name(document, path, name, catalog, section)
+                else:
+                    yield from _check_value(document, path, name, value, catalog)
+
+
+def _known(name: str, catalog: Catalog) -> bool:
+    """Whether cells may speak of a name: an OS, a component, a host, or what a wheel brings."""
+    if name in ("os", "driver", *catalog.components, *catalog.virtual):
+        return True
+    every = (release for one in catalog.components.values() for release in one.releases)
+    return any(name in release.provides for release in every)
+
+
+def _check_omissions(document: Document) -> Iterator[Problem]:
+    data = document.data
+    for name, wish in data["components"].items():
+        for index, rule in enumerate(wish.get("omit", []) if isinstance(wish, dict) else []):
+            path = ["components", name, "omit", index, "when"]
+            unknown = [axis for axis in rule["when"] if axis not in data["axes"]]
+            for axis in unknown:
+                yield _unknown_axis(document, [*path, axis], axis, data["axes"])
+            if not unknown and not any(
+                covers(rule["when"], point) for point in points(data["axes"])
+            ):
+                text = "this condition holds for no cell"
+                yield _problem(document, path, text, hint="remove it, or correct its values")
+
+
+def _unknown_axis(
+    document: Document, path: Sequence[str | int], name: str, axes: Mapping[str, Any]
+) -> Problem:
+    near = get_close_matches(name, axes, 1)
+    return _problem(
+        document,
+        path,
+        f"`{name}` is no axis of this matrix",
+        evidence=[f"axes: {', '.join(axes)}"],
+        hint=f"did you mean `{near[0]}`?" if near else "exclude cells by their axes",
+    )
+
+
+def _unknown_name(
+    document: Document, path: Sequence[str | int], name: str, catalog: Catalog, section: str
+) -> Problem:
+    known = ["os", *sorted(catalog.components)]
+    near = get_close_matches(name, known, 1)
+    what = "axis" if section == "axes" else "component"
+    return _problem(
+        document,
+        path,
+        f"{what} `{name}` is neither `os` nor a component of the catalog",
+        evidence=[f"known: {', '.join(known)}"],
+        hint=f"did you mean `{near[0]}`?"
+        if near
+        else f"add dockerfiles/components/{name}/component.yaml, or correct the name",
+    )
+
+
+def _check_value(
+    document: Document, path: Sequence[str | int], name: str, value: str, catalog: Catalog
+) -> Iterator[Problem]:
+    if name == "os":
+        if value not in catalog.os:
+            near = get_close_matches(value, catalog.os, 1)
+            yield _problem(
+                document,
+                path,
+                f"`{value}` is not an OS of the catalog",
+                evidence=[f"known: {', '.join(sorted(catalog.os))}"],
+                hint=f"did you mean `{near[0]}`?"
+                if near
+                else f"add dockerfiles/os/{value}.yaml, or correct the value",
+            )
+        return
+    component = catalog.components.get(name)
+    problem = value_problem(component, value) if component else None
+    if problem:
+        text, evidence, hint = problem
+        yield _problem(document, path, text, evidence=evidence, hint=hint)
+
+
+def value_problem(component: Component, value: str) -> tuple[str, list[str], str] | None:
+    """Why no release of a component can satisfy a value: text, evidence and hint, or None."""
+    why = constraint.problem_with(value)
+    if why:
+        return f"`{value}` {why}", [f"for component `{component.name}`"], "correct the value"
+    if value in (constraint.ANY, constraint.NONE):
+        return None
+    meant = component.aliases.get(value, value)
+    if any(constraint.matches(meant, r.version, r.variant) for r in component.releases):
+        return None
+    if constraint.is_version(value) and any(
+        constraint.matches(value, other) for r in component.releases for other in r.also
+    ):
+        return None
+    known = sorted({r.version for r in component.releases}, key=constraint.version_key)
+    evidence = [f"known releases: {', '.join(known)}"]
+    if component.variants:
+        evidence.append(f"known variants: {', '.join(component.variants)}")
+    near = get_close_matches(value, [*component.variants, *known], 1)
+    hint = f"did you mean `{near[0]}`?" if near else f"add a release to {component.file}"
+    return f"`{value}` is not a release of component `{component.name}`", evidence, hint
+
+
+def _check_placeholders(document: Document) -> Iterator[Problem]:
+    """Those of the matrix's tag; an include fills a tag from its own row."""
+    data = document.data
+    wrong = list(_unfilled(document, ["tag"], data["tag"], {**data["axes"], **data["components"]}))
+    yield from wrong
+    for index, row in enumerate(data.get("include", [])):
+        known = {**data["components"], **data.get("defaults", {}), **row}
+        own_tag = known.pop("tag", None)
+        if own_tag is not None:
+            yield from _unfilled(document, ["include", index, "tag"], own_tag, known)
+        elif not wrong:
+            yield from _unfilled(document, ["include", index], data["tag"], known)
+
+
+def _unfilled(
+    document: Document, path: Sequence[str | int], tag: str, known: Mapping[str, Any]
+) -> Iterator[Problem]:
+    try:
+        asked = [field for _, field, _, _ in Formatter().parse(tag) if field is not None]
+    except ValueError:
+        yield _problem(document, path, "braces do not match", hint="write `{axis}`")
+        return
+    for field in asked:
+        if field not in known:
+            near = get_close_matches(field, known, 1)
+            yield _problem(
+                document,
+                path,
+                f"`{{{field}}}` is neither an axis nor a component here",
+                evidence=[f"known: {', '.join(known)}"],
+                hint=f"did you mean `{{{near[0]}}}`?" if near else "correct the placeholder",
+            )
+
+
+def _check_excludes(document: Document) -> Iterator[Problem]:
+    data = document.data
+    every = list(points(data["axes"]))
+    for index, row in enumerate(data.get("exclude", [])):
+        known = set(row) - {"reason"} <= set(data["axes"])
+        if known and not any(covers(row, point) for point in every):
+            yield _problem(
+                document,
+                ["exclude", index],
+                "this exclude matches no cell",
+                evidence=[f"{axis}: {', '.join(v)}" for axis, v in data["axes"].items()],
+                hint="remove it, or correct its values",
+            )
+
+
+def _check_same_names(document: Document) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for name, path in named_points(document):
+        if name in seen:
+            yield Problem(
+                f"two cells are named `{name}`",
+                document.file,
+                document.line(path),
+                hint="remove the value or the include that repeats another",
+            )
+        seen.add(name)

@@ -1,0 +1,88 @@
+"""matrices/*.yaml -> Matrix -> Cells: read, checked against the catalog, expanded. No resolving."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from imagegen.config import schemas
+from imagegen.config.payload import (
+    MATRICES_FOLDER,
+    Payload,
+    shipped_root,
+    shown,
+)
+from imagegen.config.yamlfile import check_schema, load
+from imagegen.errors import ConfigError, NothingSelectedError
+from imagegen.matrix.cells import expand
+from imagegen.matrix.checks import check
+
+if TYPE_CHECKING:
+    from imagegen.model.catalog import Catalog
+    from imagegen.model.cell import Cell
+
+LOCK_SUFFIX = ".lock.yaml"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One matrix file, expanded. `cells` keep the order of the axes and their values."""
+
+    name: str
+    title: str
+    file: str
+    cells: tuple[Cell, ...]
+    owner: str
+    expires: str
+
+
+def matrix_names(payload: Payload) -> tuple[str, ...]:
+    """Names of all matrices in reach, sorted."""
+    files = payload.names(MATRICES_FOLDER)
+    return tuple(
+        name.removesuffix(".yaml")
+        for name in files
+        if name.endswith(".yaml") and not name.endswith(LOCK_SUFFIX)
+    )
+
+
+def read_matrix(payload: Payload, name: str, catalog: Catalog) -> Matrix:
+    """The matrix of that name (or at that path, if it ends in `.yaml`), expanded into cells.
+
+    Raises NothingSelectedError when there is none, ConfigError with every problem in it.
+    """
+    path, said = _locate(payload, name)
+    document = load(path, said)
+    # what travels with the tool was held against the schema by its own tests
+    trusted = Path(path).is_relative_to(shipped_root())
+    problems = () if trusted else check_schema(document, schemas.MATRIX)
+    if not problems:
+        problems = tuple(check(document, catalog))
+    if problems:
+        raise ConfigError(*problems)
+    data = document.data
+    return Matrix(
+        name=data["name"],
+        title=data.get("title", ""),
+        file=document.file,
+        cells=tuple(expand(document)),
+        owner=data.get("owner", ""),
+        expires=data.get("expires", ""),
+    )
+
+
+def _locate(payload: Payload, name: str) -> tuple[Any, str]:
+    if name.endswith((".yaml", ".yml")):
+        return Path(name), name
+    path = payload.find(f"{MATRICES_FOLDER}/{name}.yaml")
+    if path is None:
+        known = matrix_names(payload)
+        near = get_close_matches(name, known, 1)
+        raise NothingSelectedError.of(
+            f"there is no matrix `{name}`",
+            evidence=[f"known matrices: {', '.join(known) or 'none'}"],
+            hint=f"did you mean `{near[0]}`?" if near else f"write `{MATRICES_FOLDER}/{name}.yaml`",
+        )
+    return path, shown(path)

@@ -1,0 +1,56 @@
+"""One point of a matrix, before it is resolved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from imagegen.model.size_budget import SizeBudget
+
+BaseMode = Literal["auto", "registry", "bootstrap"]
+
+
+@dataclass(frozen=True)
+class Want:
+    """A wish: component, constraint (`1.13`, `>=1,<2`, `any`, `none`, a variant), who asked."""
+
+    component: str
+    constraint: str
+    asked_by: str
+
+
+@dataclass(frozen=True)
+class Omission:
+    """A component that a cell goes without, and why."""
+
+    component: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a matrix, before it is resolved. `name` is unique in its matrix; `env` is what
+    the matrix sets in its images, and `notes` say why it is made of what it is made of."""
+
+    matrix: str
+    name: str
+    values: Mapping[str, str]
+    wants: tuple[Want, ...]
+    omitted: tuple[Omission, ...]
+    tag: str
+    profile: str
+    base: BaseMode
+    file: str
+    line: int
+    allow_unknown: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    size_budget: SizeBudget | None = None
+
+    @property
+    def id(self) -> str:
+        """`matrix/name`, unique over all matrices."""
+        return f"{self.matrix}/{self.name}"

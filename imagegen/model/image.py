@@ -1,0 +1,48 @@
+"""A cell with every component pinned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from imagegen.model.catalog import OsRelease, Release
+    from imagegen.model.cell import Cell
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A component at the release that the resolver chose, and who led to it."""
+
+    component: str
+    release: Release
+    via: tuple[str, ...]
+
+    @property
+    def version(self) -> str:
+        return self.release.version
+
+
+@dataclass(frozen=True)
+class ImageSpec:
+    """A cell with every component pinned. `tag` is the full local reference of the image.
+    `given` are the virtual names (GPU, driver, …) with their values; `warnings` are sentences."""
+
+    cell: Cell
+    os: OsRelease
+    pins: tuple[Pin, ...]
+    tag: str
+    given: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def pin(self, component: str) -> Pin | None:
+        return next((pin for pin in self.pins if pin.component == component), None)
+
+
+def layer_name(spec: ImageSpec, pin: Pin) -> str:
+    """A component's layer in a few words, such as `2.6.0 cuda`: its row, and what the cell chose of
+    the virtual names that the row asks for."""
+    chosen = [spec.given[name] for name in sorted(pin.release.requires) if name in spec.given]
+    return " ".join(filter(None, [pin.version, pin.release.variant, *chosen]))

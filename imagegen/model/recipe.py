@@ -1,0 +1,49 @@
+"""A rendered image: Dockerfile, context files, where each step came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from imagegen.model.image import ImageSpec
+    from imagegen.model.part import Part
+
+EXPECTATION_PATH = "/etc/imagegen/image.json"
+"""Where an image keeps what the resolver promised about it."""
+
+
+@dataclass(frozen=True)
+class ContextFile:
+    """One file of a build context: POSIX path relative to the context root."""
+
+    path: str
+    data: bytes
+    mode: int = 0o644
+
+
+@dataclass(frozen=True)
+class StepOrigin:
+    """Where the `index`-th (from 0) instruction of a stage came from: its template line."""
+
+    stage: str
+    index: int
+    component: str
+    template: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A rendered image, the digest over all of it; `templates`: a hash of each source read."""
+
+    spec: ImageSpec
+    dockerfile: str
+    files: tuple[ContextFile, ...]
+    origins: tuple[StepOrigin, ...]
+    contract: Mapping[str, object]
+    digest: str
+    parts: tuple[Part, ...] = ()
+    templates: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,220 @@
+"""What an order of layers will cost: the tree of steps that cells share, in seconds and bytes.
+
+Costs are those that the journal measured on this engine for exactly that release, else what its
+component.yaml predicts. They are a forecast only: the order itself never depends on them unless
+that is asked for, so that one matrix gives the same recipes on every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from imagegen.model.image import layer_name
+from imagegen.planner.chain import SharedLayer, chain_of, chain_of_recipe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from imagegen.model.catalog import Catalog
+    from imagegen.model.image import ImageSpec, Pin
+    from imagegen.model.recipe import Recipe
+    from imagegen.planner.chain import Chain
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds to run and bytes to keep one step; `measured` on this engine, or predicted."""
+
+    seconds: float
+    size_bytes: int
+    measured: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One distinct layer: a component on top of one certain chain; `cells` stand on it."""
+
+    chain: Chain
+    cost: Cost
+    cells: tuple[str, ...]
+    above: tuple[Step, ...]
+
+    @property
+    def component(self) -> str:
+        return self.chain[-1][0]
+
+    @property
+    def release(self) -> str:
+        return self.chain[-1][1]
+
+
+@dataclass(frozen=True)
+class Total:
+    """A sum over steps; `longest` are the seconds of the longest chain."""
+
+    steps: int
+    seconds: float
+    size_bytes: int
+    longest: float
+
+    def lasting(self, jobs: int) -> float:
+        """Seconds with so many builds side by side, at least."""
+        return max(self.longest, self.seconds / max(1, jobs))
+
+
+class Prices:
+    """What a component costs at a release."""
+
+    def __init__(self, catalog: Catalog, measured: Mapping[tuple[str, str], Cost]) -> None:
+        self._catalog, self._measured = catalog, measured
+
+    def of(self, spec: ImageSpec, pin: Pin) -> Cost:
+        """Measured seconds or bytes win over predicted ones, each by itself."""
+        component = self._catalog.components[pin.component]
+        name = layer_name(spec, pin)
+        sizes = [component.megabytes.get(word) for word in ("", *name.split())]
+        size = next((one for one in sizes if one is not None), 0.0)
+        predicted = Cost(component.seconds, round(size * MEGABYTE))
+        known = self._measured.get((pin.component, name))
+        if known is None:
+            return predicted
+        return Cost(
+            known.seconds or predicted.seconds, known.size_bytes or predicted.size_bytes, True
+        )
+
+
+def tree(specs: Sequence[ImageSpec], order: Sequence[str], prices: Prices) -> tuple[Step, ...]:
+    """The distinct layers of these cells of one OS, those that stand on the base first.
+
+    A component that a cell lacks is passed over: its next layer stands on the one before.
+    """
+    chains = {spec.cell.id: chain_of(spec, order) for spec in specs}
+    costs = {(p.component, layer_name(s, p)): prices.of(s, p) for s in specs for p in s.pins}
+    return _above((), chains, costs)
+
+
+def trees_of(recipes: Iterable[Recipe], prices: Prices) -> dict[str, tuple[Step, ...]]:
+    """OS id -> the distinct layers of recipes, of any number of matrices, each in its own order."""
+    chains: dict[str, dict[str, Chain]] = {}
+    costs = {}
+    for recipe in recipes:
+        spec = recipe.spec
+        chains.setdefault(spec.os.id, {})[spec.cell.id] = chain_of_recipe(recipe)
+        costs.update({(p.component, layer_name(spec, p)): prices.of(spec, p) for p in spec.pins})
+    return {os_id: _above((), found, costs) for os_id, found in chains.items()}
+
+
+def _above(
+    below: Chain, chains: Mapping[str, Chain], costs: Mapping[tuple[str, str], Cost]
+) -> tuple[Step, ...]:
+    groups: dict[Chain, dict[str, Chain]] = {}
+    for cell, chain in chains.items():
+        if len(chain) > len(below):
+            groups.setdefault(chain[: len(below) + 1], {})[cell] = chain
+    return tuple(
+        Step(chain, costs[chain[-1]], tuple(cells), _above(chain, cells, costs))
+        for chain, cells in groups.items()
+    )
+
+
+def walk(steps: Sequence[Step]) -> Iterator[Step]:
+    """All steps, each before those above it."""
+    for step in steps:
+        yield step
+        yield from walk(step.above)
+
+
+def trunk(trees: Mapping[str, Sequence[Step]]) -> tuple[SharedLayer, ...]:
+    """Of the layers to be made, by OS, those that all its cells stand on; the lower ones first."""
+    found = []
+    for os_id, steps in trees.items():
+        every = {cell for step in steps for cell in step.cells}
+        while len(every) > 1 and len(steps) == 1 and set(steps[0].cells) == every:
+            (step,) = steps
+            above = tuple((cell, _above_in(cell, step)) for cell in step.cells)
+            found.append(SharedLayer(os_id, step.chain, step.cost.size_bytes, above))
+            steps = step.above
+    return tuple(found)
+
+
+def _above_in(cell: str, step: Step) -> float:
+    return sum(one.cost.seconds for one in walk(step.above) if cell in one.cells)
+
+
+def total(steps: Sequence[Step]) -> Total:
+    """What these trees cost when each step is made once."""
+    every = [*walk(steps)]
+    return Total(
+        len(every),
+        sum(step.cost.seconds for step in every),
+        sum(step.cost.size_bytes for step in every),
+        _longest(steps),
+    )
+
+
+def unsized(steps: Sequence[Step]) -> tuple[str, ...]:
+    """The components with a step whose bytes nobody has measured here or predicted."""
+    return tuple(sorted({step.component for step in walk(steps) if not step.cost.size_bytes}))
+
+
+def unshared(steps: Sequence[Step]) -> Total:
+    """What they would cost if each cell were built for itself."""
+    every = [(step, len(step.cells)) for step in walk(steps)]
+    return Total(
+        sum(count for _, count in every),
+        sum(step.cost.seconds * count for step, count in every),
+        sum(step.cost.size_bytes * count for step, count in every),
+        _longest(steps),
+    )
+
+
+def _longest(steps: Sequence[Step]) -> float:
+    return max((step.cost.seconds + _longest(step.above) for step in steps), default=0.0)
+
+
+def plus(totals: Sequence[Total]) -> Total:
+    """Side by side, as the families of several OSes are."""
+    return Total(
+        sum(one.steps for one in totals),
+        sum(one.seconds for one in totals),
+        sum(one.size_bytes for one in totals),
+        max((one.longest for one in totals), default=0.0),
+    )
+
+
+def missing(steps: Sequence[Step], there: set[Chain]) -> tuple[Step, ...]:
+    """The steps that no image on the engine has: all but the chains that are `there`."""
+    kept: list[Step] = []
+    for step in steps:
+        if step.chain in there:
+            kept += missing(step.above, there)
+        else:
+            kept.append(step)
+    return tuple(kept)
+
+
+def prefixes(chains: Sequence[Chain]) -> set[Chain]:
+    """Every chain and every lower part of it."""
+    return {chain[:length] for chain in chains for length in range(1, len(chain) + 1)}
+
+
+def declared_order(
+    specs: Sequence[ImageSpec], order: Sequence[str], catalog: Catalog
+) -> tuple[str, ...]:
+    """The components in the order in which the matrix names them, as a hand-written Dockerfile
+    would have them: a component's needs come before it, what nobody named comes where needed."""
+    named = list(dict.fromkeys(want.component for spec in specs for want in spec.cell.wants))
+    present, found = set(order), list[str]()
+
+    def add(name: str) -> None:
+        for need in sorted(set(catalog.components[name].needs) & present, key=list(order).index):
+            add(need)
+        if name not in found:
+            found.append(name)
+
+    for name in [*(one for one in named if one in present), *order]:
+        add(name)
+    return tuple(found)

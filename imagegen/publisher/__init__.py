@@ -1,0 +1,4 @@
+"""Push validated images by digest, then move their tags.
+
+Others use `publish.publish`.
+"""

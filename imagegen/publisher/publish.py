@@ -1,0 +1,133 @@
+"""Push by digest, then move the tags, with every moved tag put back if one cannot be moved.
+
+Only an image whose exact id has a passed validation record goes out, and none with a private key in
+any layer: "validated" and "published" mean the same bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from imagegen.engine.images import store as images
+from imagegen.engine.images.layer_keys import private_keys_in_layers
+from imagegen.engine.registry import push as registry
+from imagegen.errors import Problem, PublishError
+from imagegen.model.publication import Publication
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from imagegen.engine.client import Engine
+    from imagegen.model.validation import ValidationRecord
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An image that might go out: its local tag and id, and the newest record of that id."""
+
+    tag: str
+    image_id: str
+    validation: ValidationRecord | None
+
+
+def target_of(tag: str, to: str) -> str:
+    """Where a local tag goes: `imagegen/cpu:x` to `registry/team` is `registry/team/cpu:x`."""
+    return f"{to.rstrip('/')}/{tag.rpartition('/')[2]}"
+
+
+def refusals(candidates: Sequence[Candidate]) -> list[Problem]:
+    """Why any of these may not go out; empty if all may."""
+    problems = []
+    for candidate in candidates:
+        record = candidate.validation
+        if not candidate.image_id:
+            text, hint = "the engine has no such image", "imagegen build"
+        elif record is None or record.image_id != candidate.image_id:
+            text, hint = "it has no validation record for these bytes", "imagegen validate"
+        elif not record.passed:
+            text, hint = "its last validation did not pass", "imagegen validate"
+        else:
+            continue
+        evidence = (f"image {candidate.image_id}",) if candidate.image_id else ()
+        problems.append(
+            Problem(
+                f"`{candidate.tag}` is not published: {text}",
+                evidence=evidence,
+                hint=f"{hint} {candidate.tag}" if hint.endswith("validate") else hint,
+            )
+        )
+    return problems
+
+
+def publish(
+    engine: Engine, candidates: Sequence[Candidate], to: str, on_line: Callable[[str], None]
+) -> list[Publication]:
+    """Push all, read every digest back, then move all tags.
+
+    Raises PublishError before anything is pushed if one may not go out, and after putting the moved
+    tags back if one cannot be moved.
+    """
+    problems = refusals(candidates) or _keys(engine, candidates)
+    if problems:
+        raise PublishError(*problems)
+    planned = []
+    for candidate in candidates:
+        reference = target_of(candidate.tag, to)
+        on_line(f"push {reference}")
+        digest = registry.push(engine, candidate.image_id, reference, on_line)
+        previous = registry.digest_of(reference, engine) or ""
+        planned.append(Publication(candidate.image_id, reference, digest, previous))
+    _move(engine, planned, on_line)
+    return planned
+
+
+def _keys(engine: Engine, candidates: Sequence[Candidate]) -> list[Problem]:
+    """Private keys in any layer, where the record does not say that they were looked for."""
+    problems = []
+    for candidate in candidates:
+        record = candidate.validation
+        if record is not None and record.tier == "full" and record.passed:
+            continue
+        for place in private_keys_in_layers(engine, candidate.image_id):
+            problems.append(
+                Problem(
+                    f"`{candidate.tag}` is not published: a private key in {place}",
+                    hint="make keys when the container starts, and build again",
+                )
+            )
+    return problems
+
+
+def _move(engine: Engine, planned: Sequence[Publication], on_line: Callable[[str], None]) -> None:
+    moved: list[Publication] = []
+    try:
+        for one in planned:
+            repository, tag = images.split(one.reference)
+            if one.previous != one.digest:
+                registry.move_tag(repository, one.digest, tag, engine)
+                moved.append(one)
+            on_line(f"{one.reference} is {one.digest}")
+    except PublishError as error:
+        stuck = _put_back(engine, moved, on_line)
+        raise PublishError(*error.problems, *stuck) from None
+
+
+def _put_back(
+    engine: Engine, moved: Sequence[Publication], on_line: Callable[[str], None]
+) -> list[Problem]:
+    """Every moved tag back to what it named before; a problem for each that stays where it is."""
+    stuck = []
+    for one in moved:
+        repository, tag = images.split(one.reference)
+        if not one.previous:
+            on_line(f"{one.reference} stays: there was none before")
+            continue
+        try:
+            registry.move_tag(repository, one.previous, tag, engine)
+            on_line(f"{one.reference} is back at {one.previous}")
+        except PublishError as error:
+            text = f"`{one.reference}` could not be put back to {one.previous}"
+            evidence = (f"it is {one.digest}", *(p.text for p in error.problems))
+            stuck.append(Problem(text, evidence=evidence, hint="publish again"))
+    return stuck

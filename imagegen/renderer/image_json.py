@@ -1,0 +1,161 @@
+"""What an image promises about itself: `/etc/imagegen/image.json`, which `validate` measures.
+
+Also the contract (what a launch must give the image) and the environment: both stand in it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import orjson
+
+from imagegen import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from imagegen.model.catalog import Catalog, Component, Release
+    from imagegen.model.image import ImageSpec, Pin
+
+SCHEMA = 1
+AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
+BASE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+BASE_ENV = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PATH": BASE_PATH}
+
+
+def stage_env(component: Component, release: Release, path: str) -> dict[str, str]:
+    """The ENV lines that a component adds on top of a `PATH`, sorted by name.
+
+    A row that is installed elsewhere than the others has `bin`, a list of folders, in its facts.
+    """
+    env = dict(component.env)
+    own = release.facts.get("bin", [])
+    folders = [*component.path, *(own if isinstance(own, list) else [])]
+    if folders:
+        env["PATH"] = ":".join([*folders, path])
+    return dict(sorted(env.items()))
+
+
+def environment(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict[str, str]:
+    """The whole environment of the finished image, sorted by name."""
+    env = dict(BASE_ENV)
+    pins = {pin.component: pin.release for pin in spec.pins}
+    for name in order:
+        if name in pins:
+            env |= stage_env(catalog.components[name], pins[name], env["PATH"])
+    return dict(sorted({**env, **spec.cell.env}.items()))
+
+
+def contract(spec: ImageSpec, catalog: Catalog) -> dict[str, object]:
+    """What a launch has to give: capabilities, devices, ulimits, shared memory in bytes, network.
+
+    Lists are united, the largest shared memory and the host network win.
+    """
+    return _contract(tuple(pin.component for pin in spec.pins), catalog)
+
+
+@lru_cache(maxsize=256)
+def _contract(names: tuple[str, ...], catalog: Catalog) -> dict[str, object]:
+    parts = [catalog.components[name].contract for name in names]
+    ulimits: dict[str, int] = {}
+    for part in parts:
+        ulimits.update(_ulimits(part))
+    return {
+        "caps": _united(parts, "caps"),
+        "devices": _united(parts, "devices"),
+        "ulimits": dict(sorted(ulimits.items())),
+        "shm_bytes": max((_integer(part.get("shm_bytes")) for part in parts), default=0),
+        "network": "host" if any(p.get("network") == "host" for p in parts) else "bridge",
+    }
+
+
+def _united(parts: Sequence[Mapping[str, object]], key: str) -> list[str]:
+    found: set[str] = set()
+    for part in parts:
+        values = part.get(key, [])
+        found.update(values if isinstance(values, list) else [])
+    return sorted(found)
+
+
+def _ulimits(part: Mapping[str, object]) -> dict[str, int]:
+    limits = part.get("ulimits", {})
+    return dict(limits) if isinstance(limits, dict) else {}
+
+
+def _integer(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def suites(spec: ImageSpec, catalog: Catalog) -> list[str]:
+    """The suites that prove this image; those of omitted components too, to say why they rest."""
+    names = [pin.component for pin in spec.pins] + [o.component for o in spec.cell.omitted]
+    return _suites(tuple(names), catalog)
+
+
+@lru_cache(maxsize=256)
+def _suites(names: tuple[str, ...], catalog: Catalog) -> list[str]:
+    return sorted({suite for name in names for suite in catalog.components[name].suites})
+
+
+def device(spec: ImageSpec) -> str:
+    """`gpu` when a component brings CUDA, else `cpu`."""
+    return "gpu" if any(pin.release.facts.get("device") == "gpu" for pin in spec.pins) else "cpu"
+
+
+def _askers(pin: Pin, spec: ImageSpec) -> list[str]:
+    """Who led to a pin, without paths and lines: the same image must come out in every folder."""
+    return _named(pin.via, spec.cell.file or "no file", spec.cell.matrix)
+
+
+@lru_cache(maxsize=4096)
+def _named(via: tuple[str, ...], file: str, matrix: str) -> list[str]:
+    named = [text.replace(file, f"matrix {matrix}", 1) for text in via]
+    return sorted({text.partition(" (")[0] for text in named})
+
+
+def _facts(pin: Pin, spec: ImageSpec) -> dict[str, object]:
+    """Of the row, and what was chosen of the virtual names that it asks for: its flavour, say."""
+    chosen = {name: spec.given[name] for name in pin.release.requires if name in spec.given}
+    return {**chosen, **pin.release.facts}
+
+
+def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict[str, object]:
+    """The document as data. Its schema is described in validate/expected.py."""
+    return {
+        "schema": SCHEMA,
+        "tool": __version__,
+        "image": spec.tag,
+        "matrix": spec.cell.matrix,
+        "cell": spec.cell.name,
+        "profile": spec.cell.profile,
+        "device": device(spec),
+        "os": {
+            "id": spec.os.id,
+            "ID": spec.os.os_id,
+            "VERSION_ID": spec.os.version_id,
+            "arch": "x86_64",
+            "glibc": spec.os.glibc,
+            "lib_dir": spec.os.lib_dir,
+        },
+        "env": environment(spec, order, catalog),
+        "components": {
+            pin.component: {
+                "version": pin.version,
+                "variant": pin.release.variant,
+                "origin": pin.release.origin,
+                "source": pin.release.source,
+                "via": _askers(pin, spec),
+                "facts": _facts(pin, spec),
+            }
+            for pin in spec.pins
+        },
+        "omitted": {omission.component: omission.reason for omission in spec.cell.omitted},
+        "suites": suites(spec, catalog),
+        "contract": contract(spec, catalog),
+    }
+
+
+def as_json(document: Mapping[str, object]) -> bytes:
+    """The bytes of a document: same data, same bytes."""
+    return orjson.dumps(document, option=AS_TEXT)

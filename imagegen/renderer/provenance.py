@@ -1,0 +1,223 @@
+"""What an image was made from, written into its own label, and what of that has changed since.
+
+One flat map: the name of an input -> its value or a short hash of it. Two maps of one cell differ
+in exactly the inputs that make its image stale.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from imagegen import __version__
+from imagegen.model.labels import LABEL_INPUTS
+from imagegen.model.recipe import EXPECTATION_PATH
+from imagegen.renderer.dockerfile import OWN_FOLDER, instructions, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from imagegen.model.catalog import Release
+    from imagegen.model.image import Pin
+    from imagegen.model.recipe import Recipe
+
+DERIVED = ("components", "contract", "env", "image", "os", "suites", "tool")
+"""What image.json repeats of other inputs: named only where no other input has changed."""
+
+_ROW = ("apt", "build_apt", "wheels", "facts", "origin", "source", "index", "tarball", "artifact")
+_HASH_LETTERS = 12
+
+
+def inputs_of(recipe: Recipe) -> dict[str, str]:
+    """All that the recipe's bytes were made from, sorted by name."""
+    found = {"tool": __version__, "os": _hash(_os_facts(recipe))}
+    found["order"] = " ".join(dict.fromkeys(origin.component for origin in recipe.origins))
+    found |= {f"release {pin.component}": _row(pin) for pin in recipe.spec.pins}
+    found |= _templates(recipe)
+    found |= _steps(recipe)
+    found |= {f"part {part}": part.sha256[:_HASH_LETTERS] for part in recipe.parts}
+    for file in recipe.files:
+        if file.path == f"{OWN_FOLDER}{EXPECTATION_PATH}":
+            found |= {
+                f"promise {key}": _hash(value) for key, value in json.loads(file.data).items()
+            }
+        elif not file.path.startswith(f"{OWN_FOLDER}/"):
+            found[f"file {file.path}"] = _digest(file.data + f" {file.mode:o}".encode())
+    return dict(sorted(found.items()))
+
+
+def labelled(dockerfile: str, recipe: Recipe) -> str:
+    """A Dockerfile with the inputs of a recipe as its last label.
+
+    A label makes no layer. In the request it would make the URL longer than proxies carry.
+    """
+    text = json.dumps(inputs_of(recipe), separators=(",", ":")).replace("'", "\\u0027")
+    return f"{dockerfile}LABEL {LABEL_INPUTS}='{text}'\n"
+
+
+def _hash(value: object) -> str:
+    return _digest(json.dumps(value, sort_keys=True, default=str).encode())
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:_HASH_LETTERS]
+
+
+def _os_facts(recipe: Recipe) -> dict[str, object]:
+    return {k: v for k, v in asdict(recipe.spec.os).items() if k not in ("file", "source", "notes")}
+
+
+def _row(pin: Pin) -> str:
+    row = {name: getattr(pin.release, name) for name in _ROW}
+    return f"{_named(pin.release)} {_hash(row)}"
+
+
+def _named(release: Release) -> str:
+    return release.version + (f" ({release.variant})" if release.variant else "")
+
+
+def _templates(recipe: Recipe) -> dict[str, str]:
+    """The sources of the templates that made this image: its components', and the common ones."""
+    pinned = {pin.component for pin in recipe.spec.pins}
+    return {
+        f"template {name}": source
+        for name, source in recipe.templates.items()
+        if not name.startswith("components/") or name.split("/")[1] in pinned
+    }
+
+
+def _steps(recipe: Recipe) -> dict[str, str]:
+    """Each step of a template, what a stage sets without a step, and the frame around them all."""
+    texts = steps(recipe.dockerfile)
+    found = {
+        f"step {origin.stage}/{origin.index}": _hash(texts.get((origin.stage, origin.index), ""))
+        for origin in recipe.origins
+    }
+    stages = {origin.stage for origin in recipe.origins}
+    loose: dict[str, list[str]] = {}
+    for one in instructions(recipe.dockerfile):
+        if one.stage not in stages:
+            loose.setdefault("frame", []).append(one.text.replace(__version__, ""))
+        elif not one.counted:
+            loose.setdefault(f"env {one.stage}", []).append(one.text)
+    return found | {name: _hash(text) for name, text in loose.items()}
+
+
+def changes(before: Mapping[str, str], recipe: Recipe) -> list[str]:
+    """Each input that differs from what an image was made from, in words, causes before effects."""
+    after = inputs_of(recipe)
+    differing = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
+    said: list[str] = []
+    said += _tool(before, after)
+    if "os" in differing:
+        said.append(f"OS file {recipe.spec.os.file or recipe.spec.os.id} changed")
+    said += _releases(differing, before, after, recipe)
+    said += _parts(differing, before, after)
+    said += _template_lines(differing, recipe)
+    said += _files(differing, before, after)
+    said += _order(differing, before, after)
+    said += _environment(differing, recipe)
+    return said or _promises(differing, recipe)
+
+
+def _tool(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    old, new = before.get("tool", "?"), after["tool"]
+    return [] if old == new else [f"imagegen {old} -> {new}"]
+
+
+def _names(differing: list[str], kind: str) -> list[str]:
+    return [name.removeprefix(f"{kind} ") for name in differing if name.startswith(f"{kind} ")]
+
+
+def _releases(
+    differing: list[str], before: Mapping[str, str], after: Mapping[str, str], recipe: Recipe
+) -> list[str]:
+    said = []
+    for name in _names(differing, "release"):
+        old = before.get(f"release {name}", "").rpartition(" ")[0]
+        new = after.get(f"release {name}", "").rpartition(" ")[0]
+        pin = recipe.spec.pin(name)
+        where = f" ({pin.release.file}:{pin.release.line})" if pin and pin.release.file else ""
+        if old and new:
+            said.append(
+                f"release row {name} {new} changed{where}"
+                if old == new
+                else f"{name} {old} -> {new}{where}"
+            )
+        else:
+            said.append(f"{name} {new} is new{where}" if new else f"{name} {old} is gone")
+    return said
+
+
+def _parts(differing: list[str], before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    return [
+        f"part {name} {_fate(f'part {name}', before, after)}" for name in _names(differing, "part")
+    ]
+
+
+def _fate(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    if name not in before:
+        return "is new"
+    return "changed" if name in after else "is gone"
+
+
+def _template_lines(differing: list[str], recipe: Recipe) -> list[str]:
+    """The line of each step that reads otherwise now, where its own template was edited.
+
+    A step that reads otherwise although its template is as before is the effect of a row, or of a
+    macro; an edited template none of whose steps read otherwise (a comment) is no cause.
+    """
+    edited = {f"dockerfiles/{name}" for name in _names(differing, "template")}
+    steps_now = set(_names(differing, "step"))
+    changed = [one for one in recipe.origins if f"{one.stage}/{one.index}" in steps_now]
+    where = [f"{one.template}:{one.line}" for one in changed if one.template in edited]
+    where += _unstepped(edited, set(_names(differing, "env")), recipe)
+    if any(one.template not in edited for one in changed):
+        where += sorted(name for name in edited if name.startswith("dockerfiles/macros/"))
+    if "frame" in differing:
+        where += sorted(edited & {"dockerfiles/Dockerfile.j2"})
+    return [f"{one} changed" for one in dict.fromkeys(where)]
+
+
+def _unstepped(edited: set[str], stages: set[str], recipe: Recipe) -> list[str]:
+    """Edited templates whose ENV, which is no step, reads otherwise."""
+    found = {one.template for one in recipe.origins if one.stage in stages}
+    return sorted(edited & found)
+
+
+def _files(differing: list[str], before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    return [
+        f"context file {name} {_fate(f'file {name}', before, after)}"
+        for name in _names(differing, "file")
+    ]
+
+
+def _order(differing: list[str], before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """The order of those components that were there before and are still there."""
+    old, new = before.get("order", "").split(), after["order"].split()
+    both = [name for name in new if name in old]
+    if "order" not in differing or both == [name for name in old if name in new]:
+        return []
+    return [f"the order of layers: {' > '.join(new)}"]
+
+
+def _environment(differing: list[str], recipe: Recipe) -> list[str]:
+    """ENV lines follow from component.yaml, and from those of the components below."""
+    changed = set(_names(differing, "env"))
+    same = {one.component for one in recipe.origins if one.stage in changed}
+    edited = {name.split("/")[1] for name in _names(differing, "template") if "/" in name}
+    released = set(_names(differing, "release"))
+    first = next((one.component for one in recipe.origins if one.stage in changed), "")
+    if "order" in differing or not same or same & edited or released:
+        return []
+    return [f"the environment of {first} in its component.yaml changed"]
+
+
+def _promises(differing: list[str], recipe: Recipe) -> list[str]:
+    """What only image.json shows: what a matrix says of the cell, a component's contract."""
+    names = _names(differing, "promise")
+    own = [name for name in names if name not in DERIVED] or names
+    said = f"what matrix {recipe.spec.cell.matrix} or component.yaml says of the cell changed"
+    return [f"{said}: {', '.join(own)}"] if own else []

@@ -1,0 +1,291 @@
+"""ImageSpec + layer order -> Recipe: Dockerfile text, context files and the digest over both.
+
+Same inputs, same bytes: no clock, no network, no environment, no dictionary order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from imagegen import __version__
+from imagegen.errors import RenderError
+from imagegen.model.base import base_of
+from imagegen.model.recipe import (
+    EXPECTATION_PATH,
+    ContextFile,
+    Recipe,
+    StepOrigin,
+)
+from imagegen.renderer.dockerfile import OWN_FOLDER
+from imagegen.renderer.image_json import (
+    as_json,
+    contract,
+    environment,
+    expectation,
+    stage_env,
+)
+from imagegen.renderer.memo import Replay
+from imagegen.renderer.templates import (
+    Mark,
+    Templates,
+    split_marks,
+    without_marks,
+)
+from imagegen.renderer.ways import need_apt, ways_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from imagegen.config.payload import Payload
+    from imagegen.model.catalog import Catalog, Release
+    from imagegen.model.image import ImageSpec
+
+BUILD_ENV = "build-env"
+"""Context folder that the downloading steps mount; certificates join it at build time only."""
+
+
+class _Part(NamedTuple):
+    """What a component adds to a Dockerfile: texts, where their instructions came from, and the
+    PATH behind it."""
+
+    texts: tuple[str, ...]
+    origins: tuple[StepOrigin, ...]
+    path: str = ""
+
+
+class _Shared(NamedTuple):
+    """Context files that images of the same components share, in order, with the part of the
+    digest that they make: those before an image's own files, and those after."""
+
+    before: tuple[ContextFile, ...]
+    after: tuple[ContextFile, ...]
+    digested: tuple[bytes, bytes]
+
+
+class Renderer:
+    """Renders any number of images from one payload; templates are compiled once."""
+
+    def __init__(self, payload: Payload, catalog: Catalog) -> None:
+        self._payload = payload
+        self._catalog = catalog
+        self._templates = Templates(payload)
+        self._folders: dict[str, tuple[ContextFile, ...]] = {}
+        self._parts: Replay[_Part] = Replay()
+        self._shared: dict[tuple[str, ...], _Shared] = {}
+
+    def recipe(self, spec: ImageSpec, order: Sequence[str]) -> Recipe:
+        """The recipe of one image.
+
+        Raises RenderError when a template fails, or none goes the way of a row or of the OS.
+        """
+        need_apt(spec)
+        pins = {pin.component: pin.release for pin in spec.pins}
+        present = [name for name in order if name in pins]
+        base_steps, origins = self._base_steps(spec, pins)
+        stages, more = self._stages(spec, pins, present)
+        context = {
+            "image": spec,
+            "os": spec.os,
+            "base": base_of(spec).image,
+            "base_steps": base_steps,
+            "stages": stages,
+            "last": present[-1] if present else "base",
+            "entrypoint": self._entrypoint(spec),
+            "own_folder": OWN_FOLDER,
+            "tool": __version__,
+        }
+        text = without_marks(self._templates.render("Dockerfile.j2", context, spec.tag))
+        dockerfile = _tidy(text)
+        document = expectation(spec, order, self._catalog)
+        own = _own_files(document)
+        shared = self._shared_files(spec)
+        before, after = shared.digested
+        return Recipe(
+            spec=spec,
+            dockerfile=dockerfile,
+            files=(*shared.before, *own, *shared.after),
+            origins=(*origins, *more),
+            contract=contract(spec, self._catalog),
+            digest=_digest(dockerfile, [before, *map(_digested, own), after]),
+            templates=self._templates.hashes,
+        )
+
+    def _base_steps(
+        self, spec: ImageSpec, pins: Mapping[str, Release]
+    ) -> tuple[list[str], list[StepOrigin]]:
+        """What components do to the base before anything is installed on it."""
+        texts: list[str] = []
+        origins: list[StepOrigin] = []
+        subjects = {"image": spec, "pins": pins}
+        for name in sorted(pins):
+            if self._templates.has(f"components/{name}/base.j2"):
+                part = self._made("base", name, subjects, partial(self._base_step, name, spec.tag))
+                texts += part.texts
+                first = len(origins)
+                origins += [replace(one, index=at) for at, one in enumerate(part.origins, first)]
+        return texts, origins
+
+    def _base_step(self, name: str, tag: str, seen: Mapping[str, Any]) -> _Part:
+        text, marks = self._body(name, "base", tag, seen)
+        return _Part((text,) if text.strip() else (), _origins("base", name, marks))
+
+    def _stages(
+        self, spec: ImageSpec, pins: Mapping[str, Release], order: Sequence[str]
+    ) -> tuple[list[str], list[StepOrigin]]:
+        texts: list[str] = []
+        origins: list[StepOrigin] = []
+        previous, path = "base", environment(spec, (), self._catalog)["PATH"]
+        for name in order:
+            place = {"previous": previous, "base": self._build_base(name, order), "path": path}
+            subjects = {"image": spec, "pins": pins, "place": place}
+            part = self._made("stages", name, subjects, partial(self._part, name, spec.tag))
+            texts += part.texts
+            origins += part.origins
+            previous, path = name, part.path
+        return texts, origins
+
+    def _made(
+        self,
+        kind: str,
+        name: str,
+        subjects: Mapping[str, Any],
+        make: Callable[[Mapping[str, Any]], _Part],
+    ) -> _Part:
+        """What was made of it before, if this image reads the same to the templates."""
+        try:
+            return self._parts.made((kind, name), subjects, make)
+        except RenderError:
+            return make(subjects)  # raises again, in the names that a template's author knows
+
+    def _part(self, name: str, tag: str, seen: Mapping[str, Any]) -> _Part:
+        """The stages of a component: what compiles it, if anything does, and what installs it."""
+        release, place = seen["pins"][name], seen["place"]
+        self._need_a_way(release, tag)
+        texts: list[str] = []
+        origins: list[StepOrigin] = []
+        path = place["path"]
+        for kind, parent in (("build", place["base"]), ("install", place["previous"])):
+            if not self._templates.has(f"components/{name}/{kind}.j2"):
+                continue
+            stage = name if kind == "install" else f"{name}-build"
+            text, marks = self._body(name, kind, tag, seen)
+            if kind == "build" and not text.strip():
+                continue  # this row needs nothing compiled
+            component = self._catalog.components[name]
+            env = stage_env(component, release, path) if kind == "install" else {}
+            texts.append("\n".join([f"FROM {parent} AS {stage}", *_env_lines(env), text]))
+            origins += _origins(stage, name, marks)
+            path = env.get("PATH", path)
+        return _Part(tuple(texts), tuple(origins), path)
+
+    def _need_a_way(self, release: Release, tag: str) -> None:
+        """A row may be in the catalog before a template can install it; an image may not."""
+        name = release.component
+        ways, installs = ways_of(release), self._catalog.components[name].installs
+        has_template = self._templates.has(f"components/{name}/install.j2")
+        if has_template and (not installs or set(ways) & set(installs)):
+            return
+        raise RenderError.of(
+            f"{release.where} cannot be installed yet: no template goes its way",
+            evidence=[
+                f"`{tag}` asks for it",
+                f"it is had by: {', '.join(ways) or 'nothing that the row says'}",
+                f"dockerfiles/components/{name} installs: {', '.join(installs) or 'nothing'}",
+            ],
+            hint=f"choose another release of {name}, or write its template and add to `installs`",
+        )
+
+    def _build_base(self, name: str, order: Sequence[str]) -> str:
+        """The earliest stage of the chain that has all that a build stage needs."""
+        needs = self._catalog.components[name].needs
+        at = [order.index(need) for need in needs if need in order]
+        return order[max(at)] if at else "base"
+
+    def _body(
+        self, name: str, kind: str, tag: str, seen: Mapping[str, Any]
+    ) -> tuple[str, tuple[Mark, ...]]:
+        image, pins = seen["image"], seen["pins"]
+        context = {
+            "image": image,
+            "os": image.os,
+            "release": pins[name],
+            "pins": pins,
+            "entrypoint": self._catalog.components[name].entrypoint,
+        }
+        return split_marks(self._templates.render(f"components/{name}/{kind}.j2", context, tag))
+
+    def _entrypoint(self, spec: ImageSpec) -> str:
+        found = [self._catalog.components[pin.component].entrypoint for pin in spec.pins]
+        return next((entrypoint for entrypoint in found if entrypoint), "")
+
+    def _shared_files(self, spec: ImageSpec) -> _Shared:
+        names = tuple(pin.component for pin in spec.pins)
+        if names not in self._shared:
+            own = f"{OWN_FOLDER}/"
+            files = sorted(self._files(names), key=lambda file: file.path)
+            before = tuple(file for file in files if file.path < own)
+            after = tuple(file for file in files if file.path >= own)
+            digested = b"".join(map(_digested, before)), b"".join(map(_digested, after))
+            self._shared[names] = _Shared(before, after, digested)
+        return self._shared[names]
+
+    def _files(self, names: Sequence[str]) -> Iterator[ContextFile]:
+        yield from self._folder("dockerfiles/build-env", BUILD_ENV)
+        for name in names:
+            yield from self._folder(f"dockerfiles/components/{name}/files", name)
+            for target, tree in self._catalog.components[name].trees.items():
+                yield from self._folder(tree, target, code=True)
+
+    def _folder(self, source: str, target: str, *, code: bool = False) -> tuple[ContextFile, ...]:
+        if source not in self._folders:
+            tree = self._payload.code(source) if code else self._payload.tree(source)
+            self._folders[source] = tuple(
+                ContextFile(f"{target}/{name}", path.read_bytes()) for name, path in tree
+            )
+        return self._folders[source]
+
+
+def _env_lines(env: Mapping[str, str]) -> list[str]:
+    if not env:
+        return []
+    return ["ENV " + " \\\n    ".join(f"{name}={value}" for name, value in env.items())]
+
+
+def _origins(stage: str, component: str, marks: Sequence[Mark]) -> tuple[StepOrigin, ...]:
+    return tuple(
+        StepOrigin(stage, index, component, f"dockerfiles/{mark.template}", mark.line)
+        for index, mark in enumerate(marks)
+    )
+
+
+def _tidy(text: str) -> str:
+    """One final newline, no trailing blanks, never two empty lines in a row."""
+    tidy = "\n".join(map(str.rstrip, text.split("\n")))
+    while "\n\n\n" in tidy:
+        tidy = tidy.replace("\n\n\n", "\n\n")
+    return tidy.strip() + "\n"
+
+
+def _own_files(document: Mapping[str, Any]) -> tuple[ContextFile, ...]:
+    """In the order of their paths."""
+    lines = [f'{name}="{value}"\n' for name, value in document["env"].items()]
+    return (
+        ContextFile(f"{OWN_FOLDER}/etc/environment", "".join(lines).encode()),
+        ContextFile(f"{OWN_FOLDER}{EXPECTATION_PATH}", as_json(document)),
+    )
+
+
+def _digest(dockerfile: str, files: Iterable[bytes]) -> str:
+    """sha256 over the Dockerfile and every context file with its path and mode."""
+    total = hashlib.sha256(dockerfile.encode())
+    for digested in files:
+        total.update(digested)
+    return f"sha256:{total.hexdigest()}"
+
+
+def _digested(file: ContextFile) -> bytes:
+    head = f"\0{file.path}\0{file.mode:o}\0".encode()
+    return head + hashlib.sha256(file.data).digest()

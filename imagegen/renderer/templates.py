@@ -1,0 +1,133 @@
+"""Jinja, as this project uses it: sandboxed, strict, compiled once, and it knows template lines.
+
+Each instruction line of a template is marked with its position before Jinja compiles it; after
+rendering the marks are taken out again and say which template line an instruction came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import traceback
+from typing import TYPE_CHECKING, NamedTuple
+
+from jinja2 import FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from imagegen.errors import Problem, RenderError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from jinja2 import Environment
+
+    from imagegen.config.payload import Payload
+
+_INSTRUCTION = re.compile(r"((?:\{%.*?%\})*)(?=RUN |COPY |ADD |WORKDIR |\{\{ [a-z_]+\.[a-z_]+\()")
+"""At the start of a line, where tags before it leave nothing behind."""
+_MARKS = re.compile("\x01([^\x02]*)\x02")
+_FIRST_MARKS = re.compile("^" + _MARKS.pattern, re.MULTILINE)
+_HASH_LETTERS = 12
+
+
+class Mark(NamedTuple):
+    """Position of an instruction in a template: path below `dockerfiles/` and 1-based line."""
+
+    template: str
+    line: int
+
+
+class _MarkingLoader(FileSystemLoader):
+    def __init__(self, folders: list[Path]) -> None:
+        super().__init__(folders)
+        self.hashes: dict[str, str] = {}
+
+    def get_source(
+        self, environment: Environment, template: str
+    ) -> tuple[str, str, Callable[[], bool]]:
+        source, filename, uptodate = super().get_source(environment, template)
+        self.hashes[template] = hashlib.sha256(source.encode()).hexdigest()[:_HASH_LETTERS]
+        lines = source.split("\n")
+        for number, line in enumerate(lines, 1):
+            if found := _INSTRUCTION.match(line):
+                tags, rest = found[1], line[found.end() :]
+                lines[number - 1] = f"{tags}\x01{template}:{number}\x02{rest}"
+        return "\n".join(lines), filename, uptodate
+
+
+class Templates:
+    """All templates under `dockerfiles/` of all roots; the first root that has one wins."""
+
+    def __init__(self, payload: Payload) -> None:
+        folders: list[Path] = [root / "dockerfiles" for root in payload.roots]
+        loader = _MarkingLoader(folders)
+        self.hashes: Mapping[str, str] = loader.hashes
+        """Path below `dockerfiles/` -> hash of the source, of every template used so far."""
+        self._environment = ImmutableSandboxedEnvironment(
+            loader=loader,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=False,
+            autoescape=False,
+            cache_size=-1,
+            auto_reload=False,
+        )
+        self._there: dict[str, bool] = {}
+
+    def has(self, name: str) -> bool:
+        if name not in self._there:
+            self._there[name] = self._has(name)
+        return self._there[name]
+
+    def _has(self, name: str) -> bool:
+        try:
+            self._environment.get_template(name)
+        except TemplateNotFound:
+            return False
+        except TemplateError as error:
+            raise _as_problem(name, error) from None
+        return True
+
+    def render(self, name: str, context: Mapping[str, object], image: str) -> str:
+        """The text of a template, marks still in it.
+
+        Raises RenderError with template, line and the image it was for.
+        """
+        try:
+            return self._environment.get_template(name).render(context)
+        except TemplateError as error:
+            raise _as_problem(name, error, image) from None
+        except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
+            raise _as_problem(name, error, image) from None
+
+
+def _as_problem(name: str, error: Exception, image: str = "") -> RenderError:
+    line = getattr(error, "lineno", 0) or 0
+    file = getattr(error, "filename", "") or ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename.endswith(".j2"):
+            file, line = frame.filename, frame.lineno or 0
+    return RenderError(
+        Problem(
+            str(error).strip() or type(error).__name__,
+            file=file or f"dockerfiles/{name}",
+            line=line,
+            evidence=(f"while rendering `{image}`",) if image else (),
+            hint="correct the template, or add what it asks for to the component's release",
+        )
+    )
+
+
+def split_marks(text: str) -> tuple[str, tuple[Mark, ...]]:
+    """The text without marks, and for each instruction in it the outermost template line."""
+    marks = []
+    for found in _FIRST_MARKS.finditer(text):
+        template, _, number = found.group(1).rpartition(":")
+        marks.append(Mark(template, int(number)))
+    return without_marks(text), tuple(marks)
+
+
+def without_marks(text: str) -> str:
+    return _MARKS.sub("", text)

@@ -1,0 +1,35 @@
+"""The ways in which the bits of a release can be had, and those that the templates know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from imagegen.errors import RenderError
+
+if TYPE_CHECKING:
+    from imagegen.model.catalog import Release
+    from imagegen.model.image import ImageSpec
+
+
+def need_apt(spec: ImageSpec) -> None:
+    """Raise RenderError for an OS without apt: the catalog knows more of them than templates do."""
+    if spec.os.family != "debian":
+        raise RenderError.of(
+            f"no template installs anything on {spec.os.id} yet: all of them speak to apt",
+            evidence=[f"`{spec.tag}` asks for it", f"{spec.os.file}: family {spec.os.family}"],
+            hint="choose an OS of the Debian family, such as ubuntu22.04 or debian12",
+        )
+
+
+def ways_of(release: Release) -> tuple[str, ...]:
+    """How the bits of a row can be had: the data that it carries for a template."""
+    data = {
+        "apt": release.apt,
+        "wheels": release.wheels,
+        "index": release.index,
+        "tarball": release.tarball,
+        "artifact": release.artifact,
+        "conda": release.variant == "conda",
+        "base": "image" in release.facts,
+    }
+    return tuple(name for name, there in data.items() if there)

@@ -1,0 +1,196 @@
+"""A custom combination of versions: wishes -> one pinned image, or the facts that collide."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from imagegen.model import constraint
+from imagegen.model.cell import Cell, Omission, Want
+from imagegen.request.arguments import (
+    MATRIX,
+    OFED,
+    RDMA,
+    VALUES,
+    as_cell,
+    meant,
+    unknown_values,
+)
+from imagegen.resolver.alternatives import nearest
+from imagegen.resolver.candidates import DRIVER, OS, Space
+from imagegen.resolver.conflict import conflict_of, fits
+from imagegen.resolver.refusal import (
+    EVERY_IMAGE,
+    THE_REQUEST,
+    Refusal,
+    told,
+)
+from imagegen.resolver.resolve import resolve_cell, space_of, wishes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from imagegen.model.catalog import Catalog
+    from imagegen.model.image import ImageSpec
+
+HOSTS = (DRIVER, "gpu", "instance", "device", "flavour")
+BUILDS_DIFFER = ("flavour", "torchvision")
+MOST_TAG = 127
+
+GPU_LIBRARIES = {"tensorflow": ("cuda", "cudnn")}
+"""What a framework without a CUDA of its own needs beside it to compute on a GPU."""
+
+
+def answer_to(
+    wishes: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
+) -> ImageSpec | Refusal:
+    """The image that the wishes lead to, or why there is none and what is nearest to them."""
+    wishes = meant(wishes, catalog)
+    cell = replace(as_cell(wishes), allow_unknown=allow_unknown)
+    space = space_of(catalog, cell.wants)
+    cell = _without_what_no_os_has(space, cell)
+    cell = replace(cell, wants=_by_default(space, cell))
+    wants = wishes_of(cell)
+    if fits(space, wants, allow_unknown=allow_unknown):
+        spec = resolve_cell(cell, catalog, space)
+        return replace(spec, tag=_tag(spec, wishes), warnings=(*spec.warnings, *_left_out(cell)))
+    unknown = unknown_values(wishes, catalog)
+    conflict = conflict_of(space, wants, allow_unknown=allow_unknown)
+    if any(want.component == DRIVER for want in conflict.wants):
+        drivers = {*_drivers(wants), *driver_floors(catalog, conflict.wants)}
+        space = Space(catalog, sorted(drivers, key=constraint.version_key, reverse=True))
+    instead = nearest(space, wants, conflict.wants, allow_unknown=allow_unknown)
+    return Refusal(
+        told(unknown, conflict, instead, allow_unknown), (conflict,), tuple(instead), allow_unknown
+    )
+
+
+def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:
+    """Less those parts of every image of which no release is known for the OS that is asked for."""
+    system = [want for want in cell.wants if want.component == OS]
+    gone = [
+        want
+        for want in cell.wants
+        if want.asked_by == EVERY_IMAGE and system and not fits(space, [*system, want])
+    ]
+    if not gone or not fits(space, system):
+        return cell
+    said = f"no release of it is known for {system[0].constraint}"
+    omitted = (*cell.omitted, *(Omission(want.component, said) for want in gone))
+    return replace(cell, wants=tuple(w for w in cell.wants if w not in gone), omitted=omitted)
+
+
+def _left_out(cell: Cell) -> list[str]:
+    return [
+        f"{one.component} is left out: {one.reason}"
+        for one in cell.omitted
+        if one.reason != THE_REQUEST
+    ]
+
+
+def _by_default(space: Space, cell: Cell) -> tuple[Want, ...]:
+    """The wishes, with what they need and do not name, where it fits.
+
+    One of several frameworks, and the libraries that a framework computes on a GPU with.
+    """
+    wants = cell.wants
+    gone = wishes_of(cell)[len(wants) :]
+
+    def first_that_fits(extras: Sequence[tuple[Want, ...]]) -> tuple[Want, ...]:
+        tried = ((*wants, *more) for more in extras)
+        fitting = (
+            one for one in tried if fits(space, (*one, *gone), allow_unknown=cell.allow_unknown)
+        )
+        return next(fitting, wants)
+
+    wants = first_that_fits(_frameworks(space, wants))
+    return first_that_fits(_gpu_libraries({*gone, *wants}))
+
+
+def _frameworks(space: Space, wants: Sequence[Want]) -> list[tuple[Want, ...]]:
+    asked = {want.component for want in wants}
+    for want in wants:
+        component = space.catalog.components.get(want.component)
+        if component is not None and component.one_of and not asked & set(component.one_of):
+            said = f"{want.component}, by default"
+            return [(Want(name, constraint.ANY, said),) for name in component.one_of]
+    return []
+
+
+def _gpu_libraries(wants: AbstractSet[Want]) -> list[tuple[Want, ...]]:
+    asked = {want.component: want.constraint for want in wants}
+    if asked.get("device") == "cpu":
+        return []
+    return [
+        tuple(
+            Want(name, constraint.ANY, f"{framework}, by default")
+            for name in libraries
+            if name not in asked
+        )
+        for framework, libraries in GPU_LIBRARIES.items()
+        if asked.get(framework, constraint.NONE) != constraint.NONE
+    ]
+
+
+def _drivers(wants: Sequence[Want]) -> set[str]:
+    return {want.constraint for want in wants if want.component == DRIVER}
+
+
+def driver_floors(catalog: Catalog, wants: Sequence[Want]) -> set[str]:
+    """The lowest drivers that the rows of these components speak of."""
+    rows = [
+        release
+        for want in wants
+        if want.component in catalog.components
+        for release in catalog.components[want.component].releases
+    ]
+    return {
+        wish.removeprefix(">=") for release in rows for wish in release.constrains.get(DRIVER, ())
+    }
+
+
+def _tag(spec: ImageSpec, wishes: Mapping[str, str]) -> str:
+    asked = [p for p in spec.pins if p.component in wishes and p.component not in ("validate",)]
+    if OFED in wishes and spec.pin(RDMA) and RDMA not in wishes:
+        asked += [pin for pin in spec.pins if pin.component == RDMA]
+    parts = [spec.os.id, *(f"{pin.component}{pin.version}" for pin in asked)]
+    parts += [spec.given[name] for name in ("device", "flavour") if name in wishes]
+    parts += [f"no-{omission.component}" for omission in spec.cell.omitted]
+    text = "-".join(part for part in parts if part).replace("+", "-")
+    if len(text) > MOST_TAG:
+        text = f"{text[: MOST_TAG - 13]}-{spec.cell.name}"
+    return f"imagegen/{MATRIX}:{text}"
+
+
+def pinned(spec: ImageSpec) -> dict[str, str]:
+    """All that the answer settles: the OS, components, and values such as torchvision."""
+    return {"os": spec.os.id} | {pin.component: pin.version for pin in spec.pins} | dict(spec.given)
+
+
+def may_be(cell: Cell, spec: ImageSpec) -> bool:
+    """Whether a cell can come to the same pins: it speaks of nothing that they lack, or exclude."""
+    for want in cell.wants:
+        pin = spec.pin(want.component)
+        if want.component == "os":
+            if want.constraint not in (spec.os.id, constraint.ANY):
+                return False
+        elif pin is None:
+            if want.component not in (*VALUES, *HOSTS):
+                return False
+        elif constraint.is_version(want.constraint) and not any(
+            constraint.matches(want.constraint, name) for name in (pin.version, *pin.release.also)
+        ):
+            return False
+    return True
+
+
+def same_image(spec: ImageSpec, others: Sequence[ImageSpec]) -> ImageSpec | None:
+    """A cell that pins exactly the same, so that a request is answered with what exists."""
+    return next((other for other in others if _pins(other) == _pins(spec)), None)
+
+
+def _pins(spec: ImageSpec) -> tuple[str, frozenset[tuple[str, str, str]]]:
+    rows = {(pin.component, pin.version, pin.release.variant) for pin in spec.pins}
+    rows |= {(name, value, "") for name, value in spec.given.items() if name in BUILDS_DIFFER}
+    return spec.os.id, frozenset(rows)

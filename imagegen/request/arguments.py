@@ -1,0 +1,213 @@
+"""What may be asked for: `KEY=VALUE` arguments -> wishes -> a cell."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from imagegen.errors import ConfigError, Problem
+from imagegen.model import constraint
+from imagegen.model.cell import Cell, Omission, Want
+from imagegen.resolver.candidates import DRIVER, OS
+from imagegen.resolver.refusal import EVERY_IMAGE, THE_REQUEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from imagegen.model.catalog import Catalog
+
+ALWAYS = ("python", "openmpi", "ssh", "validate")
+"""What every training image of this house has, unless a wish says `none`."""
+
+MATRIX = "request"
+CUDA = "cuda"
+RDMA, OFED, MLNX_OFED = "rdma", "ofed", "mlnx-ofed"
+VALUES = ("torchvision", "cxx11-abi")
+"""Names that another component's rows have values of, and that can be asked for."""
+
+OPEN = (constraint.ANY, constraint.NONE)
+HOST_ONLY = ("nvidia-fabricmanager", "fabricmanager", "nv-peer-memory", "nvidia-peermem", "tfabric")
+"""Services and modules of a host (R16). Source: the machine pages of the seed documents."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_CU = re.compile(r"cu(\d{1,2})(\d)")
+_DRIVER = re.compile(r"(?:>=)?\d+(?:\.\d+)*")
+_OPERATOR = re.compile(r"([a-z0-9-]+)\s*([<>~!=]+)\s*(.*)", re.DOTALL)
+
+
+def names(catalog: Catalog) -> list[str]:
+    """Every key of a request."""
+    every = (release for one in catalog.components.values() for release in one.releases)
+    values = {name for release in every for name in release.provides if name in VALUES}
+    return [OS, *sorted({*catalog.components, *catalog.virtual, DRIVER, *values, OFED})]
+
+
+def parse(wishes: Sequence[str], catalog: Catalog) -> dict[str, str]:
+    """`KEY=VALUE` arguments -> component (or `os`) -> constraint.
+
+    Raises ConfigError with every argument that is not a wish.
+    """
+    found: dict[str, str] = {}
+    problems = []
+    known = names(catalog)
+    for wish in wishes:
+        name, equals, value = wish.partition("=")
+        problem = _problem(name, value, known, catalog) if equals and value else _not_a_wish(wish)
+        if problem is None and name in found:
+            problem = Problem(f"`{name}` is wished for twice", hint="give it once")
+        if problem is not None:
+            problems.append(problem)
+        found[name] = value
+    if problems:
+        raise ConfigError(*problems)
+    return found
+
+
+def _not_a_wish(wish: str) -> Problem:
+    meant = _OPERATOR.fullmatch(wish)
+    hint = f"did you mean `{meant[1]}='{meant[2]}{meant[3]}'`?" if meant and meant[3] else ""
+    text = f"{wish!a} is not of the form KEY=VALUE".replace("'", "`")
+    return Problem(text, hint=hint or "such as `torch=1.13.1`")
+
+
+def _problem(name: str, value: str, known: Sequence[str], catalog: Catalog) -> Problem | None:
+    if name not in known:
+        return _unknown_name(name, value, known)
+    if (name, value) == (OS, constraint.NONE):
+        return Problem("every image stands on an OS", hint="`os=any`, or nothing at all")
+    why = "" if value in OPEN else _why_not(name, value, catalog)
+    if not why:
+        return None
+    return Problem(f"{name}: {quoted(value)} {why}", hint=_near_value(name, value, catalog))
+
+
+def _why_not(name: str, value: str, catalog: Catalog) -> str:
+    if len(value) > constraint.LONGEST:
+        return f"is longer than {constraint.LONGEST} characters"
+    if name == OS or name in catalog.virtual:
+        return "" if _NAME.fullmatch(value) else "has characters that no name has"
+    if name == DRIVER:
+        return "" if _DRIVER.fullmatch(value) else "is not the version of a driver"
+    if name == CUDA and _CU.fullmatch(value):
+        return "is the name of a wheel index, not a version"
+    return constraint.problem_with(value)
+
+
+def _unknown_name(name: str, value: str, known: Sequence[str]) -> Problem:
+    if name.casefold().replace("_", "-").startswith(HOST_ONLY):
+        text = f"{quoted(name)} belongs to the host, bound to its driver or kernel (R16)"
+        return Problem(text, hint="leave it out: no image has it")
+    bare = re.sub(r"[^a-z0-9-]+", "-", name.casefold()).strip("-")
+    operator = name[len(name.rstrip("<>~!= ")) :].strip()
+    near = [bare] if bare in known else get_close_matches(bare, known, 1)
+    meant = f"{near[0]}='{operator}={value}'" if near and operator else "".join(near)
+    return Problem(
+        f"{quoted(name)} is nothing that can be asked for",
+        evidence=(f"known: {', '.join(known)}",),
+        hint=f"did you mean `{meant}`?" if near else "imagegen request --help",
+    )
+
+
+def quoted(text: str) -> str:
+    """As a user reads it: control characters and the like never reach a terminal."""
+    return f"`{text}`" if text.isprintable() else f"`{text!a}`"
+
+
+def _near_value(name: str, value: str, catalog: Catalog) -> str:
+    """What a value that is no constraint may have meant."""
+    if name == DRIVER:
+        return "what the hosts have at least, such as `driver=470.57.02`"
+    index = _CU.fullmatch(value)
+    if index:
+        return f"did you mean `{name}={index[1]}.{index[2]}`?"
+    bare = value.strip("=v* .").replace("_", "-")
+    component = catalog.components.get(name)
+    if bare != value and not constraint.problem_with(bare):
+        return f"did you mean `{name}={bare}`?"
+    known = [*component.variants, *component.aliases] if component else []
+    near = get_close_matches(bare.casefold(), known, 1)
+    return f"did you mean `{name}={near[0]}`?" if near else "such as `1.13.1` or `>=1.11,<1.13`"
+
+
+def meant(wishes: Mapping[str, str], catalog: Catalog) -> dict[str, str]:
+    """The wishes that say something: an open GPU or machine says nothing, nor does `ofed=none`.
+
+    A driver is the lowest that the hosts have, so `>=470` is 470.
+    """
+    hosts = (DRIVER, *VALUES, *catalog.virtual)
+    no_ofed = wishes.get(OFED) == constraint.NONE
+    if no_ofed and wishes.get(RDMA) not in (OFED, MLNX_OFED):
+        wishes = {name: value for name, value in wishes.items() if name != OFED}
+    found = {
+        name: value
+        for name, value in wishes.items()
+        if not (name in hosts and value == constraint.NONE)
+        and not (name in (DRIVER, *catalog.virtual) and value == constraint.ANY)
+    }
+    if DRIVER in found:
+        found[DRIVER] = found[DRIVER].removeprefix(">=")
+    return found
+
+
+def as_cell(wishes: Mapping[str, str]) -> Cell:
+    """The wishes as a cell of a matrix that no file holds."""
+    everything = dict.fromkeys(ALWAYS, constraint.ANY) | dict(wishes)
+    wants = [
+        Want(RDMA if name == OFED else name, value, THE_REQUEST if name in wishes else EVERY_IMAGE)
+        for name, value in everything.items()
+        if value != constraint.NONE
+    ]
+    if wishes.get(OFED, constraint.NONE) != constraint.NONE:
+        wants.append(Want(RDMA, MLNX_OFED, THE_REQUEST))
+    omitted = [
+        Omission(RDMA if name == OFED else name, THE_REQUEST)
+        for name, value in everything.items()
+        if value == constraint.NONE
+    ]
+    key = "\n".join(f"{name}={value}" for name, value in sorted(wishes.items()))
+    name = hashlib.sha256(key.encode()).hexdigest()[:12]
+    return Cell(MATRIX, name, {}, tuple(wants), tuple(omitted), "", "plain", "auto", "", 0)
+
+
+def unknown_values(wishes: Mapping[str, str], catalog: Catalog) -> list[Problem]:
+    """Values that no row of the catalog has: a request for them has no answer yet."""
+    return [problem for name, value in wishes.items() for problem in _unknown(name, value, catalog)]
+
+
+def _unknown(name: str, value: str, catalog: Catalog) -> Iterator[Problem]:
+    if name in catalog.components:
+        from imagegen.matrix.checks import value_problem
+
+        found = value_problem(catalog.components[name], value)
+        if found is not None:
+            text, evidence, hint = found
+            yield Problem(text, evidence=tuple(evidence), hint=hint)
+        return
+    known = _known_names(name, catalog)
+    if not known or value in OPEN or any(_is(name, value, one) for one in known):
+        return
+    near = get_close_matches(value.casefold(), [one.casefold() for one in known], 1)
+    spelled = [one for one in known if near and one.casefold() == near[0]]
+    what = "an OS" if name == OS else f"a {name}"
+    hint = f"did you mean `{spelled[0]}`?" if spelled else "take one that is known"
+    text = f"`{value}` is not {what} of the catalog"
+    yield Problem(text, evidence=(f"known: {', '.join(known)}",), hint=hint)
+
+
+def _is(name: str, value: str, known: str) -> bool:
+    return (
+        constraint.matches(value, known) if name in VALUES else value.casefold() == known.casefold()
+    )
+
+
+def _known_names(name: str, catalog: Catalog) -> list[str]:
+    """All values of a name that is no component; empty for those that any version may be of."""
+    if name == OS:
+        return list(catalog.os)
+    if name in catalog.virtual:
+        return [one.version for one in catalog.virtual[name].releases]
+    every = [release for one in catalog.components.values() for release in one.releases]
+    found = {release.provides[name] for release in every if name in release.provides}
+    return sorted((one for one in found if constraint.is_version(one)), key=constraint.version_key)

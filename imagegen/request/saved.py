@@ -1,0 +1,132 @@
+"""Requests as files: those of a queue, and those saved as a matrix with who asked, until when."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from imagegen.config.schemas import NAME
+from imagegen.config.yamlfile import load
+from imagegen.errors import ConfigError, Problem
+from imagegen.model import constraint
+from imagegen.request.answer import HOSTS
+from imagegen.request.arguments import VALUES, parse, quoted
+
+if TYPE_CHECKING:
+    from imagegen.config.payload import Payload
+    from imagegen.model.catalog import Catalog
+    from imagegen.model.image import ImageSpec, Pin
+
+ABOUT = ("owner", "expires")
+
+
+def today() -> date:
+    """The day in UTC, by which a request expires."""
+    return datetime.now(timezone.utc).date()
+
+
+def read_wishes(path: Path, catalog: Catalog) -> tuple[dict[str, str], dict[str, str]]:
+    """Of a request file (a mapping of the keys of a request): the wishes, and owner and expires.
+
+    Raises ConfigError with everything that is wrong in it.
+    """
+    document = load(path, str(path))
+    wrong = [
+        Problem(f"`{name}` should be one value", str(path), document.line([name]), name)
+        for name, value in document.data.items()
+        if not isinstance(value, str)
+    ]
+    if wrong:
+        raise ConfigError(*wrong)
+    about = {name: value for name, value in document.data.items() if name in ABOUT}
+    found = about_problems(about.get("owner", ""), about.get("expires", ""))
+    wishes = [f"{name}={value}" for name, value in document.data.items() if name not in ABOUT]
+    try:
+        asked = parse(wishes, catalog)
+    except ConfigError as error:
+        raise ConfigError(*error.problems, *found) from error
+    if not asked:
+        found.append(Problem("nothing is asked for", str(path), hint="such as `torch: 1.13.1`"))
+    if found:
+        raise ConfigError(*found)
+    return asked, about
+
+
+def about_problems(owner: str, expires: str) -> list[Problem]:
+    """What is wrong with who asked, and until when it is needed (an ISO date, not in the past)."""
+    problems = []
+    if not owner.isprintable():
+        problems.append(Problem("the owner has characters that cannot be printed", hint="a name"))
+    if not expires:
+        return problems
+    hint = f"a day from today on, such as `{today().replace(month=12, day=31).isoformat()}`"
+    try:
+        day = date.fromisoformat(expires) if len(expires) == len("2026-12-31") else None
+    except ValueError:
+        day = None
+    if day is None:
+        problems.append(Problem(f"{quoted(expires)} is not a date YYYY-MM-DD", hint=hint))
+    elif day < today():
+        problems.append(Problem(f"`{expires}` is in the past", hint=hint))
+    return problems
+
+
+def as_matrix(name: str, spec: ImageSpec, owner: str, expires: str) -> str:
+    """The text of a matrix file that pins exactly this image."""
+    repository, _, tag = spec.tag.rpartition(":")
+    document: dict[str, object] = {"name": name, "title": "saved from a request"}
+    document |= {key: value for key, value in (("owner", owner), ("expires", expires)) if value}
+    document |= {"allow_unknown": True} if spec.cell.allow_unknown else {}
+    document |= {
+        "tag": f"{repository.rpartition('/')[0]}/{name}:{tag}",
+        "axes": {"os": [spec.os.id]},
+        "components": {pin.component: _exactly(pin) for pin in spec.pins}
+        | {name: value for name, value in spec.given.items() if name in (*HOSTS, *VALUES)}
+        | {omission.component: constraint.NONE for omission in spec.cell.omitted},
+    }
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def _exactly(pin: Pin) -> str:
+    """The wish that takes this row and no other of the same version."""
+    variant = pin.release.variant
+    return f"{pin.version} {variant}" if constraint.is_variant(variant) else pin.version
+
+
+def check_saving(name: str, owner: str, expires: str, payload: Payload, *, force: bool) -> Path:
+    """Where a request of that name would be saved.
+
+    Raises ConfigError with everything that speaks against it: the name, who asked, until when, and
+    a matrix of that name that is there already (unless `force`).
+    """
+    problems = about_problems(owner, expires)
+    path = Path("matrices", f"{name}.yaml")
+    if not re.fullmatch(NAME, name):
+        text = f"{quoted(name)} cannot name a matrix"
+        problems.insert(0, Problem(text, hint="lower-case letters, digits and `-`"))
+    elif not force and (path.exists() or payload.find(path.as_posix()) is not None):
+        text = f"{path} exists already" if path.exists() else f"a matrix `{name}` exists already"
+        problems.append(Problem(text, hint="choose another name, or `--force`"))
+    if problems:
+        raise ConfigError(*problems)
+    return path
+
+
+def save(path: Path, spec: ImageSpec, owner: str, expires: str) -> None:
+    """Write a request as a matrix, whole or not at all. Raises ConfigError where it cannot."""
+    temporary = path.with_suffix(".part")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        temporary.write_text(as_matrix(path.stem, spec, owner, expires), encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise ConfigError.of(f"{path} cannot be written: {error.strerror}") from error
+
+
+def expired(expires: str) -> bool:
+    """Whether a matrix's day is over."""
+    return bool(expires) and expires < today().isoformat()

@@ -1,0 +1,4 @@
+"""Constraints and the catalog become pins; or why there are none, and what fits instead.
+
+Others use `resolve.resolve_cells`, `conflict.conflict_of` and `alternatives.nearest`.
+"""

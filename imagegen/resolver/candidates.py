@@ -1,0 +1,288 @@
+"""Everything that might be chosen, and who admits whom: what the resolver searches in.
+
+A candidate is a release, an OS, or a value of a name without rows of its own (the glibc of an OS,
+the NCCL inside a wheel). For each name the candidates stand in the order of preference, newest
+first, and a set of them is one integer with a bit for each: sets meet by `&`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from imagegen.model import constraint
+from imagegen.model.catalog import Catalog, OsRelease, Release
+from imagegen.resolver.preference import in_order
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+OS, DRIVER = "os", "driver"
+UNKNOWN = "unknown"
+COMPILER, GCC = "compiler", "gcc"
+Kind = Literal["requires", "constrains", "pairs", "known", "provides"]
+
+
+class Edge(NamedTuple):
+    """What one candidate asks of another name: `mask` are the candidates that it admits there."""
+
+    source: Release
+    target: str
+    alternatives: tuple[str, ...]
+    kind: Kind
+    mask: int
+
+    def __str__(self) -> str:
+        wanted = " or ".join(self.alternatives)
+        if self.kind == "provides":
+            return f"{self.source.where} has {self.target} {wanted}"
+        if self.kind == "known":
+            return f"{self.source.where} is known with {self.target} {wanted} only"
+        return f"{self.source.where} asks for {self.target} {wanted}"
+
+
+class Space:
+    """The candidates of a catalog. `hosts` are driver versions that wishes speak of."""
+
+    def __init__(self, catalog: Catalog, drivers: Iterable[str] = ()) -> None:
+        self.catalog = catalog
+        self.candidates: dict[str, tuple[Release, ...]] = {
+            OS: tuple(_os_release(one) for one in sorted(catalog.os.values(), key=_age)[::-1])
+        }
+        for name, component in {**catalog.components, **catalog.virtual}.items():
+            self.candidates[name] = in_order(component.releases, name in catalog.virtual)
+        self.candidates |= _provided(self.candidates)
+        self.candidates[DRIVER] = tuple(
+            replace(_value(DRIVER, version), requires={"device": ("gpu",)}) for version in drivers
+        )
+        self._providers = {
+            name: component.name
+            for component in catalog.components.values()
+            for release in component.releases
+            for name in release.provides
+            if name != COMPILER
+        }
+        self._silent: dict[str, dict[str, str]] = {}
+        for provided, provider in self._providers.items():
+            self._silent.setdefault(provider, {})[provided] = UNKNOWN
+        self._edges: dict[tuple[str, int, frozenset[str], Choice], tuple[Edge, ...]] = {}
+        self._single: dict[tuple[int, Kind, str, bool, bool], Edge] = {}
+        self._of_sets: dict[Hashable, Mapping[int, tuple[Edge, ...]]] = {}
+        self._targets: dict[Hashable, frozenset[str]] = {}
+        self._masks: dict[tuple[str, tuple[str, ...], bool], int] = {}
+        self.answers: dict[Hashable, dict[str, int] | None] = {}
+        """What a search found for what was open, for the next one that comes upon the same."""
+        self.presences: dict[Hashable, frozenset[str]] = {}
+        """The names that come along with wishes, for the next that bring the same."""
+        self._hidden: dict[tuple[str, str], int] = {}
+        self._meant: dict[tuple[str, str], int] = {}
+        self._places: dict[str, dict[int, int]] = {}
+        self._spoken_of: dict[tuple[str, int], tuple[frozenset[str], frozenset[str]]] = {}
+
+    def every(self, name: str) -> int:
+        return (1 << len(self.candidates.get(name, ()))) - 1
+
+    def mask(self, name: str, wishes: tuple[str, ...], allow_unknown: bool = False) -> int:
+        """The candidates of a name that satisfy one of the wishes."""
+        key = (name, wishes, allow_unknown)
+        if key not in self._masks:
+            self._masks[key] = sum(
+                1 << index
+                for index, candidate in enumerate(self.candidates.get(name, ()))
+                if any(self._accepts(name, wish, candidate, allow_unknown) for wish in wishes)
+            )
+        return self._masks[key]
+
+    def _accepts(self, name: str, wish: str, candidate: Release, allow_unknown: bool) -> bool:
+        if candidate.variant in (UNKNOWN, "unsure") and allow_unknown:
+            return True
+        if candidate.variant == UNKNOWN:
+            return wish == UNKNOWN
+        if name == DRIVER and constraint.is_version(wish):
+            return wish == candidate.version
+        if name == DRIVER and allow_unknown and "." not in candidate.version:
+            # a branch alone, such as 525: which of its drivers it is, nobody said
+            candidate = replace(candidate, version=f"{candidate.version}.9999")
+        if wish == constraint.ANY:
+            return True
+        if name == OS or name in self.catalog.virtual:
+            return wish.casefold() == candidate.version.casefold()
+        component = self.catalog.components.get(name)
+        meant = component.aliases.get(wish, wish) if component else wish
+        if constraint.matches(meant, candidate.version, candidate.variant):
+            return True
+        return any(
+            constraint.is_version(wish) and constraint.matches(wish, other, "")
+            for other in candidate.also
+        )
+
+    def place(self, name: str, row: Release) -> int:
+        """Where a candidate stands among those of its name."""
+        places = self._places.get(name)
+        if places is None:
+            rows = self.candidates[name]
+            places = self._places[name] = {id(one): index for index, one in enumerate(rows)}
+        return places[id(row)]
+
+    def spoken_of(self, name: str, mask: int) -> tuple[frozenset[str], frozenset[str]]:
+        """The names that some of these candidates bring along, and those that they constrain."""
+        key = (name, mask)
+        if key not in self._spoken_of:
+            rows = [row for at, row in enumerate(self.candidates.get(name, ())) if mask >> at & 1]
+            brought = {other for row in rows for other in row.requires}
+            if name in self.catalog.virtual:
+                brought |= {other for row in rows for other in row.provides}
+            constrained = frozenset(other for row in rows for other in row.constrains)
+            self._spoken_of[key] = frozenset(brought), constrained
+        return self._spoken_of[key]
+
+    def meant(self, name: str, wish: str) -> int:
+        """The candidates that a wish asks for."""
+        key = (name, wish)
+        if key not in self._meant:
+            self._meant[key] = self.mask(name, (wish,)) & ~self.hidden(name, wish)
+        return self._meant[key]
+
+    def needing_more(self, name: str, present: frozenset[str]) -> int:
+        """The candidates that need a name which is not present."""
+        rows = enumerate(self.candidates.get(name, ()))
+        return sum(1 << index for index, row in rows if not row.requires.keys() <= present)
+
+    def hidden(self, name: str, wish: str = "") -> int:
+        """The candidates that only their full name brings in, and that a wish does not name."""
+        key = (name, wish)
+        if key not in self._hidden:
+            self._hidden[key] = sum(
+                1 << index
+                for index, row in enumerate(self.candidates.get(name, ()))
+                if row.named and wish not in (row.version, row.variant or row.version)
+            )
+        return self._hidden[key]
+
+    def provided(self, name: str) -> bool:
+        """Whether a name has values only, which rows of other names provide."""
+        return name in self.candidates and not (
+            name in (OS, DRIVER) or name in self.catalog.components or name in self.catalog.virtual
+        )
+
+    def provider(self, name: str) -> str:
+        """The component whose wheel or package brings a provided name; empty for other names."""
+        return self._providers.get(name, "")
+
+    def statements_of(
+        self, name: str, mask: int, present: frozenset[str], choice: Choice
+    ) -> Mapping[int, tuple[Edge, ...]]:
+        """The same for a set of candidates, by their places."""
+        key = (name, mask, present, choice)
+        if key not in self._of_sets:
+            places = [index for index in range(mask.bit_length()) if mask >> index & 1]
+            self._of_sets[key] = {
+                index: self.statements(name, index, present, choice) for index in places
+            }
+        return self._of_sets[key]
+
+    def targets_of(
+        self, name: str, mask: int, present: frozenset[str], choice: Choice
+    ) -> frozenset[str]:
+        """The names that some of these candidates speak of."""
+        key = (name, mask, present, choice)
+        if key not in self._targets:
+            said = self.statements_of(name, mask, present, choice).values()
+            self._targets[key] = frozenset(edge.target for edges in said for edge in edges)
+        return self._targets[key]
+
+    def statements(
+        self, name: str, index: int, present: frozenset[str], choice: Choice
+    ) -> tuple[Edge, ...]:
+        """What a candidate asks of the names that are present."""
+        key = (name, index, present, choice)
+        if key not in self._edges:
+            row = self.candidates[name][index]
+            self._edges[key] = tuple(self._statements(row, present, choice))
+        return self._edges[key]
+
+    def _statements(self, row: Release, present: frozenset[str], choice: Choice) -> Iterator[Edge]:
+        yield from self._of_kind(row, "requires", row.requires, choice)
+        for kind, wishes in (("constrains", row.constrains), ("known", row.known)):
+            here = {name: wish for name, wish in wishes.items() if name in present}
+            if not (kind == "known" and choice.allow_unknown):
+                yield from self._of_kind(row, kind, here, choice)  # type: ignore[arg-type]
+        pairs = {name: wish for name, wish in row.pairs.items() if name in present}
+        if row.component in choice.exact:
+            pairs = {
+                name: tuple(_same_major(one) for one in wish)
+                for name, wish in pairs.items()
+                if COMPILER in present
+            }
+        yield from self._of_kind(row, "pairs", pairs, choice)
+        for name, value in {**self._silent.get(row.component, {}), **row.provides}.items():
+            overruled = name == COMPILER and row.component == OS and GCC in present
+            if name in present and not overruled:
+                mask = self._provided_mask(name, value)
+                yield Edge(row, name, (value,), "provides", mask)
+
+    def _of_kind(
+        self, row: Release, kind: Kind, wishes: Mapping[str, tuple[str, ...]], choice: Choice
+    ) -> Iterator[Edge]:
+        exact = row.component in choice.exact
+        for name, alternatives in wishes.items():
+            key = (id(row), kind, name, exact, choice.allow_unknown)
+            edge = self._single.get(key)
+            if edge is None:
+                mask = self.mask(name, alternatives, choice.allow_unknown)
+                edge = self._single[key] = Edge(row, name, alternatives, kind, mask)
+            yield edge
+
+    def _provided_mask(self, name: str, value: str) -> int:
+        wanted = _value(name, value)
+        return 1 << self.candidates[name].index(wanted)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How wishes are to be read: `exact` are components whose build is named in full."""
+
+    exact: frozenset[str] = frozenset()
+    allow_unknown: bool = False
+
+
+def _same_major(wish: str) -> str:
+    major = int(wish.split(".")[0])
+    return f">={major},<{major + 1}"
+
+
+def _age(release: OsRelease) -> tuple[bool, str, tuple[int, ...]]:
+    """Newest last; one whose compiler no fact names comes before all that are known better."""
+    return (
+        bool(release.gcc),
+        release.os_id,
+        tuple(int(part) for part in release.version_id.split(".")),
+    )
+
+
+def _os_release(one: OsRelease) -> Release:
+    """An OS as a release, so that a result has one shape."""
+    provides = {"glibc": one.glibc, COMPILER: one.gcc or UNKNOWN}
+    return Release(
+        OS, one.id, "", {}, {}, {}, {}, {}, one.image, one.source, one.file, 1,
+        provides=provides, notes=one.notes,
+    )  # fmt: skip
+
+
+def _value(name: str, text: str) -> Release:
+    """A value of a name that has no rows; `2.4.8?` is 2.4.8 by a source that is not certain."""
+    variant = UNKNOWN if text == UNKNOWN else "unsure" if text.endswith("?") else ""
+    version = "0" if variant == UNKNOWN else text.removesuffix("?")
+    return Release(name, version, variant, {}, {}, {}, {}, {}, "", "", "", 0)
+
+
+def _provided(candidates: Mapping[str, Sequence[Release]]) -> dict[str, tuple[Release, ...]]:
+    found: dict[str, set[str]] = {}
+    for rows in candidates.values():
+        for row in rows:
+            for name, value in row.provides.items():
+                found.setdefault(name, set()).add(value)
+    return {
+        name: in_order([_value(name, value) for value in sorted({*values, UNKNOWN})], False)
+        for name, values in found.items()
+    }

@@ -1,0 +1,239 @@
+"""What is left to choose from under a set of wishes, before any search.
+
+Arc consistency: a candidate goes when some name that it speaks of has nothing left that it admits,
+and when no candidate of some other name admits it. Most conflicts show here, and what is left is
+all but searched.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from imagegen.model.constraint import NONE
+from imagegen.resolver.candidates import OS, Choice, Edge
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+    from imagegen.model.catalog import Release
+    from imagegen.model.cell import Want
+    from imagegen.resolver.candidates import Space
+
+
+@dataclass
+class Domains:
+    """For each name that is present: the candidates left (as a set of bits) and their edges."""
+
+    space: Space
+    choice: Choice
+    present: frozenset[str]
+    asked: Mapping[str, int]
+    left: dict[str, int] = field(default_factory=dict)
+    start: Mapping[str, int] = field(default_factory=dict)
+    touching: dict[str, set[str]] = field(default_factory=dict)
+    edges: dict[str, Mapping[int, tuple[Edge, ...]]] = field(default_factory=dict)
+
+    def rows(self, name: str, mask: int | None = None) -> list[Release]:
+        """The candidates of a name in a set, by default those left, best first."""
+        chosen = self.left[name] if mask is None else mask
+        return [self.space.candidates[name][index] for index in bits(chosen)]
+
+    def narrowed(self, name: str, mask: int) -> Domains:
+        """The same with a name narrowed to a set, and pruned again."""
+        if mask == self.left[name]:
+            return self
+        other = replace(self, left={**self.left, name: mask})
+        prune(other, [name])
+        return other
+
+    @property
+    def empty(self) -> bool:
+        return any(not mask for mask in self.left.values())
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The positions of the ones, lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> Domains:
+    """The names that wishes bring into an image and what is left of each, pruned."""
+    domains = _situation(space, wants, allow_unknown=allow_unknown)
+    for name in domains.present:
+        everything = space.every(name) & ~space.hidden(name)
+        domains.left[name] = domains.asked.get(name, everything)
+    _prune_all(domains)
+    domains.start = dict(domains.left)
+    return domains
+
+
+FEW = 3
+"""Wishes of one kind that are each pruned alone: to prune what is still open takes longer."""
+
+
+class Descent:
+    """The same for many wishes, of which each shares the first ones with those before.
+
+    So do the cells of a matrix, whose last axis changes fastest. What is left under the first
+    wishes is known, and only the others prune: in whatever order, the same is left.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._paths: dict[Hashable, list[_Step]] = {}
+        self._alone: Counter[Hashable] = Counter()
+
+    def domains_of(self, wants: Sequence[Want], *, allow_unknown: bool = False) -> Domains:
+        """What `domains_of` gives."""
+        situation = _situation(self._space, wants, allow_unknown=allow_unknown)
+        key = (situation.choice, situation.present, tuple(situation.asked))
+        path = self._paths.get(key)
+        if path is None and self._alone[key] < FEW:
+            self._alone[key] += 1
+            return domains_of(self._space, wants, allow_unknown=allow_unknown)
+        if path is None:
+            path = self._paths[key] = [_Step("", 0, self._first(situation))]
+        shared = 1
+        for name, mask in situation.asked.items():
+            if name not in situation.present:
+                continue  # kept out, and nothing else brings it in
+            if shared < len(path) and path[shared].asked_the_same(name, mask):
+                shared += 1
+                continue
+            del path[shared:]
+            before = path[-1].domains
+            path.append(_Step(name, mask, before.narrowed(name, before.left[name] & mask)))
+            shared += 1
+        last = path[-1].domains
+        left = dict(last.left)
+        return replace(last, asked=situation.asked, left=left, start=last.left)
+
+    def _first(self, situation: Domains) -> Domains:
+        """Where all wishes are still open; a name that is wished for may be one that hides.
+
+        What needs a name that is not present is wished for in none of these cells.
+        """
+        space, present = self._space, situation.present
+        first = replace(situation, left={}, edges={})
+        for name in present:
+            hidden = 0 if name in situation.asked else space.hidden(name)
+            first.left[name] = space.every(name) & ~hidden & ~space.needing_more(name, present)
+        _prune_all(first)
+        return first
+
+
+class _Step(NamedTuple):
+    name: str
+    mask: int
+    domains: Domains
+
+    def asked_the_same(self, name: str, mask: int) -> bool:
+        return self.name == name and self.mask == mask
+
+
+def _situation(space: Space, wants: Sequence[Want], *, allow_unknown: bool) -> Domains:
+    """What is asked, and the names that it brings in, before anything is left of them."""
+    choice = Choice(
+        frozenset(want.component for want in wants if "+" in want.constraint), allow_unknown
+    )
+    asked = _asked(space, wants)
+    present = _present(space, asked, {w.component for w in wants if w.constraint != NONE})
+    return Domains(space, choice, present, asked)
+
+
+def _prune_all(domains: Domains) -> None:
+    space, present, choice = domains.space, domains.present, domains.choice
+    domains.touching = {name: {name} for name in domains.left}
+    for name, mask in domains.left.items():
+        domains.edges[name] = space.statements_of(name, mask, present, choice)
+        for target in space.targets_of(name, mask, present, choice):
+            domains.touching[target].add(name)
+    prune(domains, sorted(domains.left))
+
+
+def _asked(space: Space, wants: Sequence[Want]) -> dict[str, int]:
+    asked: dict[str, int] = {}
+    for want in wants:
+        mask = space.meant(want.component, want.constraint)
+        asked[want.component] = asked.get(want.component, mask) & mask
+    return asked
+
+
+def _present(space: Space, asked: Mapping[str, int], wished: set[str]) -> frozenset[str]:
+    """Closed over what is required, and over what one of several must be there for.
+
+    What a wish keeps out is present only if another needs it, and then has nothing left.
+    """
+    spoken = tuple((name, space.spoken_of(name, mask)) for name, mask in asked.items())
+    key = (spoken, frozenset(wished))
+    if key not in space.presences:
+        space.presences[key] = _closed(space, asked, wished)
+    return space.presences[key]
+
+
+def _closed(space: Space, asked: Mapping[str, int], wished: set[str]) -> frozenset[str]:
+    providers = {space.provider(name) for name in wished if space.provided(name)}
+    present = {OS, *wished, *(providers - {""})}
+    queue = deque(sorted(present))
+    while queue:
+        name = queue.popleft()
+        mask = asked.get(name, space.every(name))
+        for other in sorted(_brought_by(space, name, mask, present) - present):
+            present.add(other)
+            queue.append(other)
+    return frozenset(present)
+
+
+def _brought_by(space: Space, name: str, mask: int, present: set[str]) -> set[str]:
+    brought, constrained = space.spoken_of(name, mask)
+    found = {*brought, *(one for one in constrained if space.provider(one) in present)}
+    component = space.catalog.components.get(name)
+    if component and component.one_of and not present & set(component.one_of):
+        found.add(component.one_of[0])
+    return found
+
+
+def prune(domains: Domains, changed_names: Sequence[str]) -> None:
+    """Take away what cannot be part of any answer; stops at the first name with nothing left."""
+    touching = domains.touching
+    queue = deque(dict.fromkeys(one for name in changed_names for one in sorted(touching[name])))
+    waiting = set(queue)
+    while queue:
+        name = queue.popleft()
+        waiting.discard(name)
+        changed = _revise(domains, name)
+        if any(not domains.left[one] for one in changed):
+            return
+        for one in changed:
+            for other in touching[one] - waiting:
+                waiting.add(other)
+                queue.append(other)
+
+
+def _revise(domains: Domains, name: str) -> set[str]:
+    left, keep = domains.left, 0
+    allowed: dict[str, int] = {}
+    spoken: dict[str, int] = {}
+    for index in bits(left[name]):
+        edges = domains.edges[name][index]
+        if all(left[edge.target] & edge.mask for edge in edges):
+            keep |= 1 << index
+            here: dict[str, int] = {}
+            for edge in edges:
+                here[edge.target] = here.get(edge.target, -1) & edge.mask
+            for target, mask in here.items():
+                allowed[target] = allowed.get(target, 0) | mask
+                spoken[target] = spoken.get(target, 0) + 1
+    changed = {name} if keep != left[name] else set()
+    left[name] = keep
+    survivors = keep.bit_count()
+    for target, mask in allowed.items():
+        if spoken[target] == survivors and left[target] & ~mask:
+            left[target] &= mask
+            changed.add(target)
+    return changed

@@ -1,0 +1,96 @@
+"""The answer to a request that has none: why, and what would fit, for people and for programs."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from imagegen.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from imagegen.model.catalog import Release
+    from imagegen.model.cell import Want
+    from imagegen.resolver.alternatives import Alternative
+    from imagegen.resolver.conflict import Conflict
+
+EVERY_IMAGE, THE_REQUEST = "every image", "the request"
+"""Who asks for wishes that no file holds."""
+
+RDMA, OFED = "rdma", "mlnx-ofed"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a request has no answer: `problems` for people, and the parts of the JSON answer."""
+
+    problems: tuple[Problem, ...]
+    conflicts: tuple[Conflict, ...]
+    alternatives: tuple[Alternative, ...]
+    allow_unknown: bool = False
+
+    def as_data(self) -> dict[str, Any]:
+        """The answer to `--format json`."""
+        return {
+            "status": "impossible",
+            "pins": {},
+            "image": None,
+            "conflicts": [
+                {"text": one.text, "rows": list(one.rows), "unknown": one.unknown}
+                for one in self.conflicts
+            ],
+            "alternatives": [
+                {
+                    "changes": {name: [old, new] for name, old, new in one.changes},
+                    "pins": pins_of(one.chosen),
+                    "command": command(one.wants, allow_unknown=self.allow_unknown),
+                }
+                for one in self.alternatives
+            ],
+        }
+
+
+def told(
+    unknown: Sequence[Problem],
+    conflict: Conflict,
+    instead: Sequence[Alternative],
+    allow_unknown: bool = False,
+) -> tuple[Problem, ...]:
+    """The problems that a user reads: what no row has, or the conflict, and ready commands."""
+    ready = [
+        ", ".join(f"{name} {new} for {old}" for name, old, new in one.changes)
+        + f": {command(one.wants, allow_unknown=allow_unknown)}"
+        for one in instead
+    ]
+    hint = "change one of them, or leave it open: `KEY=any`"
+    if ready:
+        hint = "instead, nearest first:\n  " + "\n  ".join(ready)
+    if conflict.unknown:
+        hint += "\n  or take the risk: `--allow-unknown`"
+    if unknown:
+        own = unknown[-1].hint
+        meant = f"{own} " if own.startswith("did you mean") else ""
+        return (*unknown[:-1], replace(unknown[-1], hint=f"{meant}{hint}" if ready else own))
+    evidence = (conflict.text, *conflict.facts)
+    return (Problem("nothing satisfies this request", evidence=evidence, hint=hint),)
+
+
+def command(wants: Sequence[Want], *, allow_unknown: bool = False) -> str:
+    """Wishes as one types them: ready to run."""
+    asked = [(want.component, want.constraint) for want in wants if not _implied(want)]
+    if (RDMA, OFED) in asked and [name for name, _ in asked].count(RDMA) > 1:
+        asked = [("ofed" if name == RDMA else name, wish) for name, wish in asked if wish != OFED]
+    words = dict.fromkeys(shlex.quote(f"{name}={wish}") for name, wish in asked)
+    flag = ["--allow-unknown"] if allow_unknown else []
+    return " ".join(["imagegen request", *words, *flag])
+
+
+def _implied(want: Want) -> bool:
+    return want.asked_by == EVERY_IMAGE or want.asked_by.endswith("by default")
+
+
+def pins_of(chosen: Mapping[str, Release]) -> dict[str, str]:
+    """Component (and `os`) -> version, of what a search chose."""
+    return {name: row.version for name, row in chosen.items() if row.file and row.origin}

@@ -1,0 +1,184 @@
+"""Cell + Catalog -> ImageSpec: every component at one release, or the facts that collide, in words.
+
+The search is resolvelib's, in what arc consistency leaves of the catalog: candidates come newest
+first, so the answer is the newest that fits and the same every time.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from imagegen.errors import ConfigError, Problem, ResolutionError
+from imagegen.model import constraint
+from imagegen.model.cell import Cell, Want
+from imagegen.model.image import ImageSpec, Pin
+from imagegen.resolver.candidates import DRIVER, OS, Space
+from imagegen.resolver.conflict import conflict_of
+from imagegen.resolver.propagation import Descent, domains_of
+from imagegen.resolver.refusal import THE_REQUEST
+from imagegen.resolver.search import search
+from imagegen.resolver.warnings import warnings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from imagegen.model.catalog import Catalog, Release
+    from imagegen.resolver.propagation import Domains
+
+SHOWN = ("device", "flavour")
+"""Virtual names that are told of an image even where no wish spoke of them."""
+
+
+def space_of(catalog: Catalog, wants: Iterable[Want]) -> Space:
+    """What to search in for these wishes, and any part of them.
+
+    One for all that speak of the same drivers: what a space found out about its rows stays true.
+    """
+    drivers = {want.constraint for want in wants if want.component == DRIVER}
+    return _shared_space(catalog, tuple(sorted(drivers)))
+
+
+@lru_cache(maxsize=4)
+def _shared_space(catalog: Catalog, drivers: tuple[str, ...]) -> Space:
+    return Space(catalog, drivers)
+
+
+def choose(domains: Domains) -> tuple[dict[str, Release], Domains] | None:
+    """Name -> candidate, for components and virtual names; None if nothing fits."""
+    chosen = search(domains)
+    return None if chosen is None else (chosen, domains)
+
+
+def wishes_of(cell: Cell) -> tuple[Want, ...]:
+    """What a cell wants, and what it keeps out: `none`, so that nothing else brings it in."""
+    said = cell.file or THE_REQUEST
+    gone = (Want(one.component, constraint.NONE, said) for one in cell.omitted)
+    return (*cell.wants, *gone)
+
+
+def resolve_cell(cell: Cell, catalog: Catalog, space: Space | None = None) -> ImageSpec:
+    """The cell with everything pinned.
+
+    Raises ResolutionError naming the facts that collide.
+    """
+    searched, wants = space or space_of(catalog, cell.wants), wishes_of(cell)
+    return _resolved(cell, wants, domains_of(searched, wants, allow_unknown=cell.allow_unknown))
+
+
+def _resolved(cell: Cell, wants: Sequence[Want], domains: Domains) -> ImageSpec:
+    found, searched = choose(domains), domains.space
+    if found is None:
+        conflict = conflict_of(searched, wants, allow_unknown=cell.allow_unknown)
+        risk = "; or take the risk: `allow_unknown: true`" if conflict.unknown else ""
+        raise ResolutionError(
+            Problem(
+                f"cell `{cell.name}` cannot be resolved",
+                file=cell.file,
+                line=cell.line,
+                evidence=(conflict.text, *conflict.facts),
+                hint=f"correct the matrix, or exclude this cell with a reason{risk}",
+            )
+        )
+    return _spec(cell, found[0], found[1])
+
+
+def _spec(cell: Cell, chosen: Mapping[str, Release], domains: Domains) -> ImageSpec:
+    space = domains.space
+    pins = _pins(cell.wants, chosen, domains)
+    given = {
+        name: row.version
+        for name, row in sorted(chosen.items())
+        if name not in pins and (name in SHOWN or name in domains.asked)
+    }
+    said = warnings(chosen, space, allow_unknown=domains.choice.allow_unknown)
+    release = space.catalog.os[chosen[OS].version]
+    own = tuple(pins[name] for name in sorted(pins) if name != OS)
+    spec = ImageSpec(cell, release, own, "", given, said)
+    return ImageSpec(cell, release, own, _tag(spec), given, said)
+
+
+def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains) -> dict[str, Pin]:
+    """Components and the OS, each with who asked for it."""
+    via: dict[str, set[str]] = {name: set() for name in chosen}
+    for want in wants:
+        if want.constraint != constraint.NONE:
+            via[want.component].add(want.asked_by)
+    for name, row in chosen.items():
+        for edge in domains.edges[name][domains.space.place(name, row)]:
+            if edge.kind not in ("provides", "known"):
+                via[edge.target].add(row.where)
+    components = domains.space.catalog.components
+    return {
+        name: Pin(name, row, tuple(sorted(via[name])))
+        for name, row in chosen.items()
+        if name == OS or name in components
+    }
+
+
+def pin(wants: Sequence[Want], catalog: Catalog) -> dict[str, Pin]:
+    """Component (and `os`) -> Pin for a set of wishes.
+
+    Raises ResolutionError whose evidence is one line for each fact that collides.
+    """
+    space = space_of(catalog, wants)
+    found = choose(domains_of(space, wants))
+    if found is None:
+        conflict = conflict_of(space, wants)
+        raise ResolutionError.of(conflict.text, evidence=conflict.facts)
+    return _pins(wants, *found)
+
+
+def _tag(spec: ImageSpec) -> str:
+    """The tag template filled: an axis gives its value as asked, a component its version."""
+    values: dict[str, str] = {one.component: one.version for one in spec.pins}
+    values |= spec.given
+    values |= {omission.component: constraint.NONE for omission in spec.cell.omitted}
+    values |= spec.cell.values
+    clean = {name: _clean(value) for name, value in values.items()}
+    return spec.cell.tag.format_map(clean)
+
+
+@lru_cache(maxsize=4096)
+def _clean(value: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", value)
+
+
+def resolve_cells(cells: Sequence[Cell], catalog: Catalog) -> tuple[ImageSpec, ...]:
+    """All cells of one matrix.
+
+    Raises ResolutionError with the conflicts of every cell, or ConfigError for two with one tag.
+    """
+    specs: list[ImageSpec] = []
+    problems: list[Problem] = []
+    space = space_of(catalog, (want for cell in cells for want in cell.wants))
+    descent = Descent(space)
+    for cell in cells:
+        wants = wishes_of(cell)
+        try:
+            domains = descent.domains_of(wants, allow_unknown=cell.allow_unknown)
+            specs.append(_resolved(cell, wants, domains))
+        except ResolutionError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise ResolutionError(*problems)
+    shared = list(_same_tags(specs))
+    if shared:
+        raise ConfigError(*shared)
+    return tuple(specs)
+
+
+def _same_tags(specs: Sequence[ImageSpec]) -> Iterator[Problem]:
+    owner: dict[str, ImageSpec] = {}
+    for spec in specs:
+        first = owner.setdefault(spec.tag, spec)
+        if first is not spec:
+            yield Problem(
+                f"cells `{first.cell.name}` and `{spec.cell.name}` have one tag",
+                file=spec.cell.file,
+                line=spec.cell.line,
+                key="tag",
+                evidence=(f"both would be `{spec.tag}`",),
+                hint="name the axis that tells them apart in `tag`",
+            )

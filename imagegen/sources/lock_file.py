@@ -1,0 +1,275 @@
+"""matrices/<name>.lock.yaml: exactly what the images of a matrix were made of, to be held again.
+
+matrix: cpu
+systems:
+  debian12:
+    base: sha256:…                       # its root file system
+    apt: {libc6: 2.36-9+deb12u13}        # of all stages of all cells; several, if they differ
+    wheels: {pytest-8.3.5-py3-none-any.whl: 64 hexadecimal digits}
+cells:
+  debian12-none:
+    system: debian12
+    releases: {torch: 1.13.1}
+    parts: {lightcc 3.1.1: 64 hexadecimal digits}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from imagegen.config.payload import shown
+from imagegen.config.yamlfile import check_schema, load
+from imagegen.errors import BuildError, ConfigError, Problem
+from imagegen.model.base import base_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from imagegen.model.image import ImageSpec
+    from imagegen.model.recipe import Recipe
+
+LINKS = "/mnt/links.html"
+"""Where a build that is held to a lock finds the page of its files."""
+
+NOTHING = "-"
+_HEAD = "# Written by `imagegen lock --matrix {}`. `imagegen build --locked` holds builds to it.\n"
+_APT_WISH = re.compile(r"'(?P<name>[a-z0-9][a-z0-9.+-]*)=(?P<pattern>[^'=]*\*[^']*)'")
+_PIP_CONFIG = re.compile(r"\bPIP_CONFIG_FILE=/dev/null ")
+_PIP_PAGE = re.compile(r"--find-links (?:https?|file)://\S+")
+_TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
+_SHA256S = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "string",
+        "pattern": r"^([0-9a-f]{64}|unverified)$",
+        "description": "64 hexadecimal digits in small letters",
+    },
+}
+
+
+def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": list(properties),
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+_SCHEMA = _object(
+    matrix={"type": "string"},
+    systems={
+        "type": "object",
+        "additionalProperties": _object(base={"type": "string"}, apt=_TEXTS, wheels=_SHA256S),
+    },
+    cells={
+        "type": "object",
+        "additionalProperties": _object(system={"type": "string"}, releases=_TEXTS, parts=_SHA256S),
+    },
+)
+
+
+@dataclass(frozen=True)
+class SystemLock:
+    """What all cells on one OS hold together: packages with their versions (of all stages), and
+    the files of wheels and source archives with their sha256."""
+
+    base: str
+    apt: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    wheels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        text = json.dumps(asdict(self), sort_keys=True)
+        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+@dataclass(frozen=True)
+class CellLock:
+    """What one cell was resolved to; `parts` are sha256 by `name version`."""
+
+    system: str
+    releases: Mapping[str, str]
+    parts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Lock:
+    """One lock file."""
+
+    file: str
+    matrix: str
+    systems: Mapping[str, SystemLock]
+    cells: Mapping[str, CellLock]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One thing that is not as it was locked; `-` where one side has nothing."""
+
+    component: str
+    name: str
+    locked: str
+    found: str
+
+
+def lock_path(matrix_file: str) -> Path:
+    """Where the lock of a matrix is: beside it."""
+    path = Path(matrix_file)
+    return path.with_name(f"{path.stem}.lock.yaml")
+
+
+def read_lock(path: Path) -> Lock:
+    """Raises ConfigError where there is none, or with every problem of the file."""
+    if not path.is_file():
+        text = f"there is no lock `{shown(path)}`"
+        raise ConfigError.of(text, hint="build the cells, then `imagegen lock` writes it")
+    document = load(path, shown(path))
+    problems = check_schema(document, _SCHEMA)
+    if problems:
+        raise ConfigError(*problems)
+    data = document.data
+    systems = {
+        name: SystemLock(
+            one["base"], {k: tuple(v.split()) for k, v in one["apt"].items()}, one["wheels"]
+        )
+        for name, one in data["systems"].items()
+    }
+    cells = {
+        name: CellLock(one["system"], one["releases"], one["parts"])
+        for name, one in data["cells"].items()
+    }
+    return Lock(document.file, data["matrix"], systems, cells)
+
+
+def as_text(lock: Lock) -> str:
+    """The file: same lock, same bytes."""
+    systems = {
+        name: {
+            "base": one.base,
+            "apt": {package: " ".join(versions) for package, versions in one.apt.items()},
+            "wheels": dict(one.wheels),
+        }
+        for name, one in lock.systems.items()
+    }
+    cells = {
+        name: {"system": one.system, "releases": dict(one.releases), "parts": dict(one.parts)}
+        for name, one in lock.cells.items()
+    }
+    data = {"matrix": lock.matrix, "systems": systems, "cells": cells}
+    return _HEAD.format(lock.matrix) + yaml.safe_dump(data, width=1000)
+
+
+def cell_lock(recipe: Recipe) -> CellLock:
+    """What a cell asks for now, in the words of a lock."""
+    spec = recipe.spec
+    return CellLock(
+        base_of(spec).id,
+        {pin.component: _release(pin.release.version, pin.release.variant) for pin in spec.pins},
+        {str(part): part.sha256 for part in recipe.parts},
+    )
+
+
+def _release(version: str, variant: str) -> str:
+    return f"{version} ({variant})" if variant else version
+
+
+def drift_of_cells(lock: Lock, recipes: Iterable[Recipe]) -> list[Drift]:
+    """What the cells ask for now and did not when they were locked."""
+    found: list[Drift] = []
+    for recipe in recipes:
+        name = recipe.spec.cell.name
+        locked, now = lock.cells.get(name), cell_lock(recipe)
+        if locked is None or locked.system not in lock.systems:
+            found.append(Drift(name, "the whole cell", NOTHING, "in the matrix"))
+            continue
+        found += _differing(name, locked.releases, now.releases)
+        found += _differing(name, locked.parts, now.parts)
+    return found
+
+
+def _differing(cell: str, locked: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Drift]:
+    for name in sorted({*locked, *now}):
+        before, after = locked.get(name, NOTHING), now.get(name, NOTHING)
+        if before != after:
+            yield Drift(cell, name, before, after)
+
+
+def drift_of_packages(
+    locked: SystemLock,
+    listed: Mapping[str, Sequence[str]],
+    installed: Mapping[str, str],
+    owners: Mapping[str, str],
+) -> list[Drift]:
+    """Locked versions that the archive does not have any more and the base does not bring.
+
+    A package that the base's own sources do not list at all may come from one that a step adds:
+    apt decides about it in that step.
+    """
+    return [
+        Drift(owners.get(name, "dependency"), name, version, listed[name][0])
+        for name, versions in locked.apt.items()
+        for version in versions
+        if listed.get(name) and version not in (*listed[name], installed.get(name))
+    ]
+
+
+def owners_of(specs: Iterable[ImageSpec]) -> dict[str, str]:
+    """Package or project -> the component whose row names it."""
+    return {
+        name: pin.component
+        for spec in specs
+        for pin in spec.pins
+        for name in (*pin.release.build_apt, *pin.release.wheels, *pin.release.apt)
+    }
+
+
+def drifted(lock: Lock, found: Sequence[Drift]) -> BuildError:
+    """The refusal of a locked build."""
+    rows = [("component", "what", "locked", "found")]
+    rows += [(one.component, one.name, one.locked, one.found) for one in found]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    table = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    count = f"{len(found)} things" if len(found) > 1 else "one thing"
+    build, again = (f"`imagegen {verb} -m {lock.matrix}`" for verb in ("build --force", "lock"))
+    hint = f"to take what is there now: {build}, then {again}"
+    return BuildError(Problem(f"{count} drifted", lock.file, evidence=tuple(table), hint=hint))
+
+
+def exact(dockerfile: str, apt: Mapping[str, Sequence[str]]) -> str:
+    """A Dockerfile that asks apt for the locked version where it had a pattern, and pip for locked
+    files where it had an index of its own (`--no-index` wins over `--index-url`)."""
+
+    def exactly(match: re.Match[str]) -> str:
+        fitting = [v for v in apt.get(match["name"], ()) if _takes(match["pattern"], v)]
+        return f"'{match['name']}={fitting[-1]}'" if fitting else match[0]
+
+    held = _PIP_PAGE.sub(f"--find-links {LINKS}", _PIP_CONFIG.sub("", dockerfile))
+    return _APT_WISH.sub(exactly, held)
+
+
+def _takes(pattern: str, version: str) -> bool:
+    """As apt matches `name=pattern`: an epoch may be left out. Source: apt-get(8)."""
+    return any(fnmatchcase(v, pattern) for v in (version, version.partition(":")[2] or version))
+
+
+def preferences(apt: Mapping[str, Sequence[str]]) -> str:
+    """apt's preferences: the locked versions, also where that is a step back, and nothing else.
+
+    Source: apt_preferences(5): above 1000 a version is taken even as a downgrade, below 0 never.
+    """
+    stanzas = ["Package: *\nPin: release *\nPin-Priority: -1\n"]
+    stanzas += [
+        f"Package: {name}\nPin: version {version}\nPin-Priority: 1001\n"
+        for name, versions in sorted(apt.items())
+        for version in versions
+    ]
+    return "\n".join(stanzas)

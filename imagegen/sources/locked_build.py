@@ -1,0 +1,271 @@
+"""Write a lock from images that were built, and hold builds to one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.config.network import FOLDER, pip_conf_of
+from imagegen.engine.builds import buildkit
+from imagegen.engine.host import archives
+from imagegen.engine.images.contents import contents, identity
+from imagegen.engine.images.names import alias
+from imagegen.errors import BuildError, Problem
+from imagegen.model.base import base_of
+from imagegen.model.recipe import ContextFile
+from imagegen.sources.lock_file import (
+    LINKS,
+    NOTHING,
+    Drift,
+    Lock,
+    SystemLock,
+    cell_lock,
+    drift_of_packages,
+    drifted,
+    exact,
+    owners_of,
+    preferences,
+)
+from imagegen.sources.pip_index import (
+    IndexFile,
+    file_of,
+    files_told,
+    links_page,
+    project_of,
+)
+from imagegen.sources.preflight import areas_of, only_index, pip_environ
+from imagegen.sources.supply import supply
+from imagegen.sources.wheels import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from imagegen.config.network import BuildEnv
+    from imagegen.engine.client import Engine
+    from imagegen.engine.images.contents import Contents, Dist
+    from imagegen.model.catalog import OsRelease
+    from imagegen.model.image import ImageSpec
+    from imagegen.model.recipe import Recipe
+    from imagegen.sources.supply import Store
+
+MOST_AT_ONCE = 4
+
+_PREFERENCES = b'Dir::Etc::Preferences "/mnt/preferences";\n'
+
+
+@dataclass(frozen=True)
+class Built:
+    """A recipe and the image that it became."""
+
+    recipe: Recipe
+    image_id: str
+
+
+def lock_of(
+    engine: Engine,
+    cells: Sequence[Built],
+    env: BuildEnv,
+    store: Store,
+    on_line: Callable[[str], None],
+) -> Lock:
+    """The lock of cells of one matrix, read from their images and from their build stages.
+
+    The stages come from the engine's cache, or are built again where it has lost them. Raises
+    BuildError where an index has no file for a distribution that is in an image.
+    """
+    by_os: dict[str, list[Built]] = {}
+    for cell in cells:
+        by_os.setdefault(base_of(cell.recipe.spec).id, []).append(cell)
+    systems = {
+        name: _system(engine, group, env, store, on_line) for name, group in sorted(by_os.items())
+    }
+    matrix = cells[0].recipe.spec.cell.matrix
+    locked = {cell.recipe.spec.cell.name: cell_lock(cell.recipe) for cell in cells}
+    return Lock("", matrix, systems, locked)
+
+
+def _system(
+    engine: Engine,
+    cells: Sequence[Built],
+    env: BuildEnv,
+    store: Store,
+    on_line: Callable[[str], None],
+) -> SystemLock:
+    found: list[Contents] = []
+    for cell in cells:
+        on_line(f"looking into {cell.recipe.spec.tag} and its build stages")
+        ids = [cell.image_id, *_stage_images(engine, cell.recipe, env, store)]
+        found += [contents(engine, image_id) for image_id in ids]
+    recipes = [cell.recipe for cell in cells]
+    dists = {dist for one in found for dist in one.dists}
+    on_line(f"asking for the files of {len(dists)} Python distributions")
+    base = identity(engine, alias(base_of(recipes[0].spec)))
+    return SystemLock(base, packages_of(found), _wheels(dists, recipes, env))
+
+
+def packages_of(found: Iterable[Contents]) -> dict[str, tuple[str, ...]]:
+    """Package -> its versions over all that was looked into."""
+    versions: dict[str, set[str]] = {}
+    for one in found:
+        for package, version in one.apt.items():
+            versions.setdefault(package, set()).add(version)
+    return {package: tuple(sorted(all_)) for package, all_ in sorted(versions.items())}
+
+
+def _stage_images(engine: Engine, recipe: Recipe, env: BuildEnv, store: Store) -> list[str]:
+    parts = supply(recipe.parts, store)
+    context = buildkit.pack_context(
+        recipe.dockerfile, [*recipe.files, *env.files], [parts[part] for part in recipe.parts]
+    )
+    base = {"BASE": alias(base_of(recipe.spec)), **dict(env.buildargs)}
+    ids = []
+    for stage in sorted({origin.stage for origin in recipe.origins if _is_build(origin.stage)}):
+        request = buildkit.BuildRequest(context, uuid.uuid4().hex, {}, base, target=stage)
+        try:
+            ids.append(buildkit.build(engine, request, lambda _: None))
+        except buildkit.StepError as error:
+            text = f"stage `{stage}` of `{recipe.spec.tag}` was not built again"
+            raise BuildError.of(text, evidence=[str(error), *error.last(5)]) from error
+    return ids
+
+
+def _is_build(stage: str) -> bool:
+    return stage.endswith("-build")
+
+
+def _wheels(dists: Iterable[Dist], recipes: Sequence[Recipe], env: BuildEnv) -> dict[str, str]:
+    """File -> sha256 of every distribution, as the indexes of the builds have them."""
+    specs = [recipe.spec for recipe in recipes]
+    vendors = {project_of(Path(part.name).name) for recipe in recipes for part in recipe.parts}
+    wanted = [dist for dist in dists if project_of(f"{dist.name}-0") not in vendors]
+    told = _told({project_of(f"{dist.name}-0") for dist in wanted}, specs, env)
+    wheels, problems = {}, []
+    for dist in sorted(wanted, key=lambda dist: (dist.name, dist.version)):
+        file = file_of(dist, told[project_of(f"{dist.name}-0")], _target(specs))
+        if file is None or not file.sha256:
+            text = f"no index of this host has {dist.name} {dist.version} with its sha256"
+            problems.append(Problem(text, evidence=("it is in an image that was built here",)))
+        else:
+            wheels[file.name] = file.sha256
+    if problems:
+        raise BuildError(*problems)
+    return dict(sorted(wheels.items()))
+
+
+def _target(specs: Sequence[ImageSpec]) -> Target:
+    python = next((pin.version for spec in specs if (pin := spec.pin("python"))), "3")
+    return Target(python, specs[0].os.glibc, compiled=True)
+
+
+def _told(
+    projects: Iterable[str], specs: Sequence[ImageSpec], env: BuildEnv
+) -> dict[str, list[IndexFile]]:
+    """What the host's own indexes tell of each project, then those that rows name."""
+    rows = {pin.release.index for spec in specs for pin in spec.pins if pin.release.index}
+    names = sorted(projects)
+    with tempfile.TemporaryDirectory(prefix="imagegen-lock-") as folder:
+        environ = pip_environ(env, Path(folder), os.environ)
+
+        def ask(name: str) -> list[IndexFile]:
+            environs = [{**environ, **only_index(index)} for index in ("", *sorted(rows))]
+            lines = [line for one in environs for line in archives.pip_says(name, one)]
+            return files_told(name, lines)
+
+        with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+            return dict(zip(names, pool.map(ask, names), strict=True))
+
+
+@dataclass(frozen=True)
+class LockedBuild:
+    """Holds builds to a lock: exact versions in the Dockerfile, apt's preferences and a page of
+    links with sha256 in the build environment."""
+
+    lock: Lock
+
+    def digest(self, os_id: str) -> str:
+        """What an image that was held to the lock of its system has as a label."""
+        return self.lock.systems[os_id].digest
+
+    def recipe(self, recipe: Recipe) -> Recipe:
+        """The recipe as it is built. Its digest stays: it is the same cell."""
+        system = self.lock.systems[base_of(recipe.spec).id]
+        return replace(recipe, dockerfile=exact(recipe.dockerfile, system.apt))
+
+    def environment(self, engine: Engine, recipes: Sequence[Recipe], env: BuildEnv) -> BuildEnv:
+        """The build environment of the cells of one OS whose base is on the engine.
+
+        Raises BuildError with all that drifted.
+        """
+        release, specs = base_of(recipes[0].spec), [recipe.spec for recipe in recipes]
+        locked = self.lock.systems[release.id]
+        owners = owners_of(specs)
+        base = identity(engine, alias(release))
+        found = [] if base == locked.base else [Drift("os", "base", locked.base, base)]
+        found += _package_drift(engine, release, locked, env, specs)
+        files, lost = _locked_files(locked, specs, env, owners)
+        if found or lost:
+            raise drifted(self.lock, [*found, *lost])
+        return locked_env(env, locked, files)
+
+
+def _package_drift(
+    engine: Engine,
+    release: OsRelease,
+    locked: SystemLock,
+    env: BuildEnv,
+    specs: Sequence[ImageSpec],
+) -> list[Drift]:
+    areas, owners = areas_of(specs), owners_of(specs)
+    ref, proxies = alias(release), dict(env.buildargs)
+    listing = archives.apt_in_base(engine, ref, sorted(locked.apt), env.files, proxies, areas)
+    installed = contents(engine, ref).apt
+    return drift_of_packages(locked, listing.versions, installed, owners)
+
+
+def _locked_files(
+    locked: SystemLock, specs: Sequence[ImageSpec], env: BuildEnv, owners: Mapping[str, str]
+) -> tuple[list[IndexFile], list[Drift]]:
+    """Where the locked files are now, and those that are nowhere or have another sha256."""
+    told = _told({project_of(name) for name in locked.wheels}, specs, env)
+    files, lost = [], []
+    for name, sha256 in locked.wheels.items():
+        there = [file for file in told[project_of(name)] if file.name == name]
+        same = [file for file in there if file.sha256 == sha256]
+        if same:
+            files.append(same[0])
+        else:
+            owner = owners.get(project_of(name), "dependency")
+            lost.append(Drift(owner, name, sha256, there[0].sha256 if there else NOTHING))
+    return files, lost
+
+
+def locked_env(env: BuildEnv, locked: SystemLock, files: Sequence[IndexFile]) -> BuildEnv:
+    """The build environment with apt and pip held to the lock.
+
+    BuildKit from 0.11 on takes SOURCE_DATE_EPOCH for the image's own time stamps; older ones leave
+    it alone.
+    """
+    # Without settings for uv, pip alone installs: it takes nothing that is not on its page.
+    replaced = {f"{FOLDER}/{name}" for name in ("apt.conf", "pip.conf", "uv.toml")}
+    kept = {file.path: file.data for file in env.files}
+    apt_conf = kept.get(f"{FOLDER}/apt.conf", b"") + _PREFERENCES
+    pip_conf = pip_conf_of({"no-index": "true", "find-links": LINKS})
+    added = {
+        "apt.conf": apt_conf,
+        "pip.conf": pip_conf.encode(),
+        "preferences": preferences(locked.apt).encode(),
+        "links.html": links_page(files).encode(),
+    }
+    return replace(
+        env,
+        buildargs=(*env.buildargs, ("SOURCE_DATE_EPOCH", "0")),
+        files=(
+            *(file for file in env.files if file.path not in replaced),
+            *(ContextFile(f"{FOLDER}/{name}", data) for name, data in added.items()),
+        ),
+    )

@@ -1,0 +1,103 @@
+"""mirrors.yaml: where a closed network keeps what the world has, by prefix of the address."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from imagegen.config.payload import Payload, shown
+from imagegen.config.yamlfile import (
+    Document,
+    check_schema,
+    dotted,
+    load,
+)
+from imagegen.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FILE = "mirrors.yaml"
+
+_ADDRESS = {
+    "type": "string",
+    "pattern": r"^(https?://[^\s/?#]+(/[^\s?#]*)?|file:///[^\s?#]*)$",
+    "description": "an address such as `https://host/folder/`",
+}
+_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["mirrors"],
+    "properties": {
+        "mirrors": {
+            "type": "object",
+            "propertyNames": _ADDRESS,
+            "additionalProperties": _ADDRESS,
+        }
+    },
+    "additionalProperties": False,
+}
+
+
+def read_mirrors(payload: Payload) -> Mapping[str, str]:
+    """Upstream prefix -> mirror prefix, of the first root that has a mirrors.yaml.
+
+    Empty where none has. Raises ConfigError with every problem of the file.
+    """
+    path = payload.find(FILE)
+    if path is None:
+        return {}
+    document = load(path, shown(path))
+    problems = check_schema(document, _SCHEMA) or _repeated(document)
+    if problems:
+        raise ConfigError(*problems)
+    mirrors: Mapping[str, str] = document.data["mirrors"]
+    return mirrors
+
+
+def rewrite(url: str, mirrors: Mapping[str, str]) -> str:
+    """The address to ask instead of `url`: by the longest prefix that ends where a part ends.
+
+    The address itself where no prefix fits; what a mirror answers for is not rewritten again.
+    """
+    wanted = _lowered(url)
+    prefixes = {_lowered(prefix).rstrip("/"): mirror for prefix, mirror in mirrors.items()}
+    fitting = [prefix for prefix in prefixes if _leads_to(prefix, wanted)]
+    if not fitting:
+        return url
+    longest = max(fitting, key=len)
+    return prefixes[longest].rstrip("/") + wanted[len(longest) :]
+
+
+def rewrite_image(image: str, mirrors: Mapping[str, str]) -> str:
+    """The reference to pull instead of one of Docker Hub, by a prefix such as `https://docker.io/`.
+
+    The reference itself where no prefix fits.
+    """
+    path = image if "/" in image else f"library/{image}"
+    upstream = f"https://docker.io/{path}"
+    found = rewrite(upstream, mirrors)
+    return image if found == upstream else found.partition("://")[2]
+
+
+def _lowered(address: str) -> str:
+    """Scheme and host in lower case: in any case they mean the same."""
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower()))
+
+
+def _leads_to(prefix: str, url: str) -> bool:
+    return url.startswith(prefix) and url[len(prefix) :][:1] in ("", "/", "?")
+
+
+def _repeated(document: Document) -> tuple[Problem, ...]:
+    """Prefixes that mean the same address: which of them wins would be chance."""
+    first: dict[str, str] = {}
+    problems = []
+    for prefix in document.data["mirrors"]:
+        known = first.setdefault(_lowered(prefix).rstrip("/"), prefix)
+        if known != prefix:
+            path = ("mirrors", prefix)
+            text = f"means the same as `{known}`"
+            where = (document.file, document.line(path), dotted(path))
+            problems.append(Problem(text, *where, hint="remove one of the two"))
+    return tuple(problems)

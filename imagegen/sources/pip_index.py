@@ -1,0 +1,87 @@
+"""The files of a project that pip tells of: where they are, their sha256, which one pip took."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from imagegen.sources.wheels import (
+    FILE,
+    Target,
+    fits,
+    taken_apart,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from imagegen.engine.images.contents import Dist
+
+_SHA256 = re.compile(r"(?:^|&)sha256=([0-9a-f]{64})")
+
+
+@dataclass(frozen=True)
+class IndexFile:
+    """One file of an index. `sha256` is empty where the index does not give it."""
+
+    name: str
+    url: str
+    sha256: str
+    requires_python: str
+
+
+def files_told(project: str, lines: Iterable[str]) -> list[IndexFile]:
+    """Every file of the project that `pip index versions -vv` tells of, in its order, once."""
+    found: dict[tuple[str, str], IndexFile] = {}
+    for match in filter(None, map(FILE.search, lines)):
+        sums = _SHA256.search(match["sums"] or "")
+        name = unquote(match["file"])
+        if project_of(name) != canonicalize_name(project):
+            continue  # of a folder of wheels pip tells every file
+        file = IndexFile(name, match["url"], sums[1] if sums else "", match["requires"] or "")
+        found.setdefault((name, file.sha256), file)
+    return [*found.values()]
+
+
+def file_of(dist: Dist, files: Sequence[IndexFile], target: Target) -> IndexFile | None:
+    """The file that an installed distribution came from: the wheel with exactly its tags, else one
+    for the target (some wheels are renamed after they are made), else the source archive."""
+    of_version = [file for file in files if _same(taken_apart(file.name)[0], dist.version)]
+    wheels = [file for file in of_version if file.name.endswith(".whl")]
+    exactly = [file for file in wheels if {str(t) for t in taken_apart(file.name)[1]} == dist.tags]
+    own = {tag.split("-")[0] for tag in dist.tags}
+    fitting = [f for f in wheels if fits(f.name, f.requires_python, target) and _any_of(f, own)]
+    sources = [file for file in of_version if not file.name.endswith(".whl")]
+    return next(iter([*exactly, *fitting, *sources]), None)
+
+
+def _any_of(file: IndexFile, interpreters: set[str]) -> bool:
+    return any(tag.interpreter in interpreters for tag in taken_apart(file.name)[1])
+
+
+def _same(version: str, wanted: str) -> bool:
+    try:
+        return bool(version) and Version(version) == Version(wanted)
+    except InvalidVersion:
+        return False
+
+
+def project_of(file: str) -> str:
+    """The project that a file belongs to, as indexes name it."""
+    return canonicalize_name(re.split(r"-(?=\d)", file, maxsplit=1)[0])
+
+
+def links_page(files: Iterable[IndexFile]) -> str:
+    """A page that pip takes with `--find-links`: it has these files and no other, and pip refuses
+    one that has another sha256."""
+    rows = [
+        f'<a href="{escape(file.url)}#sha256={file.sha256}">{escape(file.name)}</a>'
+        for file in sorted(files, key=lambda file: file.name)
+    ]
+    return "\n".join(["<!DOCTYPE html>", *rows, ""])

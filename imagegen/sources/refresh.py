@@ -1,0 +1,171 @@
+"""Rows that a component could have: what an index lists and the catalog does not know yet.
+
+They say what file names say (Pythons, glibc), and what a wheel itself asks for; the rest is for a
+maintainer to find out. Nothing is written: builds use what is in the catalog, never "latest".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from packaging.requirements import Requirement
+from packaging.version import InvalidVersion, Version
+
+from imagegen.sources.pip_index import IndexFile, files_told
+from imagegen.sources.wheels import taken_apart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from imagegen.model.catalog import Component
+
+_CPYTHON = re.compile(r"cp(\d)(\d+)$")
+_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_x86_64$")
+_LEGACY = {"manylinux2014_x86_64": 17, "manylinux2010_x86_64": 12, "manylinux1_x86_64": 5}
+"""Older names of manylinux -> minor version of glibc. Source: PEP 600."""
+
+_UNSAID = "file names do not say what else it asks for: CUDA, driver, C++ standard …"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A release of a project that the catalog has no row for, and its files for x86_64."""
+
+    project: str
+    version: str
+    files: tuple[IndexFile, ...]
+    depends: tuple[str, ...] = field(default=())
+
+
+def projects_of(component: Component) -> dict[str, set[str]]:
+    """Project -> versions that rows have: of the project with the component's name, else of those
+    whose versions are the releases' own."""
+    found: dict[str, set[str]] = {}
+    for release in component.releases:
+        for project, version in release.wheels.items():
+            if _public(version) == _public(release.version):
+                found.setdefault(project, set()).add(version)
+    own = {name: known for name, known in found.items() if name == component.name}
+    return own or found or {component.name: set()}
+
+
+def proposals(
+    project: str, known: Iterable[str], told: Iterable[str], *, every: bool = False
+) -> list[Proposal]:
+    """Final releases that are not known, newest first; older than all known ones only with `every`.
+
+    `told` are the lines of `pip index versions -vv`.
+    """
+    have = {version for text in known if (version := _parsed(text))}
+    newest = max((Version(version.public) for version in have), default=None)
+    by_version: dict[Version, list[IndexFile]] = {}
+    for file in files_told(project, told):
+        version = _parsed(taken_apart(file.name)[0])
+        if version and not version.is_prerelease and _for_x86_64(file):
+            by_version.setdefault(version, []).append(file)
+    return [
+        Proposal(project, str(version), tuple(by_version[version]))
+        for version in sorted(by_version, reverse=True)
+        if version not in have and (every or newest is None or Version(version.public) > newest)
+    ]
+
+
+def platform_of(proposal: Proposal) -> tuple[str, str]:
+    """The newest CPython (`3.13`) that a wheel is for, and its platform; empty without such."""
+    wheels = [file for file in proposal.files if file.name.endswith(".whl")]
+    tags = [tag for wheel in wheels for tag in taken_apart(wheel.name)[1]]
+    pythons = _pythons(wheels)
+    newest = f"cp{pythons[-1].replace('.', '')}" if pythons else ""
+    fitting = [tag.platform for tag in tags if newest in ("", tag.interpreter)]
+    return (pythons[-1] if pythons else "3.12", min(fitting)) if fitting else ("", "")
+
+
+def exact_wishes(metadata: Mapping[str, object]) -> tuple[str, ...]:
+    """The exact versions that a wheel asks for by itself: `nvidia-nccl-cu12==2.26.2`."""
+    wishes = metadata.get("requires_dist", [])
+    parsed = [Requirement(wish) for wish in wishes] if isinstance(wishes, list) else []
+    return tuple(
+        f"{wish.name}{wish.specifier}"
+        for wish in parsed
+        if "extra" not in str(wish.marker or "") and str(wish.specifier).startswith("==")
+    )
+
+
+def row_of(proposal: Proposal, asked: str) -> dict[str, Any]:
+    """The release as a row of component.yaml; `asked` is the day on which the index said so."""
+    wheels = [file for file in proposal.files if file.name.endswith(".whl")]
+    row: dict[str, Any] = {"version": proposal.version}
+    requires: dict[str, Any] = {}
+    if pythons := _pythons(wheels):
+        requires["python"] = pythons
+    if floor := _glibc(wheels):
+        requires["glibc"] = f">=2.{floor}"
+    if requires:
+        row["requires"] = requires
+    row["wheels"] = {proposal.project: proposal.version}
+    notes = [_UNSAID] if not proposal.depends else []
+    notes += [f"its metadata asks for {wish}" for wish in proposal.depends]
+    row["notes"] = notes if wheels else [*notes, "no wheel: it is compiled from its source archive"]
+    row["origin"] = f"pip {proposal.project}=={proposal.version}"
+    names = sorted(file.name for file in proposal.files)
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    row["source"] = f"the index that pip is set to, asked {asked}: {names[0]}{more}"
+    return row
+
+
+def as_yaml(component: Component, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows to be pasted below `releases:` of a component.yaml."""
+    if not rows:
+        return f"# {component.name}: the catalog has all that the index lists"
+    plain = [dict(row) for row in rows]
+    text = yaml.safe_dump(
+        plain, sort_keys=False, width=1000, allow_unicode=True, default_flow_style=None
+    )
+    head = f"# for `releases:` in {component.file}, to be completed"
+    return "\n".join([head, *(f"  {line}" for line in text.splitlines())])
+
+
+def _parsed(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+def _public(text: str) -> str:
+    return text.partition("+")[0]
+
+
+def _for_x86_64(file: IndexFile) -> bool:
+    """Source archives too: they can be compiled."""
+    _, tags = taken_apart(file.name)
+    return not tags or any(
+        tag.platform == "any" or (tag.platform.endswith("x86_64") and "linux" in tag.platform)
+        for tag in tags
+    )
+
+
+def _pythons(wheels: Sequence[IndexFile]) -> list[str]:
+    """The CPythons that wheels are for; none where one is for any Python 3."""
+    tags = [tag for wheel in wheels for tag in taken_apart(wheel.name)[1]]
+    if any(tag.interpreter.startswith("py") or tag.abi == "abi3" for tag in tags):
+        return []
+    found = {(int(m[1]), int(m[2])) for tag in tags if (m := _CPYTHON.match(tag.interpreter))}
+    return [f"{major}.{minor}" for major, minor in sorted(found)]
+
+
+def _glibc(wheels: Sequence[IndexFile]) -> int:
+    """The minor version of glibc that every wheel runs on; 0 where their names do not say."""
+    floors = []
+    for wheel in wheels:
+        minors = [_minor(tag.platform) for tag in taken_apart(wheel.name)[1]]
+        floors += [min(known)] if (known := [minor for minor in minors if minor]) else []
+    return max(floors, default=0)
+
+
+def _minor(platform: str) -> int:
+    match = _MANYLINUX.match(platform)
+    return int(match[2]) if match else _LEGACY.get(platform, 0)

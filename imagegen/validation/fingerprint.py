@@ -1,0 +1,98 @@
+"""On what a validation rests beside the image: a digest, the same for two runs that cannot differ.
+
+It is taken over
+
+- the tool's own code that launches and judges: `validation` and every module that it imports. The
+  checks themselves, and all that they import, are in the image, whose id stands for their bytes;
+- the options of the run, but for `--only`: tier, profile, what is required;
+- how the container is launched: capabilities, devices, limits, shared memory;
+- the host's facts, which `engine.surroundings` lists.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.config.payload import expose_validate
+from imagegen.engine.containers.surroundings import surroundings
+from imagegen.validation.in_container import contract_of, launch_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from imagegen.engine.client import Engine
+    from imagegen.engine.images.names import LocalImage
+    from imagegen.validation.in_container import ValidationRequest
+
+ALWAYS_RUN = {"--benchmark", "--loopback", "--ranks", "benchmark"}
+"""Options, and a suite, that are not asked for to hear of an earlier run."""
+
+
+def basis_of(engine: Engine, image: LocalImage, ref: str, request: ValidationRequest) -> str:
+    """The digest that two runs of one image share where they cannot differ; empty for a run that
+    always takes place. Raises EngineError, and ValidationError for an unreadable contract."""
+    options, only = options_of(request), only_of(request)
+    if ALWAYS_RUN & {*options, *only} or (only and "--require" in options) or _counts(options):
+        return ""
+    host = surroundings(engine)
+    if host is None:
+        return ""
+    launch = asdict(launch_spec(image.id, contract_of(ref, image.labels)))
+    run = {"static": request.static, "layers": request.look_into_layers, "options": options}
+    basis = {"code": code_digest(), "host": host, "launch": launch, "run": run}
+    return hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
+
+
+def _counts(options: Sequence[str]) -> bool:
+    """Whether a number of devices is required (`gpu=8`): a part of a run would not ask for it."""
+    return "--require" in options and "=" in options[options.index("--require") + 1]
+
+
+@cache
+def code_digest() -> str:
+    """Over the files of `in_container` and of all modules of imagegen that it imports."""
+    package, found = Path(__file__).parents[1], dict[str, bytes]()
+    waiting = ["imagegen.validation.in_container"]
+    while waiting:
+        name = waiting.pop()
+        path = package.joinpath(*name.split(".")[1:]).with_suffix(".py")
+        if name.startswith("imagegen.") and name not in found and path.is_file():
+            found[name] = path.read_bytes()
+            waiting += _imports(found[name])
+    sums = {name: hashlib.sha256(text).hexdigest() for name, text in found.items()}
+    return hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
+
+
+def _imports(source: bytes) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found
+
+
+def only_of(request: ValidationRequest) -> list[str]:
+    """The suites that were asked for, by their own names; none where all are."""
+    expose_validate()
+    from validate.catalogue import ALIASES
+
+    said = dict(zip(request.arguments, request.arguments[1:], strict=False)).get("--only", "")
+    names = [name.strip() for name in said.split(",") if name.strip()]
+    return list(dict.fromkeys(ALIASES.get(name, name) for name in names))
+
+
+def options_of(request: ValidationRequest) -> list[str]:
+    """The arguments without `--only` and its value."""
+    given = list(request.arguments)
+    if "--only" in given:
+        at = given.index("--only")
+        del given[at : at + 2]
+    return given

@@ -1,0 +1,199 @@
+"""Launch an image, run `validate` in it, keep the record; the container goes whatever happens.
+
+One thing cannot be seen from inside: a private key that one layer holds and a later one deletes. It
+is looked for here, in every layer, and joins the report as a check of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from imagegen.engine.client import engine_errors
+from imagegen.engine.containers import containers
+from imagegen.engine.images import store as images
+from imagegen.engine.images.layer_keys import private_keys_in_layers
+from imagegen.errors import EngineError, ValidationError
+from imagegen.model.labels import LABEL_CONTRACT
+from imagegen.model.validation import ValidationRecord
+from imagegen.text import human_bytes
+from imagegen.validation.reports import with_check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from imagegen.engine.client import Engine
+
+REPORT_FOLDER = "/run/imagegen"
+"""Made for the report: the image's own folders for temporary files may be what is broken."""
+REPORT_PATH = f"{REPORT_FOLDER}/report.json"
+FULL_SECONDS = 1800.0
+NOT_LOADED = "error: a suite does not load"
+"""How `validate` begins to tell of a suite that the report therefore lacks."""
+
+NO_EXPECTATION, NOT_FOUND, NOT_EXECUTABLE = 2, 127, 126
+
+
+@dataclass(frozen=True)
+class ValidationRequest:
+    """What to run: `static` only or everything, more arguments for `validate`, seconds at most."""
+
+    static: bool = False
+    arguments: tuple[str, ...] = ()
+    look_into_layers: bool = True
+    timeout: float = FULL_SECONDS
+
+    @property
+    def tier(self) -> str:
+        """`static`, `full`, or `partial` where only some suites were asked for."""
+        if "--only" in self.arguments:
+            return "partial"
+        return "static" if self.static else "full"
+
+    @property
+    def argv(self) -> list[str]:
+        static = ["--static"] if self.static else []
+        return ["validate", *static, "--json", REPORT_PATH, *self.arguments]
+
+
+def launch_spec(image_id: str, contract: Mapping[str, Any]) -> containers.LaunchSpec:
+    """The container that the image's own contract asks for, on a network of its own."""
+    return containers.LaunchSpec(
+        image=image_id,
+        command=("sleep", "infinity"),
+        caps=tuple(contract.get("caps", ())),
+        devices=tuple(contract.get("devices", ())),
+        ulimits=dict(contract.get("ulimits", {})),
+        shm_bytes=int(contract.get("shm_bytes", 0)),
+    )
+
+
+def validate_image(
+    engine: Engine,
+    ref: str,
+    request: ValidationRequest,
+    on_line: Callable[[str], None],
+    on_start: Callable[[str], None] = lambda _: None,
+) -> ValidationRecord:
+    """Validate exactly the bytes that `ref` names now. `on_start` is told the container's id.
+
+    A failed check gives a record that did not pass; ValidationError is raised where `validate`
+    itself could not run: no such image, no expectation file, a container that died.
+    """
+    image = images.find(engine, ref)
+    if image is None:
+        raise ValidationError.of(
+            f"the engine has no image `{ref}`",
+            hint="build it first: `imagegen build`, or pull it",
+        )
+    started = time.monotonic()
+    contract = contract_of(ref, image.labels)
+    with containers.running(engine, launch_spec(image.id, contract)) as container:
+        on_start(container.id)
+        for note in container.notes:
+            on_line(f"note: {note}")
+        report = _run(container, ref, request, on_line)
+    if request.look_into_layers:
+        # The engine hands out an image as a whole: some GB take minutes.
+        on_line(f"looking for private keys in all layers, {human_bytes(image.size_bytes)}")
+        keys = private_keys_in_layers(engine, image.id)
+        report = with_key_check(report, keys)
+        for key in keys:
+            on_line(f"{report['checks'][-1]['id']}  failed  private key in {key}")
+    return ValidationRecord(
+        image_id=image.id,
+        tag=ref,
+        tier=request.tier,
+        passed=report["exit_code"] == 0,
+        counts=report["counts"],
+        seconds=time.monotonic() - started,
+        report=report,
+    )
+
+
+def contract_of(ref: str, labels: Mapping[str, str]) -> Mapping[str, Any]:
+    """What an image asks of its launch. Raises ValidationError where its label is not JSON."""
+    try:
+        found = json.loads(labels.get(LABEL_CONTRACT, "{}"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValidationError.of(
+            f"the contract label of `{ref}` is not a JSON object",
+            evidence=[f"{LABEL_CONTRACT}={labels.get(LABEL_CONTRACT)}"],
+            hint="build the image again",
+        )
+    return found
+
+
+def _run(
+    container: containers.Container,
+    ref: str,
+    request: ValidationRequest,
+    on_line: Callable[[str], None],
+) -> dict[str, Any]:
+    if not container.alive():
+        raise _died(container, ref)
+    try:
+        container.make_folder(REPORT_FOLDER)
+        result = container.exec(request.argv, request.timeout, on_output=on_line)
+    except EngineError:
+        if container.alive():
+            raise
+        raise _died(container, ref) from None  # between the look at it and the command
+    if not container.alive():
+        raise _died(container, ref)
+    if result.timed_out:
+        raise ValidationError.of(
+            f"`validate` in `{ref}` did not end within {request.timeout:.0f} s",
+            evidence=_tail(result.out + result.err),
+            hint=f"look inside: `docker run -it {ref} bash`, then `validate --list`",
+        )
+    try:
+        report = json.loads(container.read_file(REPORT_PATH))
+    except (FileNotFoundError, ValueError):
+        raise _no_report(ref, result.code, _tail(result.out + result.err)) from None
+    unloaded = [line for line in result.err.splitlines() if line.startswith(NOT_LOADED)]
+    return {**report, "exit_code": result.code, **({"unloaded": unloaded} if unloaded else {})}
+
+
+def _died(container: containers.Container, ref: str) -> Exception:
+    return ValidationError.of(
+        f"the container of `{ref}` died before `validate` ended",
+        evidence=_tail(container.logs()),
+        hint=f"start it by hand to see more: `docker run -it {ref}`",
+    )
+
+
+def _no_report(ref: str, code: int | None, tail: Sequence[str]) -> Exception:
+    if code in (NOT_FOUND, NOT_EXECUTABLE):
+        return ValidationError.of(
+            f"`{ref}` has no `validate` in it", evidence=tail, hint="build it with imagegen"
+        )
+    if code == NO_EXPECTATION:
+        return ValidationError.of(
+            f"`validate` in `{ref}` does not know what to expect",
+            evidence=tail,
+            hint="build the image with imagegen, which writes /etc/imagegen/image.json",
+        )
+    return ValidationError.of(f"`validate` in `{ref}` left no report (exit {code})", evidence=tail)
+
+
+def _tail(text: str, lines: int = 12) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()][-lines:]
+
+
+def with_key_check(report: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """The report with one more check: no layer of the image holds a private key."""
+    outcome = "failed" if keys else "passed"
+    measured = "; ".join(keys) or "no private key in any layer"
+    return with_check(report, "image.private-key-in-layer", outcome, measured)
+
+
+def stop(engine: Engine, container_id: str) -> None:
+    """End a validation in its container, which is removed then. One that has ended is no error."""
+    with suppress(EngineError), engine_errors("stop a validation"):
+        engine.api.kill(container_id)

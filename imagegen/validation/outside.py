@@ -1,0 +1,58 @@
+"""Containers and machines that run already: `validate --hosts`, from the checks that travel with
+the tool, through testinfra."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from imagegen.config.payload import expose_validate
+from imagegen.errors import ConfigError, ImagegenError, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def validate_hosts(
+    hosts: str, arguments: Sequence[str], on_line: Callable[[str], None]
+) -> list[dict[str, Any]]:
+    """The JSON reports of the hosts, each of which has told its table to `on_line`.
+
+    Raises ConfigError where testinfra is not installed, ValidationError for hosts that cannot be
+    worked in.
+    """
+    try:
+        import testinfra  # noqa: F401
+    except ImportError:
+        raise ConfigError.of(
+            "`--hosts` needs testinfra", hint="`pip install 'imagegen[hosts]'`"
+        ) from None
+    expose_validate()
+    from validate import cli, report
+    from validate.outside.hosts import HINT, visits
+
+    asked = cli.parsed(["--hosts", hosts, *arguments])
+    reports, problems = visits([one for one in hosts.split(",") if one.strip()], asked)
+    for one in reports:
+        on_line(f"{one['host']} ({one['how']})")
+        outcome = report.from_data(one)
+        for line in [*report.table(outcome, colour=False).splitlines(), report.summary(outcome)]:
+            on_line(line)
+    if problems:
+        raise ValidationError.of(problems[0], evidence=problems[1:], hint=HINT)
+    return reports
+
+
+def failures(reports: Sequence[dict[str, Any]]) -> ImagegenError | None:
+    """The error that names the hosts that did not pass, with the checks that failed; else None."""
+    ill = [one for one in reports if one["exit_code"]]
+    if not ill:
+        return None
+    evidence = [
+        f"{one['host']}: {check['id']}: {check['measured']}"
+        for one in ill
+        for check in one["checks"]
+        if check["outcome"] in ("failed", "error")
+    ]
+    evidence += [f"{one['host']}: required, but it did not run: {name}" for one in ill
+                 for name in one["missing"]]  # fmt: skip
+    return ValidationError.of(f"{len(ill)} of {len(reports)} hosts did not pass", evidence=evidence)

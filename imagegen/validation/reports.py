@@ -1,0 +1,110 @@
+"""The reports of `validate` on the host: one more check in one, and files of several.
+
+Words and forms are those of the package `validate` that travels with the tool.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from imagegen.config.payload import expose_validate
+from imagegen.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from imagegen.errors import Problem
+    from imagegen.model.validation import ValidationRecord
+
+    Report = Mapping[str, Any]
+
+FAILED, NOT_RUN = 1, 3
+"""Exit codes of `validate`."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where reports go; None is nowhere."""
+
+    json: Path | None = None
+    junit: Path | None = None
+    markdown: Path | None = None
+
+    def must_have_folders(self) -> None:
+        """Raises ConfigError where a folder is missing: before the work, not after it."""
+        for path in (self.json, self.junit, self.markdown):
+            if path is not None and not path.absolute().parent.is_dir():
+                raise ConfigError.of(
+                    f"cannot write `{path}`: there is no folder `{path.parent}`",
+                    hint=f"mkdir -p {path.parent}",
+                )
+
+
+def with_check(
+    report: Report, check_id: str, outcome: str, measured: str, *, reason: str = ""
+) -> dict[str, Any]:
+    """The report with a check that was made on the host, one of validate/from_host.py."""
+    expose_validate()
+    from validate.found import Found
+    from validate.from_host import CHECKS
+    from validate.report import row
+
+    suite, check = next(entry for entry in CHECKS if entry[1].id == check_id)
+    found = outcome == "failed"
+    cause, remedy = (check.cause, check.remedy) if found else ("", "")
+    made = row(Found(check, suite, outcome, measured, cause, remedy, reason))
+    counts = {**report["counts"], outcome: report["counts"].get(outcome, 0) + 1}
+    skips = dict(report.get("skips", {}))
+    if reason:
+        skips[reason] = skips.get(reason, 0) + 1
+    code = FAILED if found else report["exit_code"]
+    more = {"counts": counts, "skips": skips, "exit_code": code}
+    return {**report, "checks": [*report["checks"], made], **more}
+
+
+def of_record(record: ValidationRecord) -> dict[str, Any]:
+    """The report of one image, under the name and with the id that were validated."""
+    return {**record.report, "image": record.tag, "id": record.image_id}
+
+
+def of_problem(ref: str, problem: Problem) -> dict[str, Any]:
+    """The report of an image in which `validate` could not run: nothing was checked."""
+    broken = {"id": "image.validate", "suite": "image", "tier": "static", "severity": "fail"}
+    broken |= {"proves": "`validate` runs in the image", "outcome": "error", "reason": ""}
+    broken |= {"measured": problem.text, "cause": "; ".join(problem.evidence)}
+    broken |= {"remedy": problem.hint}
+    counts = dict.fromkeys(("passed", "failed", "warned", "skipped"), 0) | {"error": 1}
+    head = {"schema": 1, "image": ref, "tool": "", "tier": "full", "counts": counts, "skips": {}}
+    checks = [{**broken, "seconds": 0.0}]
+    return {**head, "seconds": 0.0, "exit_code": FAILED, "missing": [], "checks": checks}
+
+
+def save(files: Files, reports: Sequence[Report]) -> None:
+    """Write what was asked for, each file whole. Raises ConfigError where one cannot be written."""
+    expose_validate()
+    from validate.junit import as_junit
+    from validate.report import from_data
+    from validate.report import save as write
+    from validate.ticket import as_markdown
+
+    outcomes = [from_data(dict(report)) for report in reports]
+    code = max((int(report["exit_code"]) for report in reports), default=NOT_RUN)
+    places = "hosts" if any("host" in report for report in reports) else "images"
+    document = {"schema": 1, "exit_code": code, places: list(reports)}
+    texts = (
+        (files.json, json.dumps(document, indent=2, sort_keys=True) + "\n"),
+        (files.junit, as_junit(*outcomes)),
+        (files.markdown, "\n".join(as_markdown(one) for one in outcomes)),
+    )
+    try:
+        for path, text in texts:
+            if path is not None:
+                write(str(path.absolute()), text)
+    except OSError as error:
+        raise ConfigError.of(
+            f"cannot write `{error.filename}`: {(error.strerror or '').lower()}",
+            hint="name a file in a folder that you can write in",
+        ) from None

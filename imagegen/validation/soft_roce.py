@@ -1,0 +1,223 @@
+"""`imagegen validate --soft-roce`: the verbs stack of an image on a machine with an RDMA device.
+
+The image's own root file system is booted in QEMU under a kernel with Soft-RoCE. In it `validate`
+runs the rdma suite, and two programs of the image move data through the device, for real.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from imagegen.engine.images import store as images
+from imagegen.engine.machine import qemu
+from imagegen.engine.machine.guest_kernel import ensure_kernel, with_job
+from imagegen.errors import EngineError, ValidationError
+from imagegen.model.validation import ValidationRecord
+from imagegen.validation.in_container import contract_of
+from imagegen.validation.reports import with_check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from imagegen.engine.client import Engine
+    from imagegen.engine.images.names import LocalImage
+
+TIER = "soft-roce"
+BOOT_SECONDS = 600
+DEVICE = "rxe0"
+
+# Row 1 of the GID table: RoCE v2 with IPv4. Few turns: the processor is emulated.
+TRAFFIC = {
+    "rdma.pingpong": f"ibv_rc_pingpong -d {DEVICE} -g 1 -n 100",
+    "rdma.write-bw": f"ib_write_bw -d {DEVICE} -x 1 -F -s 65536 -n 50",
+}
+# Both programs wait on TCP port 18515 (0x4853); the client comes when the server listens there.
+_TRAFFIC_SHELL = """traffic() {
+  timeout 60 $2 > /tmp/server 2>&1 &
+  for _ in $(seq 100); do
+    grep -qE ':4853 [0-9A-F:]+ 0A' /proc/net/tcp /proc/net/tcp6 && break
+    sleep 0.1
+  done
+  timeout 60 $2 127.0.0.1 > /tmp/client 2>&1
+  code=$?
+  wait
+  answer "$1" $code /tmp/client
+}
+"""
+_ANSWER_SHELL = """answer() {
+  { echo "@begin $1 $2"; cat "$3"; echo; echo "@end $1"; } > /dev/ttyS1
+}
+"""
+REPORT = "/tmp/report.json"
+_VALIDATE_AND_TRAFFIC = (
+    _TRAFFIC_SHELL,
+    f": > {REPORT}",
+    f"timeout 300 validate --only rdma,limits --require rdma --json {REPORT}",
+    "code=$?",
+    f"answer validate $code {REPORT}",
+    "[ $code = 0 ] || exit",
+    *(f"traffic {name} '{argv}'" for name, argv in TRAFFIC.items()),
+)
+
+_ULIMITS = {"memlock": ("l", 1024), "nofile": ("n", 1), "stack": ("s", 1024), "nproc": ("u", 1)}
+"""Options of the shell's `ulimit`, with the bytes of their unit."""
+
+_DEFAULT_SHM = 64 << 20
+
+
+@dataclass(frozen=True)
+class Guest:
+    """What a machine told: exit code and text of each answer, and how the machine ended."""
+
+    told: Mapping[str, tuple[int, str]]
+    powered: qemu.Powered
+
+
+def validate_on_soft_roce(
+    engine: Engine, ref: str, cache: Path, seconds: int, on_line: Callable[[str], None]
+) -> ValidationRecord:
+    """Boot the bytes that `ref` names now, and validate them there, in `seconds` at most.
+
+    The kernel is kept in the folder `cache`. Raises ValidationError where there is no such image or
+    `validate` could not run in it, and EngineError where no machine can be made.
+    """
+    image = images.find(engine, ref)
+    if image is None:
+        hint = "build it first: `imagegen build`, or pull it"
+        raise ValidationError.of(f"the engine has no image `{ref}`", hint=hint)
+    started = time.monotonic()
+    script = "\n".join([*setting(engine, image), *_VALIDATE_AND_TRAFFIC, ""])
+    guest = boot(engine, image.id, script, cache, seconds, on_line)
+    report = report_of(ref, guest)
+    for check in report["checks"][-len(TRAFFIC) :]:
+        on_line(f"{check['id']}  {check['outcome']}  {check['measured']}")
+    return ValidationRecord(
+        image_id=image.id,
+        tag=ref,
+        tier=TIER,
+        passed=report["exit_code"] == 0,
+        counts=report["counts"],
+        seconds=time.monotonic() - started,
+        report=report,
+    )
+
+
+def boot(
+    engine: Engine,
+    image_id: str,
+    script: str,
+    cache: Path,
+    seconds: int,
+    on_line: Callable[[str], None],
+) -> Guest:
+    """Run a script as root in the root file system of an image, on a machine of its own."""
+    if lost := qemu.missing_programs():
+        text = "programs of the Soft-RoCE machine are missing: " + ", ".join(lost)
+        raise EngineError.of(text, hint="imagegen doctor --fix")
+    kernel = ensure_kernel(cache, on_line)
+    with tempfile.TemporaryDirectory(prefix="imagegen-guest-") as name:
+        initrd, disk, answer = (Path(name, part) for part in ("initrd", "disk", "answer"))
+        initrd.write_bytes(with_job(kernel.initrd.read_bytes(), script))
+        on_line("packing the root file system of the image")
+        qemu.pack_root(engine, image_id, disk)
+        on_line(f"booting it with the Soft-RoCE device {DEVICE}")
+        powered = qemu.boot(qemu.Machine(kernel.kernel, initrd, disk, answer, seconds), on_line)
+        text = answer.read_text(errors="replace") if answer.is_file() else ""
+    return Guest(answers(text), powered)
+
+
+def setting(engine: Engine, image: LocalImage) -> list[str]:
+    """The first lines of a script: the image's environment, what its contract asks of a launch,
+    the device, and `answer NAME CODE FILE`, which tells the host. Raises ValidationError."""
+    env = images.config(engine, image.id)["Config"].get("Env") or ()
+    return setting_of(env, contract_of(image.id, image.labels))
+
+
+def setting_of(env: Sequence[str], contract: Mapping[str, Any]) -> list[str]:
+    """See `setting`."""
+    size = int(contract.get("shm_bytes", 0)) or _DEFAULT_SHM
+    return [
+        "#!/bin/sh",
+        *(f"export {shlex.quote(name)}={shlex.quote(value)}" for name, value in _pairs(env)),
+        "export HOME=/root",
+        f"mount -t tmpfs -o size={size} shm /dev/shm",
+        *_limits(contract.get("ulimits", {})),
+        _ANSWER_SHELL,
+        "stty -F /dev/ttyS1 raw",
+        f"rdma link add {DEVICE} type rxe netdev eth0 || answer device $? /dev/null",
+    ]
+
+
+def _pairs(env: Sequence[str]) -> list[tuple[str, str]]:
+    return [(name, value) for name, _, value in (one.partition("=") for one in env)]
+
+
+def _limits(ulimits: Mapping[str, Any]) -> list[str]:
+    found = []
+    for name, value in ulimits.items():
+        option, unit = _ULIMITS.get(name, ("", 1))
+        if option:
+            number = int(value)
+            found.append(f"ulimit -{option} {'unlimited' if number < 0 else number // unit}")
+    return found
+
+
+def answers(text: str) -> dict[str, tuple[int, str]]:
+    """Exit code and text of each thing that the guest told about, whole ones only."""
+    found = re.findall(r"^@begin (\S+) (\d+)\n(.*?)\n@end \1$", text, re.MULTILINE | re.DOTALL)
+    return {name: (int(code), said) for name, code, said in found}
+
+
+def report_of(ref: str, guest: Guest) -> dict[str, Any]:
+    """The report of `validate` with the checks of the traffic. Raises ValidationError."""
+    if "device" in guest.told:
+        text = f"`rdma link add` failed in `{ref}`: there is no Soft-RoCE device to look at"
+        hint = "iproute2 5.1 or later has to be in the image"
+        raise ValidationError.of(text, evidence=guest.powered.tail, hint=hint)
+    try:
+        code, text = guest.told["validate"]
+        report = {**json.loads(text), "exit_code": code}
+    except (KeyError, ValueError):
+        raise _no_report(ref, guest.powered) from None
+    for name in TRAFFIC:
+        report = _joined(report, name, guest.told.get(name))
+    return report
+
+
+def _no_report(ref: str, powered: qemu.Powered) -> Exception:
+    if powered.timed_out:
+        text = f"the Soft-RoCE machine of `{ref}` did not end in its time"
+    elif powered.up:
+        text = f"`validate` left no report in the Soft-RoCE machine of `{ref}`"
+    else:
+        text = f"the Soft-RoCE machine of `{ref}` did not start"
+    return ValidationError.of(text, evidence=[line for line in powered.tail if line.strip()][-12:])
+
+
+def _joined(report: Mapping[str, Any], name: str, told: tuple[int, str] | None) -> dict[str, Any]:
+    """The report with one more check. It rests where `validate` has found the reason already."""
+    if told is None:
+        culprit = next((c["id"] for c in report["checks"] if c["outcome"] == "failed"), "validate")
+        return with_check(report, name, "skipped", culprit, reason="blocked-by")
+    if told[0] == 0:
+        return with_check(report, name, "passed", measured(told[1]))
+    said = ([line for line in told[1].splitlines() if line.strip()] or ["it said nothing"])[-1]
+    return with_check(report, name, "failed", f"exit code {told[0]}: {said.strip()}")
+
+
+def measured(text: str) -> str:
+    """What a program says it moved; the row of perftest has the average in its fourth column."""
+    row = re.search(
+        r"^ *(\d+)[ \t]+(\d+)[ \t]+[\d.]+[ \t]+([\d.]+)[ \t]+[\d.]+ *$", text, re.MULTILINE
+    )
+    if row:
+        return f"{row[2]} x {row[1]} bytes, {row[3]} MB/s under emulation"
+    said = [line for line in text.splitlines() if " iters in " in line]
+    return said[-1].strip() if said else "it ended well"

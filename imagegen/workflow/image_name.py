@@ -1,0 +1,37 @@
+"""The image that a user means: a name that the engine knows, or a cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from imagegen.engine.images import store as images
+from imagegen.errors import NothingSelectedError
+from imagegen.workflow.project import House
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from imagegen.engine.client import Engine
+    from imagegen.engine.images.names import LocalImage
+
+
+def named_image(engine: Engine, name: str, overlay: Path | None) -> LocalImage:
+    """An image by its reference or id, else that of the one cell of that name.
+
+    Raises NothingSelectedError where there is neither, or the cell is not built, EngineError.
+    """
+    found = images.find(engine, name)
+    if found is not None:
+        return found
+    try:
+        _, spec = House(overlay).cell(name)
+    except NothingSelectedError as error:
+        told = [line for problem in error.problems for line in (problem.text, *problem.evidence)]
+        text = f"`{name}` is neither an image on this engine nor one cell"
+        raise NothingSelectedError.of(text, evidence=told, hint="imagegen list") from None
+    found = images.find(engine, spec.tag)
+    if found is None:
+        hint = f"imagegen build --matrix {spec.cell.matrix} {spec.cell.name}"
+        text = f"`{spec.cell.id}` has no image `{spec.tag}` on this engine"
+        raise NothingSelectedError.of(text, hint=hint)
+    return found

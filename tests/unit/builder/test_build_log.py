@@ -1,0 +1,178 @@
+"""One cell's build as it is written down, and where its steps came from."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from imagegen.builder.build_log import (
+    LAST_LINES,
+    BuildLog,
+    origin_of,
+    short,
+)
+from imagegen.console.console import make_console
+from imagegen.engine.builds.buildkit import (
+    StepCached,
+    StepError,
+    StepFailed,
+    StepFinished,
+    StepLog,
+    StepStarted,
+)
+from imagegen.model.build import StepRecord
+from imagegen.model.recipe import StepOrigin
+from imagegen.workflow.project import House
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from imagegen.model.recipe import Recipe
+    from unit.conftest import Overlay
+
+GAMMA = "dockerfiles/components/gamma/install.j2"
+
+
+@pytest.fixture
+def recipe(small: Overlay) -> Recipe:
+    """`gamma` has two instructions, on lines 2 and 4 of its template."""
+    small.template("gamma", "# compiled\nRUN one \\\n    more\nCOPY a b\n")
+    house = House()
+    (found,) = house.recipes(house.family("small"), ["debian12-core"])
+    return found
+
+
+@pytest.fixture
+def log(recipe: Recipe, tmp_path: Path) -> Iterator[BuildLog]:
+    console = make_console("plain", io.StringIO(), io.StringIO())
+    with (
+        console.builds(["x"]) as board,
+        BuildLog(tmp_path / "logs/cell.log", recipe, board) as made,
+    ):
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("step", "line"),
+    [
+        ("[gamma 1/2] RUN one more", 2),
+        ("[gamma 2/2] COPY a b", 4),
+        ("[gamma 2/3] RUN one more", 2),
+        ("[gamma 3/3] COPY a b", 4),
+        ("[gamma  3/13] x", None),
+        ("[gamma 1/3] FROM docker.io/library/debian", None),
+    ],
+)
+def test_a_step_leads_to_its_template_line_with_and_without_from_counted(
+    recipe: Recipe, step: str, line: int | None
+) -> None:
+    found = origin_of(recipe, step)
+    assert (found and found.line) == line
+    assert found is None or found.template == GAMMA
+
+
+def test_a_step_of_several_lines_has_its_origin_too(recipe: Recipe) -> None:
+    assert origin_of(recipe, "[beta 1/1] RUN install beta\n  && more") == StepOrigin(
+        "beta", 0, "beta", "dockerfiles/components/beta/install.j2", 1
+    )
+
+
+@pytest.mark.parametrize("step", ["", "[internal] load build definition", "[nowhere 1/1] RUN x"])
+def test_what_is_no_step_of_a_component_has_no_origin(recipe: Recipe, step: str) -> None:
+    assert origin_of(recipe, step) is None
+
+
+def test_a_step_is_short_without_mounts_and_settings() -> None:
+    step = (
+        "[torch 1/1] RUN --mount=type=bind,source=build-env,target=/mnt     "
+        ". /mnt/env.sh &&     apt-get update &&     apt-get install -y x"
+    )
+    assert short(step) == "[torch 1/1] RUN apt-get install -y x"
+
+
+def test_evidence_is_template_line_instruction_last_lines_and_log_file(
+    log: BuildLog, tmp_path: Path
+) -> None:
+    lines = tuple(f"line {number}" for number in range(20))
+    error = StepError("[gamma 1/2] RUN one more", "exit code: 2\nmore", 2, lines)
+    assert log.evidence(error) == (
+        f"{GAMMA}:2",
+        "step: [gamma 1/2] RUN one more",
+        *(f"  line {number}" for number in range(20 - LAST_LINES, 20)),
+        "exit code: 2",
+        f"full log: {tmp_path}/logs/cell.log",
+        "this step alone: imagegen build --matrix small debian12-core --until gamma",
+    )
+
+
+def test_the_cell_of_a_request_has_no_name_in_the_matrix_that_it_is_saved_as(
+    recipe: Recipe, tmp_path: Path
+) -> None:
+    lone = replace(recipe, spec=replace(recipe.spec, cell=replace(recipe.spec.cell, file="")))
+    again = "imagegen request os=debian12 --save NAME && imagegen build --matrix NAME"
+    console = make_console("plain", io.StringIO(), io.StringIO())
+    with console.builds(["x"]) as board, BuildLog(tmp_path / "x.log", lone, board, again) as log:
+        said = log.evidence(StepError("[gamma 1/2] RUN one more", "exit code: 2", 2, ()))
+    assert said[-1] == f"this step alone: {again} --until gamma"
+
+
+def test_the_record_has_every_step_with_its_seconds(log: BuildLog) -> None:
+    alpha, beta = "[alpha 1/1] RUN a", "[beta 1/1] RUN b"
+    for event in (
+        StepStarted("d0", "[internal] load"),
+        StepCached("d1", alpha),
+        StepStarted("d2", beta),
+        StepLog("d2", beta, "hello"),
+        StepFinished("d2", beta, 1.5),
+        StepStarted("d2", beta),
+        StepFinished("d2", beta, 2.0),
+    ):
+        log.event(event)
+    rows = [("RUN /bin/sh -c base", 900), ("RUN a", 10), ("ENV A=1", 0), ("RUN b", 20)]
+    rows += [("RUN one", 30), ("COPY a", 40), ("RUN d", 50), ("CMD", 0)]
+    record = log.built("sha256:abc", 77, 9.0, rows)
+    assert record.steps == (
+        StepRecord(alpha, "alpha", 0.0, True, "alpha", "3.11", 10),
+        StepRecord(beta, "beta", 3.5, False, "beta", "1.13.1", 20),
+    )
+    assert (record.outcome, record.image_id, record.size_bytes) == ("built", "sha256:abc", 77)
+    assert record.cell_id == "small/debian12-core"
+
+
+def test_the_log_file_has_every_line_at_once(log: BuildLog, tmp_path: Path) -> None:
+    log.event(StepStarted("d", "[beta 1/1] RUN b"))
+    log.event(StepLog("d", "[beta 1/1] RUN b", "hello"))
+    log.event(StepFailed("d", "[beta 1/1] RUN b", "exit code: 1"))
+    assert (tmp_path / "logs/cell.log").read_text().splitlines() == [
+        "> [beta 1/1] RUN b",
+        "  hello",
+        "! [beta 1/1] RUN b: exit code: 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cause", "outcome"), [("disk full", "failed"), ("cancelled", "cancelled")]
+)
+def test_a_failure_keeps_its_cause_and_its_detail(log: BuildLog, cause: str, outcome: str) -> None:
+    record = log.failed(cause, ("one", "two"), 3.0)
+    assert (record.outcome, record.cause, record.detail) == (outcome, cause, ("one", "two"))
+
+
+def test_a_step_that_ran_for_the_cell_is_no_hit_of_the_cache_when_the_engine_is_asked_again(
+    log: BuildLog,
+) -> None:
+    name = "[gamma 1/2] RUN one more"
+    for event in (StepStarted("sha256:1", name), StepFinished("sha256:1", name, 3.0)):
+        log.event(event)
+    log.steps_done()
+    log.event(StepCached("sha256:2", name))
+    log.event(StepCached("sha256:3", "[gamma 2/2] COPY a b"))
+    record = log.built("sha256:image", 1, 5.0)
+    assert [(one.name, one.seconds, one.cached) for one in record.steps] == [
+        (name, 3.0, False),
+        ("[gamma 2/2] COPY a b", 0.0, True),
+    ]

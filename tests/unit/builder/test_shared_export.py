@@ -1,0 +1,65 @@
+"""Who packs a large layer that several cells stand on, and who waits for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from imagegen.builder.shared_export import LARGE, PACKED_A_SECOND, Packing
+from imagegen.planner.chain import SharedLayer
+
+PYTHON, TORCH, CUDA = ("python", "3"), ("torch", "2"), ("cuda", "12")
+SECONDS = LARGE / PACKED_A_SECOND
+
+
+def layer(*chain: tuple[str, str], size: int = LARGE, **above: float) -> SharedLayer:
+    return SharedLayer("debian12", chain, size, tuple(above.items()))
+
+
+BIG = layer(PYTHON, TORCH, one=4.0, two=4.0, three=0.0)
+
+
+def family(above: float = 0.0) -> list[SharedLayer]:
+    """Three cells on PyTorch, the third with this much to do above it."""
+    small = layer(PYTHON, size=LARGE - 1, one=9.0, two=9.0, three=9.0)
+    return [small, layer(PYTHON, TORCH, one=4.0, two=4.0, three=above)]
+
+
+def test_without_large_layers_nobody_packs_and_nobody_waits() -> None:
+    packing = Packing()
+    packing.begin("one")
+    assert (packing.own("one"), packing.waits("two")) == (None, False)
+
+
+def test_the_first_cell_packs_and_the_others_wait() -> None:
+    packing = Packing(family())
+    assert not packing.waits("two")
+    packing.begin("one")
+    assert packing.own("one") == BIG
+    assert [packing.waits(cell) for cell in ("one", "two", "three")] == [False, True, True]
+    packing.end("two")
+    assert packing.waits("three")
+    packing.end("one")
+    assert packing.own("one") is None
+    packing.begin("two")
+    assert (packing.waits("three"), packing.own("two")) == (False, None)
+
+
+def test_of_two_large_layers_the_upper_one_is_packed_and_the_lower_with_it() -> None:
+    upper = layer(PYTHON, TORCH, CUDA, one=0.0, two=0.0, three=0.0)
+    packing = Packing([*family(), upper])
+    packing.begin("one")
+    assert packing.own("one") == upper
+
+
+@pytest.mark.parametrize(("above", "waits"), [(SECONDS - 0.1, True), (SECONDS, False)])
+def test_a_cell_that_is_busy_for_longer_than_the_packing_begins_meanwhile(
+    above: float, waits: bool
+) -> None:
+    packing = Packing(family(above))
+    packing.begin("one")
+    assert packing.waits("three")
+    own = packing.own("one")
+    assert own is not None
+    packing.made(own)
+    assert packing.waits("three") is waits
+    assert packing.waits("two")

@@ -1,0 +1,144 @@
+"""The images of the seed documents as cells: their component tables, their tags, what is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from imagegen.model.image import ImageSpec
+    from imagegen.workflow.project import House
+    from unit.conftest import Ended
+
+    Run = Callable[..., Ended]
+
+TABLES = {
+    "taco-train:torch111-cu113-bm-0.4.1": (
+        "cu113",
+        (
+            "os ubuntu20.04, rdma 5.4-3.1.0.0, python 3.8.10, cuda 11.3.109, cudnn 8.2.0, "
+            "nccl 2.9.9, lightcc 3.1.1, torch 1.11.0+cu113"
+        ),
+        ("two NCCLs", "R11", "R16", "R28", "R4"),
+    ),
+    "taco-train:torch111-cu113-cvm-0.4.3": (
+        "cu113",
+        (
+            "os ubuntu20.04, harp 1.3, python 3.8.10, cuda 11.3.109, cudnn 8.2.0, nccl 2.9.9, "
+            "lightcc 3.1.1, torch 1.11.0+cu113"
+        ),
+        ("two NCCLs", "R16", "R28"),
+    ),
+    "taco-training:cu112-cudnn81-py3-0.3.2": (
+        "cu112",
+        (
+            "os ubuntu18.04, python 3.6.9, cuda 11.2.152, cudnn 8.1.1, nccl 2.8.4, harp 1.3, "
+            "lightcc 3.1.1, tensorflow 1.15.5"
+        ),
+        ("R28", "R29", "R4"),
+    ),
+    "taco-training:cu112-cudnn81-py3-0.3.2-noharp-horovod": (
+        "cu112",
+        "os ubuntu18.04, python 3.6.9, cuda 11.2.152, cudnn 8.1.1, nccl 2.8.4, horovod 0.21.3",
+        ("R29",),
+    ),
+    "pytorch-benchmark:torch1.6.0-py3.7-cuda10.1": (
+        "cu101",
+        "torch 1.6.0, python 3.7, cuda 10.1, nccl 2.7",
+        ("R2",),
+    ),
+    "imagegen/cu90:9.0-devel-ubuntu16.04-tf1.12-torch1.3-mxnet1.4": (
+        "cu90",
+        (
+            "os ubuntu16.04, cuda 9.0, tensorflow 1.12.0, torch 1.3.0, mxnet 1.4.1, cudnn 7.4.1.5, "
+            "nccl 2.3.7, python 3.5, gcc 4.9, torchvision 0.4.1, flavour devel"
+        ),
+        ("R2", "R4", "brings cuda 9.2 of its own", "two NCCLs"),
+    ),
+    "imagegen/lab:torch1.5.0-horovod0.19.4-ubuntu18.04": (
+        "lab",
+        "os ubuntu18.04, torch 1.5.0+cpu, horovod 0.19.4, device cpu",
+        ("R4",),
+    ),
+}
+LATER = ("cu118", "cu121", "cu124", "cu126", "cu128")
+
+
+def cell(house: House, tag: str) -> ImageSpec:
+    (found,) = [spec for spec in house.family(TABLES[tag][0]).specs if spec.tag == tag]
+    return found
+
+
+@pytest.mark.parametrize("tag", TABLES)
+def test_a_cell_has_the_components_of_its_document(tag: str, house: House) -> None:
+    spec = cell(house, tag)
+    called = {pin.component: (pin.version, *pin.release.also) for pin in spec.pins}
+    called |= {name: (value,) for name, value in spec.given.items()} | {"os": (spec.os.id,)}
+    for line in TABLES[tag][1].split(", "):
+        name, version = line.split()
+        assert any(one.startswith(version) for one in called[name]), (name, called[name])
+
+
+@pytest.mark.parametrize("tag", TABLES)
+def test_a_cell_says_what_works_with_a_reservation(tag: str, house: House) -> None:
+    warnings = cell(house, tag).warnings
+    for text in TABLES[tag][2]:
+        assert any(text in warning for warning in warnings), (text, warnings)
+
+
+def test_a_harp_image_has_no_rdma_and_the_other_no_harp(house: House) -> None:
+    on_metal, in_cloud = (cell(house, f"taco-train:torch111-cu113-{x}") for x in TRANSPORTS)
+    assert (on_metal.pin("harp"), in_cloud.pin("rdma")) == (None, None)
+
+
+TRANSPORTS = ("bm-0.4.1", "cvm-0.4.3")
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_the_matrices_of_today_resolve_to_their_cuda(name: str, house: House) -> None:
+    specs = house.family(name).specs
+    assert len(specs) > 1
+    for spec in specs:
+        torch, cuda = spec.pin("torch"), spec.pin("cuda")
+        assert torch is not None
+        assert cuda is not None
+        assert torch.version.endswith(f"+{name}")
+        assert cuda.version.startswith(f"{name[2:4]}.{name[4]}.")
+
+
+NOTES = {
+    "taco-train:torch111-cu113-bm-0.4.1": ("R16",),
+    "taco-training:cu112-cudnn81-py3-0.3.2": ("R14", "R29"),
+    "pytorch-benchmark:torch1.6.0-py3.7-cuda10.1": ("R15", "R16"),
+    "imagegen/cu90:9.0-devel-ubuntu16.04-tf1.12-torch1.3-mxnet1.4": ("R9", "R14", "R18", "R19"),
+    "imagegen/lab:torch1.5.0-horovod0.19.4-ubuntu18.04": ("R19b",),
+}
+
+
+@pytest.mark.parametrize("tag", NOTES)
+def test_a_cell_says_why_it_is_made_of_what_it_is_made_of(tag: str, house: House) -> None:
+    notes = cell(house, tag).cell.notes
+    for rule in NOTES[tag]:
+        assert any(note.startswith(f"{rule}: ") for note in notes), (rule, notes)
+
+
+def test_show_says_in_words_how_a_document_came_out(run: Run) -> None:
+    said = run("show", "cu90/ubuntu16.04").out
+    for text in (
+        "nvidia/cuda:9.0-devel-ubuntu16.04",
+        "sets: CUDNN_VERSION=7.4.1.5-1+cuda9.0",
+        "note: R9: torch 1.3.0 was built for CUDA 9.2, 10.0 and 10.1, not for 9.0",
+        "R18: GCC 4.8 built it: what is compiled against it, as Horovod is, takes g++ >=4.8,<5",
+        "shared memory 32 GiB, stack 64 MiB",
+    ):
+        assert text in said
+
+
+def test_show_names_the_parts_that_a_user_has_to_give(run: Run) -> None:
+    said = run("show", "taco-train:torch111-cu113-bm-0.4.1").out
+    assert "part: lightcc is built from tencent-lightcc 3.1.1 in artifacts.yaml" in said
+    assert "part: rdma is built from mlnx-ofed 5.4-3.1.0.0 in artifacts.yaml" in said
+    assert "memlock unlimited, stack 64 MiB, capabilities IPC_LOCK SYS_PTRACE, devices" in said

@@ -1,0 +1,151 @@
+"""What may go out, and in which order it does, with the registry's calls replaced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from imagegen.engine.registry import push as registry
+from imagegen.errors import PublishError
+from imagegen.model.validation import ValidationRecord
+from imagegen.publisher import publish as publishing
+from imagegen.publisher.publish import (
+    Candidate,
+    publish,
+    refusals,
+    target_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from imagegen.engine.client import Engine
+
+ENGINE = cast("Engine", object())
+TO = "localhost:5000/team"
+
+
+def candidate(name: str, *, passed: bool = True, of: str = "", tier: str = "full") -> Candidate:
+    image_id = f"sha256:{name}"
+    record = ValidationRecord(of or image_id, name, tier, passed, {}, 1.0)
+    return Candidate(f"imagegen/cpu:{name}", image_id, record)
+
+
+class Registry:
+    """Tags and what they name; `log` is what was asked of it, in order."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tags: dict[str, str] = {}
+        self.log: list[str] = []
+        self.broken_tag = ""
+        monkeypatch.setattr(registry, "push", self.push)
+        monkeypatch.setattr(registry, "digest_of", lambda ref, _: self.tags.get(ref))
+        monkeypatch.setattr(registry, "move_tag", self.move_tag)
+
+    def push(self, _: Engine, image_id: str, ref: str, __: Callable[[str], None]) -> str:
+        self.log.append(f"push {ref}")
+        return f"digest of {image_id}"
+
+    def move_tag(self, repository: str, digest: str, tag: str, _: Engine) -> None:
+        if tag == self.broken_tag:
+            raise PublishError.of("the registry refused")
+        self.log.append(f"move {tag}")
+        self.tags[f"{repository}:{tag}"] = digest
+
+
+@pytest.fixture
+def there(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    return Registry(monkeypatch)
+
+
+def out(*candidates: Candidate) -> list[tuple[str, str, str]]:
+    published = publish(ENGINE, candidates, TO, lambda _: None)
+    return [(one.reference, one.digest, one.previous) for one in published]
+
+
+def test_a_local_tag_keeps_its_last_part_in_the_registry() -> None:
+    assert target_of("imagegen/cpu:x", "localhost:5000/team/") == "localhost:5000/team/cpu:x"
+
+
+@pytest.mark.parametrize(
+    ("one", "text", "hint"),
+    [
+        (
+            Candidate("imagegen/cpu:a", "", None),
+            "the engine has no such image",
+            "imagegen build",
+        ),
+        (
+            Candidate("imagegen/cpu:a", "sha256:a", None),
+            "it has no validation record for these bytes",
+            "imagegen validate imagegen/cpu:a",
+        ),
+        (
+            candidate("a", of="sha256:older"),
+            "it has no validation record for these bytes",
+            "imagegen validate imagegen/cpu:a",
+        ),
+        (
+            candidate("a", passed=False),
+            "its last validation did not pass",
+            "imagegen validate imagegen/cpu:a",
+        ),
+    ],
+)
+def test_an_image_is_refused_with_the_reason(
+    there: Registry, one: Candidate, text: str, hint: str
+) -> None:
+    (problem,) = refusals([one])
+    assert problem.text == f"`imagegen/cpu:a` is not published: {text}"
+    assert problem.hint == hint
+    with pytest.raises(PublishError):
+        out(candidate("b"), one)
+    assert there.log == []
+
+
+def test_the_whole_error_of_a_refusal() -> None:
+    assert str(PublishError(*refusals([candidate("a", passed=False)]))) == (
+        "error: `imagegen/cpu:a` is not published: its last validation did not pass\n"
+        "  image sha256:a\n"
+        "\n"
+        "hint: imagegen validate imagegen/cpu:a"
+    )
+
+
+def test_all_are_pushed_before_the_first_tag_moves(there: Registry) -> None:
+    assert out(candidate("a"), candidate("b")) == [
+        (f"{TO}/cpu:a", "digest of sha256:a", ""),
+        (f"{TO}/cpu:b", "digest of sha256:b", ""),
+    ]
+    assert there.log == [f"push {TO}/cpu:a", f"push {TO}/cpu:b", "move a", "move b"]
+
+
+def test_what_a_tag_named_before_is_kept(there: Registry) -> None:
+    there.tags[f"{TO}/cpu:a"] = "older"
+    assert out(candidate("a"))[0][2] == "older"
+
+
+def test_a_tag_that_is_right_already_is_not_moved(there: Registry) -> None:
+    there.tags[f"{TO}/cpu:a"] = "digest of sha256:a"
+    out(candidate("a"))
+    assert there.log == [f"push {TO}/cpu:a"]
+
+
+def test_moved_tags_are_put_back_where_one_cannot_be_moved(there: Registry) -> None:
+    there.tags = {f"{TO}/cpu:a": "older a", f"{TO}/cpu:b": "older b"}
+    there.broken_tag = "b"
+    with pytest.raises(PublishError, match="the registry refused"):
+        out(candidate("a"), candidate("b"))
+    assert there.tags == {f"{TO}/cpu:a": "older a", f"{TO}/cpu:b": "older b"}
+
+
+def test_a_private_key_in_a_layer_is_refused_where_nobody_looked(
+    there: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publishing, "private_keys_in_layers", lambda *_: ["layer 2: /root/key"])
+    out(candidate("a"))
+    there.log.clear()
+    with pytest.raises(PublishError, match="a private key in layer 2: /root/key"):
+        out(candidate("a", tier="static"))
+    assert there.log == []

@@ -1,0 +1,232 @@
+"""ImageSpec + layer order -> recipe: same inputs, same bytes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from imagegen.errors import ConfigError, RenderError
+from imagegen.model.recipe import ContextFile, StepOrigin
+from imagegen.renderer import renderer as rendering
+from imagegen.workflow.project import House
+from unit.conftest import REPOSITORY, SMALL
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from imagegen.model.recipe import Recipe
+    from unit.conftest import Overlay
+
+
+def recipes(small: Overlay) -> dict[str, Recipe]:
+    house = House(small.root)
+    found = house.recipes(house.family("small"))
+    return {recipe.spec.cell.name: recipe for recipe in found}
+
+
+def digests(found: dict[str, Recipe]) -> dict[str, str]:
+    return {name: recipe.digest for name, recipe in found.items()}
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_stages_are_a_chain_in_the_order_of_the_layers(small: Overlay) -> None:
+    recipe = recipes(small)["debian12-core"]
+    assert re.findall(r"^FROM .*", recipe.dockerfile, re.MULTILINE) == [
+        "FROM ${BASE} AS base",
+        "FROM base AS alpha",
+        "FROM alpha AS beta",
+        "FROM beta AS gamma",
+        "FROM gamma AS delta",
+        "FROM delta AS image",
+    ]
+    assert "ENV ALPHA=1 \\\n    PATH=/opt/alpha/bin:/usr/local/sbin" in recipe.dockerfile
+
+
+def test_a_build_stage_stands_on_the_last_thing_that_it_needs(small: Overlay) -> None:
+    small.template("gamma", "RUN compile\n", kind="build")
+    small.template("gamma", "COPY --from=gamma-build /out /\n")
+    small.template("delta", "RUN compile delta\n", kind="build")
+    dockerfile = recipes(small)["debian12-core"].dockerfile
+    assert "FROM beta AS gamma-build\nRUN compile\n\nFROM beta AS gamma\nCOPY --from" in dockerfile
+    assert "FROM base AS delta-build\n" in dockerfile
+
+
+def test_cells_that_differ_late_share_every_earlier_line(small: Overlay) -> None:
+    found = recipes(small)
+    with_delta, without = (found[f"debian12-{name}"].dockerfile for name in ("core", "none"))
+    shared = without[: without.index("FROM gamma AS image")]
+    assert with_delta.split("\n", 1)[1].startswith(shared.split("\n", 1)[1].rstrip())
+
+
+def test_rendering_twice_gives_the_same_recipe(small: Overlay) -> None:
+    assert recipes(small) == recipes(small)
+
+
+def test_the_current_directory_does_not_matter(
+    small: Overlay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here = digests(recipes(small))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert digests(recipes(small)) == here
+
+
+def test_the_environment_does_not_matter(small: Overlay, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = digests(recipes(small))
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    monkeypatch.setenv("LC_ALL", "tr_TR.UTF-8")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("PIP_CERT", "/nowhere")
+    assert digests(recipes(small)) == before
+
+
+@pytest.mark.parametrize("seed", ["0", "4711"])
+def test_the_order_of_hashes_does_not_matter(house: House, tmp_path: Path, seed: str) -> None:
+    expected = [recipe.digest for recipe in house.recipes(house.family("cpu"))]
+    code = (
+        "from imagegen.workflow.project import House\n"
+        "house = House()\n"
+        "for recipe in house.recipes(house.family('cpu')): print(recipe.digest)\n"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(REPOSITORY)}
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout.split() == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("dockerfiles/Dockerfile.j2", "bash", "sh"),
+        ("dockerfiles/components/beta/install.j2", "RUN install", "RUN setup"),
+        ("dockerfiles/components/beta/component.yaml", "1.13.1", "1.13.2"),
+        ("dockerfiles/components/beta/component.yaml", "beta's archive", "a mirror"),
+        ("dockerfiles/components/alpha/component.yaml", 'ALPHA: "1"', 'ALPHA: "2"'),
+        ("dockerfiles/os/debian12.yaml", "glibc: ", 'glibc: "2.1" #'),
+    ],
+)
+def test_the_digest_changes_with_a_template_a_release_row_or_an_os(
+    small: Overlay, file: str, old: str, new: str
+) -> None:
+    before = recipes(small)["debian12-core"].digest
+    edit(small.root / file, old, new)
+    assert recipes(small)["debian12-core"].digest != before
+
+
+def test_the_digest_changes_with_a_file_that_is_copied(small: Overlay) -> None:
+    file = small.write("dockerfiles/components/delta/files/delta.conf", "one\n")
+    before = digests(recipes(small))
+    file.write_text("two\n")
+    after = digests(recipes(small))
+    assert after["debian12-core"] != before["debian12-core"]
+    assert after["debian12-none"] == before["debian12-none"]
+
+
+def test_the_digest_changes_with_a_mode_a_name_or_a_byte() -> None:
+    def digest(*files: ContextFile) -> str:
+        return rendering._digest("FROM x\n", map(rendering._digested, files))
+
+    found = [
+        digest(ContextFile("a", b"b")),
+        digest(ContextFile("a", b"b", 0o755)),
+        digest(ContextFile("b", b"b")),
+        digest(ContextFile("a", b"c")),
+        digest(ContextFile("a", b""), ContextFile("b", b"")),
+        digest(),
+    ]
+    assert len(set(found)) == len(found)
+
+
+def test_a_comment_in_a_matrix_changes_no_image(small: Overlay) -> None:
+    before = digests(recipes(small))
+    edit(small.root / "matrices/small.yaml", "axes:", "# a comment\naxes:")
+    edit(small.root / "dockerfiles/components/beta/component.yaml", "releases:", "\nreleases:")
+    assert digests(recipes(small)) == before
+
+
+def test_the_context_has_what_the_components_copy(small: Overlay) -> None:
+    small.write("dockerfiles/components/beta/files/etc/beta.conf", "x\n")
+    small.write("dockerfiles/build-env/env.sh", "true\n")
+    recipe = recipes(small)["debian12-core"]
+    assert [file.path for file in recipe.files] == [
+        "beta/etc/beta.conf",
+        "build-env/env.sh",
+        "image/etc/environment",
+        "image/etc/imagegen/image.json",
+    ]
+
+
+def test_a_row_with_nothing_to_compile_has_no_build_stage(small: Overlay) -> None:
+    small.template("beta", "{% if release.tarball %}\nRUN compile\n{% endif %}\n", kind="build")
+    assert "beta-build" not in recipes(small)["debian12-core"].dockerfile
+
+
+def test_an_os_that_has_no_apt_is_an_error_in_words(small: Overlay) -> None:
+    edit(small.root / "dockerfiles/os/debian12.yaml", "family: debian", "family: rhel")
+    with pytest.raises(RenderError, match="on debian12 yet: all of them speak to apt"):
+        recipes(small)
+
+
+def test_what_a_matrix_sets_is_in_the_image_and_in_its_promise(small: Overlay) -> None:
+    small.matrix(SMALL + "env: {NCCL_VERSION: 2.3.7-1+cuda9.0, A_FLAG: x}\n")
+    recipe = recipes(small)["debian12-core"]
+    files = {file.path: file.data.decode() for file in recipe.files}
+    assert recipe.spec.cell.env == {"A_FLAG": "x", "NCCL_VERSION": "2.3.7-1+cuda9.0"}
+    assert 'NCCL_VERSION="2.3.7-1+cuda9.0"\n' in files["image/etc/environment"]
+    assert '"NCCL_VERSION": "2.3.7-1+cuda9.0"' in files["image/etc/imagegen/image.json"]
+
+
+def test_a_matrix_may_not_set_the_path(small: Overlay) -> None:
+    small.matrix(SMALL + "env: {PATH: /mine}\n")
+    with pytest.raises(ConfigError, match=r"`env\.PATH`: this key"):
+        recipes(small)
+
+
+def test_marks_of_template_lines_never_leak(house: House) -> None:
+    for recipe in house.recipes(house.family("cpu")):
+        texts = [recipe.dockerfile, *(file.path for file in recipe.files)]
+        assert not any("\x01" in text or "\x02" in text for text in texts)
+
+
+def test_every_step_knows_its_template_line(small: Overlay) -> None:
+    small.template("gamma", "# compiled\nRUN a\nCOPY b c\n")
+    origins = recipes(small)["debian12-core"].origins
+    assert [origin for origin in origins if origin.stage == "gamma"] == [
+        StepOrigin("gamma", 0, "gamma", "dockerfiles/components/gamma/install.j2", 2),
+        StepOrigin("gamma", 1, "gamma", "dockerfiles/components/gamma/install.j2", 3),
+    ]
+
+
+def test_a_template_that_fails_names_file_line_and_image(small: Overlay) -> None:
+    small.template("beta", "# beta\nRUN install {{ release.facts.colour }}\n")
+    with pytest.raises(RenderError) as caught:
+        recipes(small)
+    assert str(caught.value) == (
+        f"error: {small.root}/dockerfiles/components/beta/install.j2:2: "
+        "'dict object' has no attribute 'colour'\n"
+        "  while rendering `imagegen/small:debian12-1.13.1-core`\n"
+        "\n"
+        "hint: correct the template, or add what it asks for to the component's release"
+    )
+
+
+def test_text_has_no_trailing_blanks_and_no_double_empty_lines(house: House) -> None:
+    for recipe in house.recipes(house.family("cpu")):
+        assert not re.search(r"[ \t]\n|\n\n\n", recipe.dockerfile)
+        assert recipe.dockerfile.endswith("]\n")

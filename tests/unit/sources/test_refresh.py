@@ -1,0 +1,140 @@
+"""Rows that an index would have for the catalog: from pip's own words, to be pasted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from imagegen.sources.refresh import (
+    as_yaml,
+    exact_wishes,
+    platform_of,
+    projects_of,
+    proposals,
+    row_of,
+)
+
+if TYPE_CHECKING:
+    from imagegen.sources.refresh import Proposal
+    from unit.conftest import Overlay
+
+SHA = "a" * 64
+
+
+def told(*names: str) -> list[str]:
+    return [f"  Found link https://i.example/f/{name}#sha256={SHA} (from x)" for name in names]
+
+
+TORCH = told(
+    "torch-2.6.0-cp312-cp312-manylinux1_x86_64.whl",
+    "torch-2.7.0-cp39-cp39-manylinux_2_28_x86_64.whl",
+    "torch-2.7.0-cp313-cp313t-manylinux_2_28_x86_64.whl",
+    "torch-2.7.0-cp313-cp313-manylinux_2_28_x86_64.whl",
+    "torch-2.7.0-cp313-cp313-manylinux_2_28_aarch64.whl",
+    "torch-2.8.0rc1-cp313-cp313-manylinux_2_28_x86_64.whl",
+    "torch-2.9.0-cp313-none-macosx_11_0_arm64.whl",
+    "torch-1.0.0-cp37-cp37m-manylinux1_x86_64.whl",
+    "torchvision-9.9.9-cp313-cp313-manylinux_2_28_x86_64.whl",
+)
+
+
+def newest() -> Proposal:
+    (found,) = proposals("torch", ["2.6.0+cu124"], TORCH)
+    return found
+
+
+def test_only_newer_final_releases_for_linux_are_proposed() -> None:
+    assert [one.version for one in proposals("torch", ["2.6.0+cu124"], TORCH)] == ["2.7.0"]
+
+
+def test_all_that_is_missing_is_proposed_on_demand() -> None:
+    found = proposals("torch", ["2.6.0"], TORCH, every=True)
+    assert [one.version for one in found] == ["2.7.0", "1.0.0"]
+
+
+def test_a_row_says_what_file_names_say_and_what_they_do_not() -> None:
+    row = row_of(newest(), "2026-11-21")
+    assert row == {
+        "version": "2.7.0",
+        "requires": {"python": ["3.9", "3.13"], "glibc": ">=2.28"},
+        "wheels": {"torch": "2.7.0"},
+        "notes": ["file names do not say what else it asks for: CUDA, driver, C++ standard …"],
+        "origin": "pip torch==2.7.0",
+        "source": (
+            "the index that pip is set to, asked 2026-11-21: "
+            "torch-2.7.0-cp313-cp313-manylinux_2_28_x86_64.whl and 2 more"
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("names", "requires"),
+    [
+        (["x-2-py3-none-any.whl"], None),
+        (["x-2-cp38-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"], {"glibc": ">=2.17"}),
+        (["x-2-py3-none-manylinux_2_18_x86_64.whl"], {"glibc": ">=2.18"}),
+        (["x-2.tar.gz"], None),
+    ],
+)
+def test_pythons_and_glibc_come_from_the_tags(names: list[str], requires: object) -> None:
+    (found,) = proposals("x", [], told(*names))
+    assert row_of(found, "today").get("requires") == requires
+
+
+def test_a_source_archive_is_said_to_be_one() -> None:
+    (found,) = proposals("horovod", ["0.28.0"], told("horovod-0.28.1.tar.gz"))
+    assert "no wheel: it is compiled from its source archive" in row_of(found, "today")["notes"]
+
+
+def test_a_wheel_says_which_exact_versions_it_asks_for() -> None:
+    metadata = {
+        "requires_dist": [
+            "filelock",
+            'nvidia-nccl-cu12==2.26.2; platform_system == "Linux"',
+            'optree>=0.13; extra == "optree"',
+            'pinned==1; extra == "x"',
+        ]
+    }
+    assert exact_wishes(metadata) == ("nvidia-nccl-cu12==2.26.2",)
+    assert exact_wishes({}) == ()
+
+
+def test_metadata_is_asked_for_the_newest_python() -> None:
+    assert platform_of(newest()) == ("3.13", "manylinux_2_28_x86_64")
+    (source,) = proposals("x", [], told("x-2.tar.gz"))
+    assert platform_of(source) == ("", "")
+
+
+def test_proposed_rows_are_rows_of_the_catalog(small: Overlay) -> None:
+    """Pasted as they are, they are read as releases."""
+    text = (small.root / "dockerfiles/components/alpha/component.yaml").read_text()
+    alpha = small.catalog.components["alpha"]
+    rows = as_yaml(alpha, [row_of(newest(), "2026-11-21")])
+    assert rows.startswith("# for `releases:` in ")
+    python = "name: python\ntitle: P\nseconds: 1\nsuites: [python]\nreleases:\n"
+    python += "  - {version: '3.13', origin: x, source: the test}\n"
+    small.component("python", python)
+    small.component("alpha", text.rstrip() + "\n" + rows + "\n")
+    added = small.catalog.components["alpha"].releases[-1]
+    assert (added.version, added.wheels) == ("2.7.0", {"torch": "2.7.0"})
+    assert added.requires == {"python": ("3.9", "3.13"), "glibc": (">=2.28",)}
+
+
+def test_nothing_new_is_said(small: Overlay) -> None:
+    alpha = small.catalog.components["alpha"]
+    assert as_yaml(alpha, []) == "# alpha: the catalog has all that the index lists"
+
+
+def test_the_projects_of_a_component_are_those_with_its_versions(small: Overlay) -> None:
+    alpha = small.catalog.components["alpha"]
+    assert projects_of(alpha) == {"alpha": set()}
+    text = (small.root / "dockerfiles/components/alpha/component.yaml").read_text()
+    other = text.replace(
+        "    origin: alpha's", "    wheels: {other: '3.11', more: '1'}\n    origin: alpha's"
+    )
+    small.component("alpha", other)
+    assert projects_of(small.catalog.components["alpha"]) == {"other": {"3.11"}}
+    own = other.replace("more: '1'", "alpha: '3.11+cu1'")
+    small.component("alpha", own)
+    assert projects_of(small.catalog.components["alpha"]) == {"alpha": {"3.11+cu1"}}

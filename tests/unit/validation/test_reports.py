@@ -1,0 +1,162 @@
+"""Reports of several images in one file each, and checks that the host adds to one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+from imagegen.cli.validate import _row, _validate_all
+from imagegen.console.console import make_console
+from imagegen.errors import ConfigError, EngineError, ValidationError
+from imagegen.journal.journal import open_journal
+from imagegen.model.validation import ValidationRecord
+from imagegen.validation.in_container import with_key_check
+from imagegen.validation.reports import (
+    Files,
+    of_problem,
+    of_record,
+    save,
+    with_check,
+)
+from unit.conftest import REPOSITORY
+from validate import report as inner
+from validate.check import Check
+from validate.found import FAILED, PASSED, SKIPPED, WARNED, Found
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SCHEMA = json.loads((REPOSITORY / "validate/report.schema.json").read_text())
+SEEN = {"os": PASSED, "ssh": WARNED, "rdma": SKIPPED}
+
+
+def record(tag: str, *, earlier: str = "", **outcomes: str) -> ValidationRecord:
+    """What `validate` said in an image, through its own report; `earlier` is when it passed."""
+    found = [
+        Found(
+            Check(f"{suite}.one", "it is well", "fail", "live", "", ""),
+            suite,
+            outcome,
+            "seen",
+            cause="why" if outcome in (FAILED, WARNED) else "",
+            remedy="do it" if outcome in (FAILED, WARNED) else "",
+            reason="no-rdma-hw" if outcome == SKIPPED else "",
+            seconds=0.5,
+            earlier=earlier if outcome == PASSED else "",
+        )
+        for suite, outcome in outcomes.items()
+    ]
+    code = int(FAILED in outcomes.values())
+    data = inner.as_data(inner.Outcome("cpu:x", "0.1.0", "full", found, [], 1.5, code))
+    return ValidationRecord("sha256:" + tag, tag, "full", not code, data["counts"], 2.0, data)
+
+
+def written(folder: Path, *reports: dict[str, Any]) -> tuple[dict[str, Any], Any, str]:
+    """What the three files say."""
+    files = Files(folder / "r.json", folder / "r.xml", folder / "r.md")
+    save(files, reports)
+    document: dict[str, Any] = json.loads((folder / "r.json").read_text())
+    return document, ElementTree.parse(folder / "r.xml").getroot(), (folder / "r.md").read_text()
+
+
+def test_each_image_has_a_suite_and_a_page_and_a_report(tmp_path: Path) -> None:
+    good, bad = record("cpu:a", **SEEN), record("cpu:b", os=FAILED)
+    document, root, page = written(tmp_path, of_record(good), of_record(bad))
+    assert (document["exit_code"], [one["id"] for one in document["images"]]) == (
+        1,
+        ["sha256:cpu:a", "sha256:cpu:b"],
+    )
+    for one in document["images"]:
+        jsonschema.validate(one, SCHEMA)
+    assert [(suite.get("name"), suite.get("failures"), suite.get("skipped")) for suite in root] == [
+        ("validate cpu:a", "0", "1"),
+        ("validate cpu:b", "1", "0"),
+    ]
+    assert "# validate cpu:a" in page
+    assert "# validate cpu:b" in page
+    assert "```sh\ndo it\n```" in page
+
+
+def test_a_warning_and_what_passed_before_are_marked(tmp_path: Path) -> None:
+    at = "2026-01-01T00:00:00+00:00"
+    document, root, page = written(tmp_path, of_record(record("cpu:a", earlier=at, **SEEN)))
+    jsonschema.validate(document["images"][0], SCHEMA)
+    suite = root[0]
+    known = {one.get("name"): one.get("value") for one in suite.find("properties")}
+    assert known == {"warned": "1", "earlier": "1"}
+    cases = {one.get("name"): one for one in suite.findall("testcase")}
+    assert cases["os.one"].findtext("system-out") == f"passed at {at}, not run again"
+    assert str(cases["ssh.one"].findtext("system-out")).startswith("warning: seen")
+    assert cases["rdma.one"].find("skipped").get("message") == "no-rdma-hw: seen"
+    assert f"| os.one | ok at {at} | seen |" in page
+
+
+def test_a_check_of_the_host_agrees_with_the_schema() -> None:
+    before = of_record(record("cpu:a", **SEEN))
+    well, ill = with_key_check(before, []), with_key_check(before, ["layer 3: /root/.ssh/id_rsa"])
+    for one in (well, ill):
+        jsonschema.validate(one, SCHEMA)
+    assert (well["exit_code"], well["counts"]["passed"]) == (0, 2)
+    assert (ill["exit_code"], ill["counts"]["failed"]) == (1, 1)
+    assert ill["checks"][-1]["measured"] == "layer 3: /root/.ssh/id_rsa"
+    assert ill["checks"][-1]["remedy"].startswith("docker history --no-trunc IMAGE")
+    rests = with_check(before, "rdma.pingpong", SKIPPED, "rdma.port", reason="blocked-by")
+    assert rests["skips"] == {"no-rdma-hw": 1, "blocked-by": 1}
+
+
+def test_a_file_that_cannot_be_written_is_said_before_and_after(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no folder"):
+        Files(junit=tmp_path / "no" / "r.xml").must_have_folders()
+    with pytest.raises(ConfigError, match="cannot write"):
+        save(Files(junit=tmp_path / "no" / "r.xml"), [of_record(record("cpu:a", os=PASSED))])
+    Files(junit=tmp_path / "r.xml").must_have_folders()
+
+
+def several(folder: Path, validated: Callable[[str], ValidationRecord]) -> None:
+    files = Files(json=folder / "r.json", junit=folder / "r.xml")
+    book = open_journal(folder / "journal.db")
+    _validate_all(["a", "b", "c"], validated, book, files, make_console("plain"))
+
+
+def test_an_image_that_validate_cannot_run_in_stops_no_other(tmp_path: Path) -> None:
+    def validated(reference: str) -> ValidationRecord:
+        if reference == "b":
+            raise ValidationError.of("`b` has no `validate`", evidence=["sh: 1"], hint="build it")
+        return record(reference, os=PASSED)
+
+    with pytest.raises(ValidationError) as raised:
+        several(tmp_path, validated)
+    assert [one.text for one in raised.value.problems] == ["`b` has no `validate`"]
+    document = json.loads((tmp_path / "r.json").read_text())
+    assert [one["exit_code"] for one in document["images"]] == [0, 1, 0]
+    broken = document["images"][1]
+    jsonschema.validate(broken, SCHEMA)
+    assert (broken["counts"]["error"], broken["checks"][0]["remedy"]) == (1, "build it")
+    errors = [suite.get("errors") for suite in ElementTree.parse(tmp_path / "r.xml").getroot()]
+    assert errors == ["0", "1", "0"]
+
+
+def test_what_ends_a_run_early_leaves_the_reports_that_there_are(tmp_path: Path) -> None:
+    def validated(reference: str) -> ValidationRecord:
+        if reference == "b":
+            raise EngineError.of("the engine is gone")
+        return record(reference, os=PASSED)
+
+    with pytest.raises(EngineError):
+        several(tmp_path, validated)
+    assert len(json.loads((tmp_path / "r.json").read_text())["images"]) == 1
+
+
+def test_the_result_for_a_program_has_every_image() -> None:
+    good = record("cpu:a", os=PASSED)
+    row = _row(of_record(good), good)
+    assert (row["image"], row["passed"], row["tier"]) == ("cpu:a", True, "full")
+    assert row["report"] == of_record(good)
+    error = ValidationError.of("it died")
+    row = _row(of_problem("cpu:b", error.problems[0]), None)
+    assert (row["image"], row["passed"], row["id"]) == ("cpu:b", False, "")
