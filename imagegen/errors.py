@@ -46,6 +46,13 @@ class ImagegenError(Exception):
         self.problems: tuple[Problem, ...] = problems
         super().__init__("\n\n".join(str(problem) for problem in problems))
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All that it says, a line each."""
+        return tuple(
+            line for one in self.problems for line in (one.text, *one.evidence, one.hint) if line
+        )
+
     @classmethod
     def of(cls, text: str, *, evidence: Sequence[str] = (), hint: str = "") -> ImagegenError:
         """One problem that is in no file."""

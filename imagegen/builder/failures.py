@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from imagegen.builder.size_budget import OVER_BUDGET
 from imagegen.errors import BuildError, Problem
-from imagegen.model.size_budget import OVER_BUDGET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -29,7 +29,7 @@ PACKED_A_SECOND = 100_000_000
 """Bytes; half of what was measured, because what runs beside it takes its share of the cores."""
 
 
-class Packing:
+class SharedExport:
     """The large new layer of each OS in a run, and the cell that packs it."""
 
     def __init__(self, layers: Iterable[SharedLayer] = ()) -> None:

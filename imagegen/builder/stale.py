@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from imagegen.builder.up_to_date import stands
+from imagegen.builder.up_to_date import record_up_to_date, stands
 from imagegen.engine.images import store as images
 from imagegen.engine.images.names import alias
 from imagegen.model.base import base_of
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from imagegen.engine.client import Engine
     from imagegen.engine.images.names import LocalImage
+    from imagegen.model.build import BuildRecord
     from imagegen.model.catalog import OsRelease
     from imagegen.model.recipe import Recipe
     from imagegen.planner.chain import Chain
@@ -94,6 +95,13 @@ def find_stale(
 def _base_id(engine: Engine, os: OsRelease) -> str:
     base = images.find(engine, alias(os))
     return base.id if base else ""
+
+
+def up_to_date(found: Staleness) -> BuildRecord:
+    """The record of a cell that nothing has to be done for."""
+    spec = found.recipe.spec
+    assert found.image is not None
+    return record_up_to_date(spec.cell.id, spec.tag, found.recipe.digest, found.image)
 
 
 def in_turns(stale: Sequence[Staleness]) -> list[Staleness]:

@@ -1,4 +1,4 @@
-"""One cell up to one of its components, without a tag: to repeat a step, to look before it."""
+"""Build one cell up to a component, without a tag: to repeat a step, or to look before it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from imagegen.builder.build_log import BuildLog, origin_of, short
-from imagegen.builder.cell import attempts, log_path
-from imagegen.builder.engine_request import request_of, run_request
+from imagegen.builder.cell import attempts, steps_of
+from imagegen.builder.cell_request import request_of, run_request
+from imagegen.builder.cell_steps import origin_of, short
 from imagegen.builder.labels import labels_until
-from imagegen.builder.scheduler import prepare
-from imagegen.builder.stale import Staleness
+from imagegen.builder.prepare import prepare
 from imagegen.engine.builds import buildkit
 from imagegen.errors import BuildError, ConfigError
+from imagegen.events.events import CellEnded, CellStarted, StageReached
 from imagegen.renderer.dockerfile import until_before
 
 if TYPE_CHECKING:
-    from imagegen.builder.cell import BuildOptions, Run
-    from imagegen.console.progress import Board
+    from imagegen.builder.cell_steps import CellSteps
+    from imagegen.builder.plan import BuildPlan
+    from imagegen.builder.state import BuildState
     from imagegen.engine.client import Engine
+    from imagegen.events.events import Sink
     from imagegen.model.build import BuildRecord
+    from imagegen.model.options import BuildOptions
     from imagegen.model.recipe import Recipe
 
 
@@ -42,51 +45,61 @@ def components_of(recipe: Recipe) -> list[str]:
 
 
 def build_until(
-    engine: Engine, recipe: Recipe, component: str, options: BuildOptions, board: Board
+    plan: BuildPlan, component: str, engine: Engine, options: BuildOptions, sink: Sink
 ) -> Reached:
-    """Build a cell's stages up to and with `component`.
+    """Build the stages of the plan's only cell up to and with `component`.
 
     Raises ConfigError for a component that the cell does not have, BuildError without its base.
     """
+    (item,) = plan.cells
+    recipe = item.recipe
     known = components_of(recipe)
     if component not in known:
         raise ConfigError.of(
             f"`{recipe.spec.cell.id}` has no component `{component}`",
             evidence=[f"in the order of layers: {', '.join(known)}"],
         )
-    run, without = prepare(engine, [Staleness(recipe, "--until", None)], options, board)
-    recipe = options.lock.recipe(recipe) if options.lock else recipe
-    for _, record in without:
+    state, baseless = prepare(engine, plan.cells, plan, options, sink)
+    recipe = plan.lock.recipe(recipe) if plan.lock else recipe
+    for record in baseless:
         raise BuildError.of(f"no base for `{record.cell_id}`", evidence=record.detail)
-    log = BuildLog(log_path(options, recipe), recipe, board, options.again)
+    return _build(state, recipe, component)
+
+
+def _build(state: BuildState, recipe: Recipe, component: str) -> Reached:
+    steps = steps_of(state, recipe)
     started = time.monotonic()
-    with log:
-        try:
-            image_id = attempts(run, lambda: _once(run, recipe, component, log), log)
-        except buildkit.StepError as error:
-            cause = "cancelled" if error.cancelled else error.cause
-            record = log.failed(cause, log.evidence(error), time.monotonic() - started)
-            return Reached(_before(run, recipe, error.step, log), record, short(error.step))
-    board.done(recipe.spec.cell.id, "built", f"{component} is {image_id[7:19]}")
+    state.sink(CellStarted(recipe.spec.cell.id, "--until"))
+    try:
+        image_id = attempts(state, lambda: _build_once(state, recipe, component, steps), steps)
+    except buildkit.StepError as error:
+        cause = "cancelled" if error.cancelled else error.cause
+        record = steps.failed(cause, steps.evidence(error), time.monotonic() - started)
+        reached = Reached(_before(state, recipe, error.step, steps), record, short(error.step))
+        state.sink(CellEnded(record))
+        return reached
+    state.sink(StageReached(recipe.spec.cell.id, component, image_id))
     return Reached(image_id)
 
 
-def _once(run: Run, recipe: Recipe, component: str, log: BuildLog) -> str:
-    return run_request(run, recipe, _request(run, recipe, recipe.dockerfile, component), log)
+def _build_once(state: BuildState, recipe: Recipe, component: str, steps: CellSteps) -> str:
+    request = _request(state, recipe, recipe.dockerfile, component)
+    return run_request(state, recipe, request, steps)
 
 
-def _before(run: Run, recipe: Recipe, step: str, log: BuildLog) -> str:
+def _before(state: BuildState, recipe: Recipe, step: str, steps: CellSteps) -> str:
     """The image that the step met: all of it is in the cache, so this takes no time."""
     origin = origin_of(recipe, step)
     if origin is None:
         return ""
     cut = until_before(recipe.dockerfile, origin.stage, origin.index)
-    return run_request(run, recipe, _request(run, recipe, cut, origin.stage, cached=True), log)
+    request = _request(state, recipe, cut, origin.stage, cached=True)
+    return run_request(state, recipe, request, steps)
 
 
 def _request(
-    run: Run, recipe: Recipe, dockerfile: str, stage: str, *, cached: bool = False
+    state: BuildState, recipe: Recipe, dockerfile: str, stage: str, *, cached: bool = False
 ) -> buildkit.BuildRequest:
-    no_cache = run.options.force and not cached
+    no_cache = state.options.force and not cached
     labels = labels_until(recipe.spec.cell, stage)
-    return request_of(run, recipe, dockerfile, labels, no_cache, stage)
+    return request_of(state, recipe, dockerfile, labels, no_cache, stage)

@@ -44,7 +44,7 @@ def stands(image: LocalImage, digest: str, base_id: str) -> bool:
     return same and base_id in ("", image.labels.get(LABEL_BASE, ""))
 
 
-def up_to_date(cell_id: str, tag: str, digest: str, image: LocalImage) -> BuildRecord:
+def record_up_to_date(cell_id: str, tag: str, digest: str, image: LocalImage) -> BuildRecord:
     """The record of a cell that nothing has to be done for."""
     return BuildRecord(
         cell_id, tag, digest, "up-to-date", image_id=image.id, size_bytes=image.size_bytes
@@ -64,5 +64,5 @@ def all_standing(cells: Sequence[Wanted]) -> tuple[BuildRecord, ...]:
         base_id = bases[cell.base].id if cell.base in bases else ""
         if image is None or not stands(image, cell.digest, base_id):
             return ()
-        records.append(up_to_date(cell.cell_id, cell.tag, cell.digest, image))
+        records.append(record_up_to_date(cell.cell_id, cell.tag, cell.digest, image))
     return tuple(records)

@@ -142,7 +142,7 @@ def _size(layer: Layer) -> str:
 
 
 def _made_by(instruction: str) -> str:
-    from imagegen.builder.build_log import short
+    from imagegen.builder.cell_steps import short
 
     return _cut(short(_WRAPPING.sub("", instruction)) or "an import")
 

@@ -38,18 +38,19 @@ def command(
 
     The cells have to be built: a lock says what was seen to work, and not what might.
     """
+    from imagegen.config.network import host_network
     from imagegen.engine.client import connect
     from imagegen.sources.lock_file import lock_path
     from imagegen.sources.locked_build import lock_of
+    from imagegen.sources.supply import open_store
     from imagegen.workflow.project import House
-    from imagegen.workflow.stages import BuildWishes, build_env, store_of
 
     house = House(overlay)
     family = house.family(matrix)
     recipes = house.recipes(family, cells)
     engine = connect()
-    env = build_env(ca_bundle)
-    store = store_of(house.payload, BuildWishes(ca_bundle=ca_bundle, allow_unverified=True))
+    env = host_network(ca_bundle)
+    store = open_store(house.payload, ca_bundle, allow_unverified=True)
     lock = lock_of(engine, _built(engine, recipes), env, store, console.note)
     path = out or lock_path(family.matrix.file)
     _write(path, lock)

@@ -36,8 +36,10 @@ def command(
     overlay: Path | None,
 ) -> None:
     """What `build` would do, without doing it: steps, seconds, bytes, what is stale and why."""
+    from imagegen.builder.jobs import jobs_for
     from imagegen.engine.client import connect, machine
     from imagegen.journal.journal import open_journal
+    from imagegen.sources.supply import open_store
     from imagegen.workflow.plan import (
         as_data,
         dot,
@@ -46,14 +48,13 @@ def command(
         prices_of,
     )
     from imagegen.workflow.project import House, select
-    from imagegen.workflow.stages import BuildWishes, jobs_for, store_of
 
     book = open_journal()
     house = House(overlay, measured_seconds(book) if measured else None)
     family = house.family(matrix)
     specs = select(family.specs, cells)
     engine = connect()
-    store = store_of(house.payload, BuildWishes())
+    store = open_store(house.payload)
     planned = plan_cells(engine, house, family, specs, prices_of(house, book), store)
     if as_dot:
         console.data({"dot": dot(planned)})

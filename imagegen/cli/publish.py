@@ -26,15 +26,14 @@ def command(
     from imagegen.engine.client import connect
     from imagegen.journal.journal import open_journal
     from imagegen.journal.run import recorded
-    from imagegen.publisher.publish import publish
+    from imagegen.publisher.publish import candidate_of, publish
     from imagegen.workflow.project import House, select
-    from imagegen.workflow.stages import newest
 
     house, book = House(overlay), open_journal()
     specs = select(house.family(matrix).specs, cells)
     engine = connect()
     with recorded(book, "publish") as run_id:
-        candidates = [newest(engine, spec.tag, book) for spec in specs]
+        candidates = [candidate_of(engine, spec.tag, book) for spec in specs]
         published = publish(engine, candidates, to, console.line)
         for one in published:
             book.add_publication(run_id, one)

@@ -127,8 +127,8 @@ def _validate_all(
     """
     from imagegen.errors import ValidationError
     from imagegen.journal.run import recorded
+    from imagegen.validation.failures import validation_failures
     from imagegen.validation.reports import of_problem, of_record, save
-    from imagegen.workflow.stages import validation_failures
 
     records: dict[str, ValidationRecord] = {}
     reports: list[Mapping[str, Any]] = []

@@ -8,6 +8,7 @@ They reach the steps that download and nothing else: files by a bind mount of th
 from __future__ import annotations
 
 import json
+import os
 from configparser import ConfigParser, Error
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,11 @@ def pip_config_files(home: Path) -> tuple[Path, ...]:
         home / ".pip/pip.conf",
         home / ".config/pip/pip.conf",
     )
+
+
+def host_network(ca_bundle: Path | None) -> BuildEnv:
+    """What this host's network needs of a build step. Raises ConfigError for a CA bundle."""
+    return read_build_env(os.environ, ca_bundle, pip_config_files(Path.home()))
 
 
 def read_build_env(

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from imagegen.console.progress import (
     STYLES,
-    Board,
-    JsonBoard,
-    LiveBoard,
+    JsonProgress,
+    LiveProgress,
+    PlainProgress,
 )
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console as Screen
 
     from imagegen.errors import ImagegenError
+    from imagegen.events.events import Sink
 
 
 def make_console(
@@ -116,9 +117,9 @@ class Console:
         self.note("\n\n".join(str(problem) for problem in error.problems))
 
     @contextmanager
-    def builds(self, cells: Sequence[str]) -> Iterator[Board]:
-        """A board for the builds of these cells, until the end of the `with`."""
-        yield Board(self, cells)
+    def builds(self, cells: Sequence[str]) -> Iterator[Sink]:
+        """Yield a sink that shows the builds of these cells, until the end of the `with`."""
+        yield PlainProgress(self.note, cells)
 
 
 class _JsonConsole(Console):
@@ -140,12 +141,13 @@ class _JsonConsole(Console):
         self.data({"errors": problems, "exit_code": error.exit_code})
 
     @contextmanager
-    def builds(self, cells: Sequence[str]) -> Iterator[Board]:
-        yield JsonBoard(self, cells)
+    def builds(self, cells: Sequence[str]) -> Iterator[Sink]:
+        del cells
+        yield JsonProgress(self.note, self.event)
 
 
 class _TerminalConsole(Console):
-    """Tables and a live board drawn by rich, each where its stream is a terminal."""
+    """Tables and a live table drawn by rich, each where its stream is a terminal."""
 
     _live: Screen | None = None
 
@@ -160,7 +162,7 @@ class _TerminalConsole(Console):
         self._above(self._err, text)
 
     def _above(self, stream: _Stream, text: str) -> None:
-        """Above the live board where there is one on this terminal."""
+        """Above the live table where there is one on this terminal."""
         if self._live is not None and stream.is_terminal:
             self._live.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
@@ -185,19 +187,19 @@ class _TerminalConsole(Console):
         Console(file=self._out.raw).print(table)
 
     @contextmanager
-    def builds(self, cells: Sequence[str]) -> Iterator[Board]:
+    def builds(self, cells: Sequence[str]) -> Iterator[Sink]:
         if not self._err.is_terminal or not self._may_live:
-            with super().builds(cells) as board:
-                yield board
+            with super().builds(cells) as progress:
+                yield progress
             return
         from rich.console import Console
         from rich.live import Live
 
         screen = Console(file=self._err.raw)
-        board = LiveBoard(self, cells, screen)
-        with Live(console=screen, get_renderable=board.render, redirect_stderr=False):
+        progress = LiveProgress(cells, screen)
+        with Live(console=screen, get_renderable=progress.render, redirect_stderr=False):
             self._live = screen
             try:
-                yield board
+                yield progress
             finally:
                 self._live = None

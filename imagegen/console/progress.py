@@ -1,114 +1,103 @@
-"""Progress of builds side by side: lines for logs, events for programs, a table that lives."""
+"""Show the builds of a run side by side: lines for logs, events for programs, a table that lives.
+
+Each class is a sink of events; any thread may call it.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from imagegen.events import events
 from imagegen.text import clean, human_bytes, human_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.console import Console as Screen
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    from imagegen.console.console import Console
-    from imagegen.model.build import BuildRecord
+    from imagegen.events.events import Event
 
 STYLES = {"built": "green", "up-to-date": "green", "failed": "bold red"}
 
 
-@dataclass(frozen=True)
-class StepAt:
-    """Where a cell is: the component that is being built, its step and how many there are."""
-
-    component: str
-    number: int
-    of: int
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
-
-
-class TimeLeft(Protocol):
-    """What a board asks of the planner's estimate."""
-
-    def reached(self, cell: str, component: str) -> int: ...
-
-    def done(self, cell: str, *, well: bool) -> None: ...
-
-    def seconds(self) -> float: ...
+def line_of(event: Event) -> str:
+    """What people read of an event of a cell; empty for what only its log file says."""
+    match event:
+        case events.CellWaits() | events.StepStarted():
+            return event.text
+        case events.StageReached():
+            return f"{event.component} is {event.image_id[7:19]}"
+        case events.CellEnded() if event.began:
+            return event.text
+    return ""
 
 
-class Board:
-    """Here a plain line for each step. Every method may be called from any thread."""
+def _left(seconds: float | None) -> str:
+    return f"about {human_seconds(seconds)} left" if seconds else ""
 
-    def __init__(self, console: Console, cells: Sequence[str]) -> None:
-        self._console, self._began = console, time.monotonic()
+
+class PlainProgress:
+    """A plain line for each step."""
+
+    def __init__(self, print_line: Callable[[str], None], cells: Sequence[str]) -> None:
+        self._print, self._began = print_line, time.monotonic()
         self._width = max(map(len, cells), default=0)
-        self._left: TimeLeft | None = None
 
-    def expect(self, left: TimeLeft) -> None:
-        """From now on the time that is left is told too."""
-        self._left = left
-
-    def step(self, cell: str, text: str, at: StepAt | None = None) -> None:
-        """The cell has come to this step."""
-        self._reached(cell, at)
-        self._say(cell, f"{at}  {text}{self._remaining()}" if at else text)
-
-    def log(self, cell: str, line: str) -> None:
-        """One line of output of the cell's step. Nothing here: the cell's log file has it."""
-
-    def done(self, cell: str, outcome: str, text: str) -> None:
-        """The cell has come to its end; `outcome` is one of `model.Outcome`, `text` says it."""
-        self._ended(cell, outcome)
-        self._say(cell, text or outcome)
-
-    def up_to_date(self, record: BuildRecord) -> None:
-        """Nothing has to be done for the cell of this record."""
-        said = f"up to date, {record.image_id[7:19]}"
-        self.done(record.cell_id, record.outcome, said)
-
-    def _say(self, cell: str, text: str) -> None:
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, events.Note):
+            self._print(event.text)
+            return
+        text = line_of(event)
+        if not text or isinstance(event, (events.CellsPlanned, events.Predicted)):
+            return
+        if isinstance(event, events.StepStarted) and event.at:
+            left = _left(event.left_seconds)
+            text = f"{event.at}  {text}" + (f"  ({left})" if left else "")
         since = f"{time.monotonic() - self._began:.1f}s"
-        self._console.note(f"{since:>8}  {cell:<{self._width}}  {clean(text)}")
-
-    def _reached(self, cell: str, at: StepAt | None) -> int:
-        return self._left.reached(cell, at.component) if self._left and at else 0
-
-    def _ended(self, cell: str, outcome: str) -> None:
-        if self._left:
-            self._left.done(cell, well=outcome in ("built", "up-to-date"))
-
-    def _remaining(self) -> str:
-        seconds = self._left.seconds() if self._left else 0.0
-        return f"  (about {human_seconds(seconds)} left)" if seconds else ""
+        self._print(f"{since:>8}  {event.cell:<{self._width}}  {clean(text)}")
 
 
-class JsonBoard(Board):
-    """An event for each step, line and end."""
+class JsonProgress:
+    """A JSON line for each step, line of output and end."""
 
-    def step(self, cell: str, text: str, at: StepAt | None = None) -> None:
-        size = self._reached(cell, at)
-        more: dict[str, Any] = {}
-        if at:
-            more = {"component": at.component, "step": at.number, "steps": at.of}
-        if at and self._left:
-            more |= {"layer_bytes": size, "left_seconds": round(self._left.seconds(), 1)}
-        self._console.event("step", cell=cell, text=text, **more)
+    def __init__(self, print_line: Callable[[str], None], print_event: Callable[..., None]) -> None:
+        self._print, self._event = print_line, print_event
 
-    def log(self, cell: str, line: str) -> None:
-        self._console.event("log", cell=cell, text=line)
+    def __call__(self, event: Event) -> None:
+        match event:
+            case events.Note():
+                self._print(event.text)
+            case events.StepOutput():
+                self._event("log", cell=event.cell, text=event.line)
+            case events.CellWaits():
+                self._event("step", cell=event.cell, text=event.text)
+            case events.StepStarted():
+                self._event("step", cell=event.cell, text=event.text, **_where(event))
+            case events.StageReached():
+                text = line_of(event)
+                self._event("done", cell=event.cell, outcome="built", text=text)
+            case events.CellEnded() if event.began:
+                outcome = event.record.outcome
+                self._event("done", cell=event.cell, outcome=outcome, text=event.text)
 
-    def done(self, cell: str, outcome: str, text: str) -> None:
-        self._ended(cell, outcome)
-        self._console.event("done", cell=cell, outcome=outcome, text=text)
+
+def _where(event: events.StepStarted) -> dict[str, Any]:
+    """Where the cell is, and what is predicted of the run, as far as either is known."""
+    if event.at is None:
+        return {}
+    at = {"component": event.at.component, "step": event.at.number, "steps": event.at.of}
+    if event.left_seconds is None:
+        return at
+    return at | {
+        "layer_bytes": event.layer_bytes,
+        "left_seconds": round(event.left_seconds, 1),
+    }
 
 
 @dataclass
@@ -117,39 +106,64 @@ class _Row:
 
     began: float
     text: str
-    at: StepAt | None = None
+    at: events.StepAt | None = None
     size_bytes: int = 0
     last: str = ""
 
 
-class LiveBoard(Board):
+class LiveProgress:
     """A row for each image that builds; what is done scrolls away above."""
 
-    def __init__(self, console: Console, cells: Sequence[str], screen: Screen) -> None:
-        super().__init__(console, cells)
+    def __init__(self, cells: Sequence[str], screen: Screen) -> None:
         self._screen = screen
+        self._width = max(map(len, cells), default=0)
         self._lock = threading.Lock()
         self._waiting = set(cells)
         self._rows: dict[str, _Row] = {}
+        self._end: float | None = None
 
-    def step(self, cell: str, text: str, at: StepAt | None = None) -> None:
-        size = self._reached(cell, at)
+    def __call__(self, event: Event) -> None:
+        match event:
+            case events.Note():
+                self._screen.print(event.text, markup=False, highlight=False, soft_wrap=True)
+            case events.Predicted():
+                self._predicted(event.left_seconds)
+            case events.CellWaits():
+                self._step(event.cell, event.text)
+            case events.StepStarted():
+                self._predicted(event.left_seconds)
+                self._step(event.cell, event.text, event.at, event.layer_bytes)
+            case events.StepOutput():
+                self._output(event.cell, event.line)
+            case events.StageReached():
+                self._done(event.cell, "built", line_of(event))
+            case events.CellEnded():
+                self._predicted(event.left_seconds)
+                if event.began:
+                    self._done(event.cell, event.record.outcome, event.text)
+
+    def _predicted(self, left_seconds: float | None) -> None:
+        if left_seconds is not None:
+            self._end = time.monotonic() + left_seconds
+
+    def _step(
+        self, cell: str, text: str, at: events.StepAt | None = None, size_bytes: int = 0
+    ) -> None:
         with self._lock:
             self._waiting.discard(cell)
             began = self._rows[cell].began if cell in self._rows else time.monotonic()
-            self._rows[cell] = _Row(began, clean(text), at, size)
+            self._rows[cell] = _Row(began, clean(text), at, size_bytes)
 
-    def log(self, cell: str, line: str) -> None:
+    def _output(self, cell: str, line: str) -> None:
         with self._lock:
             if cell in self._rows:
                 self._rows[cell].last = clean(line)
 
-    def done(self, cell: str, outcome: str, text: str) -> None:
-        self._ended(cell, outcome)
+    def _done(self, cell: str, outcome: str, text: str) -> None:
         with self._lock:
             self._waiting.discard(cell)
             row = self._rows.pop(cell, _Row(time.monotonic(), ""))
-        line = self._line(cell, row.began, clean(text or outcome), STYLES.get(outcome, ""))
+        line = self._line(cell, row.began, clean(text), STYLES.get(outcome, ""))
         self._screen.print(line, soft_wrap=True)
 
     def _line(self, cell: str, began: float, text: str, style: str = "") -> Text:
@@ -166,7 +180,8 @@ class LiveBoard(Board):
         with self._lock:
             table = self._table()
             waiting = f"{len(self._waiting)} waiting" if self._waiting else ""
-        foot = ", ".join(filter(None, [waiting, self._remaining().strip(" ()")]))
+        left = max(0.0, self._end - time.monotonic()) if self._end else None
+        foot = ", ".join(filter(None, [waiting, _left(left)]))
         return Group(table, *([foot] if foot else []))
 
     def _table(self) -> Table:

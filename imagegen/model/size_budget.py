@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from imagegen.text import human_bytes
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from imagegen.model.build import BuildRecord, StepRecord
-
-OVER_BUDGET = "size budget"
-"""The cause of a build whose image is too large for its tag."""
+    from collections.abc import Mapping
 
 FACTOR = 1.2
-MOST_LAYERS = 5
 _UNITS = {"MB": 10**6, "GB": 10**9}
 
 
 @dataclass(frozen=True)
 class SizeBudget:
-    """`limit_bytes` is absolute, 0 for none; with `factor` 0 the last good image does not count.
+    """How large an image may be.
 
-    An image over it keeps its old tag if `fails`; else its build only warns.
+    `limit_bytes` is absolute, 0 for none; with `factor` 0 the last good image does not count. An
+    image over it keeps its old tag if `fails`; else its build only warns.
     """
 
     factor: float = FACTOR
@@ -34,25 +26,6 @@ class SizeBudget:
 
 
 DEFAULT = SizeBudget()
-
-
-@dataclass(frozen=True)
-class Overrun:
-    """An image that is larger than its budget; `grew` are its layers by what they grew."""
-
-    size_bytes: int
-    allowed_bytes: int
-    why: str
-    grew: tuple[tuple[str, int], ...] = ()
-    last_id: str = ""
-
-    def told(self, image_id: str) -> tuple[str, ...]:
-        """What a user reads: the sizes, the layers that grew, the largest first, what to run."""
-        size, allowed = human_bytes(self.size_bytes), human_bytes(self.allowed_bytes)
-        first = f"{size} is over the size budget of {allowed}: {self.why}"
-        grew = [f"  {name}: {human_bytes(grew)} more" for name, grew in self.grew]
-        more = [f"  imagegen diff {self.last_id[7:19]} {image_id[7:19]}"] if self.last_id else []
-        return (first, *grew, *more)
 
 
 def budget_of(row: Mapping[str, str] | None) -> SizeBudget:
@@ -67,36 +40,3 @@ def budget_of(row: Mapping[str, str] | None) -> SizeBudget:
     limit = round(float(number) * _UNITS[unit]) if size else 0
     factor = float(row.get("factor", 0 if limit else FACTOR))
     return SizeBudget(factor, limit, row.get("action") == "fail")
-
-
-def overrun(
-    budget: SizeBudget, size_bytes: int, steps: Sequence[StepRecord], last: BuildRecord | None
-) -> Overrun | None:
-    """Where an image is larger than it may be; `last` is the last good build of its cell."""
-    allowed = []
-    if budget.limit_bytes:
-        allowed.append((budget.limit_bytes, "`size_budget` of its matrix"))
-    if last is not None and last.size_bytes and budget.factor:
-        was = f"{budget.factor:g} x the last good image, {human_bytes(last.size_bytes)}"
-        allowed.append((round(budget.factor * last.size_bytes), was))
-    if not allowed or size_bytes <= min(allowed)[0]:
-        return None
-    least, why = min(allowed)
-    if last is None:
-        return Overrun(size_bytes, least, why)
-    return Overrun(size_bytes, least, why, _grown(steps, last.steps), last.image_id)
-
-
-def _grown(
-    steps: Sequence[StepRecord], before: Sequence[StepRecord]
-) -> tuple[tuple[str, int], ...]:
-    """Component and release -> bytes more than its layers had, whatever release they were of."""
-    was = Counter[str]()
-    now = Counter[str]()
-    for counted, some in ((was, before), (now, steps)):
-        for step in some:
-            counted[step.component] += step.size_bytes
-    named = {step.component: f"{step.component} {step.release}".strip() for step in steps}
-    grew = [(named[component], now[component] - was[component]) for component in named if component]
-    largest = sorted(grew, key=lambda one: (-one[1], one[0]))[:MOST_LAYERS]
-    return tuple(one for one in largest if one[1] > 0)

@@ -196,6 +196,19 @@ def missing(steps: Sequence[Step], there: set[Chain]) -> tuple[Step, ...]:
     return tuple(kept)
 
 
+def left_to_make(
+    stale: Sequence[Recipe], up_to_date: Sequence[Recipe], prices: Prices
+) -> dict[str, tuple[Step, ...]]:
+    """OS id -> the steps of stale recipes that no image of the others has."""
+    there = {
+        (one.spec.os.id, chain) for one in up_to_date for chain in prefixes([chain_of_recipe(one)])
+    }
+    return {
+        os_id: missing(steps, {chain for os, chain in there if os == os_id})
+        for os_id, steps in trees_of(stale, prices).items()
+    }
+
+
 def prefixes(chains: Sequence[Chain]) -> set[Chain]:
     """Every chain and every lower part of it."""
     return {chain[:length] for chain in chains for length in range(1, len(chain) + 1)}

@@ -1,16 +1,19 @@
-"""How long a running build will take, from what its steps were predicted to cost."""
+"""Predict how long a running build will take, from what its steps are expected to cost."""
 
 from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from imagegen.events.events import CellEnded, StepStarted
 from imagegen.planner.cost import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from imagegen.events.events import Event, Sink
     from imagegen.planner.chain import Chain
     from imagegen.planner.cost import Step
 
@@ -18,8 +21,23 @@ LEAST_SHARE = 0.05
 """Of a step that takes longer than predicted, this much is said to be left until it ends."""
 
 
+def with_time_left(sink: Sink, left: TimeLeft) -> Sink:
+    """Add to the events of a build what is left of it, and hand them on."""
+
+    def emit(event: Event) -> None:
+        if isinstance(event, StepStarted) and event.at:
+            size = left.reached(event.cell, event.at.component)
+            event = replace(event, layer_bytes=size, left_seconds=left.seconds())
+        elif isinstance(event, CellEnded):
+            left.done(event.cell, well=event.record.outcome in ("built", "up-to-date"))
+            event = replace(event, left_seconds=left.seconds())
+        sink(event)
+
+    return emit
+
+
 class TimeLeft:
-    """Told where each cell is, it knows what is left. Any thread may call any method."""
+    """What is left of a build, from where each cell is. Any thread may call any method."""
 
     def __init__(
         self,

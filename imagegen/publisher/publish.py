@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from imagegen.engine.client import Engine
+    from imagegen.journal.journal import Journal
     from imagegen.model.validation import ValidationRecord
 
 
@@ -34,6 +35,14 @@ class Candidate:
 def target_of(tag: str, to: str) -> str:
     """Where a local tag goes: `imagegen/cpu:x` to `registry/team` is `registry/team/cpu:x`."""
     return f"{to.rstrip('/')}/{tag.rpartition('/')[2]}"
+
+
+def candidate_of(engine: Engine, tag: str, journal: Journal) -> Candidate:
+    """What a tag means on the engine now, with the record that decides about exactly that id."""
+    image = images.find(engine, tag)
+    if image is None:
+        return Candidate(tag, "", None)
+    return Candidate(tag, image.id, journal.validation_of(image.id))
 
 
 def refusals(candidates: Sequence[Candidate]) -> list[Problem]:

@@ -182,6 +182,15 @@ def _release(version: str, variant: str) -> str:
     return f"{version} ({variant})" if variant else version
 
 
+def lock_for(matrix_file: str, recipes: Sequence[Recipe]) -> Lock:
+    """The lock of a matrix. Raises BuildError where these cells ask for something else now."""
+    lock = read_lock(lock_path(matrix_file))
+    found = drift_of_cells(lock, recipes)
+    if found:
+        raise drifted(lock, found)
+    return lock
+
+
 def drift_of_cells(lock: Lock, recipes: Iterable[Recipe]) -> list[Drift]:
     """What the cells ask for now and did not when they were locked."""
     found: list[Drift] = []

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from imagegen.config.state import state_folder
 from imagegen.engine.builds.context import HostFile
 from imagegen.engine.host.download import (
     Wanted,
@@ -17,12 +18,14 @@ from imagegen.engine.host.download import (
 from imagegen.engine.host.probe import probe, without_secrets
 from imagegen.errors import ConfigError, ImagegenError, Problem
 from imagegen.model.part import UNVERIFIED, Part
-from imagegen.sources.artifacts import Artifact, Artifacts, artifact_for
-from imagegen.sources.mirrors import rewrite
+from imagegen.sources.artifacts import Artifact, Artifacts, artifact_for, read_artifacts
+from imagegen.sources.mirrors import read_mirrors, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
+
+    from imagegen.config.payload import Payload
 
 MOST_AT_ONCE = 4
 
@@ -37,6 +40,19 @@ class Store:
     cache: Path
     ca_bundle: Path | None = None
     allow_unverified: bool = False
+
+
+def open_store(
+    payload: Payload, ca_bundle: Path | None = None, *, allow_unverified: bool = False
+) -> Store:
+    """Read artifacts.yaml and mirrors.yaml. Raises ConfigError for what is wrong in them."""
+    return Store(
+        artifacts=read_artifacts(payload),
+        mirrors=read_mirrors(payload),
+        cache=state_folder() / "parts",
+        ca_bundle=ca_bundle,
+        allow_unverified=allow_unverified,
+    )
 
 
 def supply(

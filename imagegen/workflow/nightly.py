@@ -1,4 +1,4 @@
-"""The nightly: build what is stale, validate what is new, publish what passed, report.
+"""`imagegen nightly`: build what is stale, validate what is new, publish what passed, report.
 
 A broken cell stops no other. What is published moves its tags together or not at all.
 """
@@ -6,110 +6,96 @@ A broken cell stops no other. What is published moves its tags together or not a
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from imagegen.console.night_report import as_json, as_markdown
+from imagegen.engine.client import connect
 from imagegen.engine.registry import push as registry
-from imagegen.errors import ImagegenError, ValidationError
+from imagegen.errors import BuildError, ImagegenError, Problem, ValidationError
+from imagegen.journal.journal import open_journal
+from imagegen.journal.run import recorded
+from imagegen.model.night import CellReport, NightReport
 from imagegen.publisher.publish import Candidate, publish, target_of
+from imagegen.validation.failures import failed_checks
 from imagegen.validation.in_container import ValidationRequest, validate_image
-from imagegen.validation.reports import of_problem, of_record
-from imagegen.workflow.stages import build_recipes, failed_checks
+from imagegen.validation.reports import Files, of_problem, of_record, save
+from imagegen.workflow.build import Run, build_recipes, raise_failures
+from imagegen.workflow.project import House
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from imagegen.config.payload import Payload
     from imagegen.console.console import Console
     from imagegen.engine.client import Engine
-    from imagegen.journal.journal import Journal
     from imagegen.model.build import BuildRecord
+    from imagegen.model.options import BuildOptions
     from imagegen.model.recipe import Recipe
     from imagegen.model.validation import ValidationRecord
-    from imagegen.workflow.stages import BuildWishes
 
 
-@dataclass
-class CellReport:
-    """What one night did to one cell; `warnings` are its build's: an image over its size budget."""
-
-    cell: str
-    image: str
-    build: str
-    image_id: str = ""
-    seconds: float = 0.0
-    validation: str = ""
-    publication: str = ""
-    digest: str = ""
-    detail: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def broken(self) -> bool:
-        return self.build in ("failed", "cancelled") or self.validation == "failed"
-
-
-@dataclass
-class NightReport:
-    """The whole night. `changed` counts cells that something was done for; `reports` are those of
-    `validate`, earlier ones included; `failure` is what ended the night early: a registry that
-    refused, or an engine that died."""
+@dataclass(frozen=True)
+class NightlyOptions:
+    """`to` is where the images go, `REGISTRY/NAMESPACE`; `summary` the folder for the reports."""
 
     matrices: tuple[str, ...]
-    cells: list[CellReport] = field(default_factory=list)
-    reports: list[Mapping[str, Any]] = field(default_factory=list)
-    failure: ImagegenError | None = None
+    to: str
+    summary: Path
+    build: BuildOptions
+
+
+def nightly(options: NightlyOptions, console: Console) -> None:
+    """Bring the published images of the matrices up to date, and write the reports.
+
+    Raises BuildError for broken cells, and what ended the night early.
+    """
+    journal = open_journal()
+    project = House(options.build.overlay)
+    families = [project.family(name) for name in options.matrices]
+    recipes = [recipe for family in families for recipe in project.recipes(family)]
+    engine = connect()
+    with recorded(journal, "nightly") as run_id:
+        run = Run(run_id, journal, console)
+        built = build_recipes(recipes, engine, project, options.build, run)
+        if built.broken is not None:
+            raise_failures(built, console)
+        report = validate_and_publish(recipes, built.records, engine, options.to, run)
+        _write_reports(report, options.summary)
+        _show(report, console)
+        _raise_if_broken(report)
+
+
+@dataclass
+class _Night:
+    """A night that goes on: what is known of each cell, the records of images that passed."""
+
+    cells: dict[str, CellReport]
+    records: dict[str, ValidationRecord] = field(default_factory=dict)
+    reports: list[Mapping[str, object]] = field(default_factory=list)
 
     @property
-    def changed(self) -> int:
-        return sum(
-            cell.build == "built"
-            or cell.validation in ("passed", "failed")
-            or cell.publication == "published"
-            for cell in self.cells
-        )
+    def healthy(self) -> list[CellReport]:
+        return [cell for cell in self.cells.values() if not cell.broken]
 
-    @property
-    def broken(self) -> list[CellReport]:
-        return [cell for cell in self.cells if cell.broken]
-
-    @property
-    def headline(self) -> str:
-        if self.failure is not None:
-            return f"the night ended early: {self.failure.problems[0].text}"
-        if self.broken:
-            return f"{len(self.broken)} of {len(self.cells)} cells are broken"
-        if not self.changed:
-            return f"nothing to do: all {len(self.cells)} images are built, validated and published"
-        return f"{self.changed} of {len(self.cells)} images are new, all of them passed"
+    def note(self, cell: CellReport, **changes: object) -> None:
+        self.cells[cell.cell] = replace(cell, **changes)  # type: ignore[arg-type]
 
 
-def run_night(
-    engine: Engine,
-    recipes: Sequence[Recipe],
-    payload: Payload,
-    to: str,
-    wishes: BuildWishes,
-    console: Console,
-    book: Journal,
-    run_id: int,
+def validate_and_publish(
+    recipes: Sequence[Recipe], built: Sequence[BuildRecord], engine: Engine, to: str, run: Run
 ) -> NightReport:
-    """One night over the cells of any number of matrices."""
-    built = build_recipes(engine, recipes, payload, wishes, console, book, run_id)
-    report = NightReport(tuple(dict.fromkeys(r.spec.cell.matrix for r in recipes)))
-    report.cells = [_cell_report(record) for record in built]
-    records: dict[str, ValidationRecord] = {}
+    """Judge every image that is not broken, publish those that passed, and report."""
+    night = _Night({record.cell_id: _cell_report(record) for record in built})
+    failure: ImagegenError | None = None
     try:
-        for record, cell in zip(built, report.cells, strict=True):
-            if not cell.broken:
-                report.reports.append(
-                    _validate(engine, record, cell, records, console, book, run_id)
-                )
-        healthy = [cell for cell in report.cells if not cell.broken]
-        _publish(engine, healthy, records, to, console, book, run_id)
+        for cell in night.healthy:
+            _validate(cell, night, engine, run)
+        _publish(night, engine, to, run)
     except ImagegenError as error:
-        report.failure = error
-    return report
+        failure = error
+    matrices = tuple(dict.fromkeys(recipe.spec.cell.matrix for recipe in recipes))
+    return NightReport(matrices, tuple(night.cells.values()), tuple(night.reports), failure)
 
 
 def _cell_report(record: BuildRecord) -> CellReport:
@@ -124,112 +110,78 @@ def _cell_report(record: BuildRecord) -> CellReport:
     )
 
 
-def _validate(
-    engine: Engine,
-    record: BuildRecord,
-    cell: CellReport,
-    records: dict[str, ValidationRecord],
-    console: Console,
-    book: Journal,
-    run_id: int,
-) -> Mapping[str, Any]:
-    """Judge the image of a cell; the report of `validate`."""
-    known = book.validation_of(record.image_id)
+def _validate(cell: CellReport, night: _Night, engine: Engine, run: Run) -> None:
+    """Judge the image of a cell, unless these very bytes passed before."""
+    known = run.journal.validation_of(cell.image_id)
     if known is not None and known.passed and known.tier == "full":
-        cell.validation = "passed before"
-        records[cell.image] = known
-        return of_record(known)
+        night.records[cell.image] = known
+        night.note(cell, validation="passed before")
+        night.reports.append(of_record(known))
+        return
     try:
-        found = validate_image(engine, record.tag, ValidationRequest(), console.line)
+        found = validate_image(engine, cell.image, ValidationRequest(), run.console.line)
     except ValidationError as error:
-        cell.validation = "failed"
-        cell.detail = tuple(p.text for p in error.problems)
-        return of_problem(cell.image, error.problems[0])
-    book.add_validation(run_id, found)
-    records[cell.image] = found
-    cell.validation = "passed" if found.passed else "failed"
-    if not found.passed:
-        cell.detail = tuple(failed_checks(found))
-    return of_record(found)
+        night.note(cell, validation="failed", detail=tuple(p.text for p in error.problems))
+        night.reports.append(of_problem(cell.image, error.problems[0]))
+        return
+    run.journal.add_validation(run.id, found)
+    night.records[cell.image] = found
+    night.reports.append(of_record(found))
+    if found.passed:
+        night.note(cell, validation="passed")
+    else:
+        night.note(cell, validation="failed", detail=tuple(failed_checks(found)))
 
 
-def _publish(
-    engine: Engine,
-    healthy: Sequence[CellReport],
-    records: dict[str, ValidationRecord],
-    to: str,
-    console: Console,
-    book: Journal,
-    run_id: int,
-) -> None:
+def _publish(night: _Night, engine: Engine, to: str, run: Run) -> None:
+    """Push what is not in the registry yet; all tags move, or none."""
     waiting = []
-    for cell in healthy:
+    for cell in night.healthy:
         reference = target_of(cell.image, to)
-        last = book.last_publication(reference)
+        last = run.journal.last_publication(reference)
         there = registry.digest_of(reference, engine)
         if last and last.image_id == cell.image_id and last.digest == there:
-            cell.publication, cell.digest = "there already", last.digest
+            night.note(cell, publication="there already", digest=last.digest)
         else:
             waiting.append(cell)
-    candidates = [Candidate(c.image, c.image_id, records.get(c.image)) for c in waiting]
-    published = publish(engine, candidates, to, console.line) if candidates else []
+    candidates = [Candidate(c.image, c.image_id, night.records.get(c.image)) for c in waiting]
+    published = publish(engine, candidates, to, run.console.line) if candidates else []
     for cell, one in zip(waiting, published, strict=True):
-        book.add_publication(run_id, one)
-        cell.publication, cell.digest = "published", one.digest
+        run.journal.add_publication(run.id, one)
+        night.note(cell, publication="published", digest=one.digest)
 
 
-def as_json(report: NightReport) -> str:
-    """The summary for machines."""
-    return json.dumps(
-        {
-            "matrices": list(report.matrices),
-            "headline": report.headline,
-            "broken": len(report.broken),
-            "changed": report.changed,
-            "cells": [
-                {
-                    "cell": cell.cell,
-                    "image": cell.image,
-                    "build": cell.build,
-                    "seconds": round(cell.seconds, 1),
-                    "image_id": cell.image_id,
-                    "validation": cell.validation,
-                    "publication": cell.publication,
-                    "digest": cell.digest,
-                    "detail": list(cell.detail),
-                    "warnings": list(cell.warnings),
-                }
-                for cell in report.cells
-            ],
-        },
-        indent=2,
-        sort_keys=True,
+def _write_reports(report: NightReport, folder: Path) -> None:
+    _write(folder / "summary.md", as_markdown(report))
+    _write(folder / "summary.json", as_json(report) + "\n")
+    save(Files(junit=folder / "validations.xml"), report.reports)
+
+
+def _write(path: Path, text: str) -> None:
+    """Under a temporary name first, so that a reader never sees half a summary."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(path.suffix + ".part")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def _show(report: NightReport, console: Console) -> None:
+    console.data(json.loads(as_json(report)))
+    console.line(as_markdown(report))
+    console.line(report.headline)
+
+
+def _raise_if_broken(report: NightReport) -> None:
+    if report.failure is not None:
+        raise report.failure
+    if report.broken:
+        raise BuildError(*map(_problem, report.broken))
+
+
+def _problem(cell: CellReport) -> Problem:
+    validation = f", validation {cell.validation}" if cell.validation else ""
+    return Problem(
+        f"cell `{cell.cell}` is broken: build {cell.build}{validation}",
+        evidence=cell.detail,
+        hint="imagegen build, for this cell alone, shows it again",
     )
-
-
-def as_markdown(report: NightReport) -> str:
-    """The summary for a ticket or a chat."""
-    lines = [
-        f"# Nightly {', '.join(report.matrices)}",
-        "",
-        f"{report.headline[:1].upper()}{report.headline[1:]}.",
-        "",
-        "| cell | build | validation | publication | digest |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for cell in report.cells:
-        build = f"{cell.build} ({cell.seconds:.0f} s)" if cell.seconds else cell.build
-        row = (
-            cell.cell,
-            build,
-            cell.validation or "-",
-            cell.publication or "-",
-            cell.digest or "-",
-        )
-        lines.append(f"| {' | '.join(row)} |")
-    for cell in report.broken:
-        lines += ["", f"## {cell.cell}", "", "```", *cell.detail, "```"]
-    for cell in report.cells:
-        if cell.warnings:
-            lines += ["", f"## Warning: {cell.cell}", "", "```", *cell.warnings, "```"]
-    return "\n".join(lines) + "\n"

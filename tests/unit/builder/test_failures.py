@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from imagegen.builder.failures import HINTS, build_failures
+from imagegen.builder.jobs import jobs_for
+from imagegen.builder.size_budget import OVER_BUDGET
 from imagegen.engine.builds.causes import CAUSES
 from imagegen.engine.client import Machine
 from imagegen.model.build import BuildRecord
-from imagegen.model.size_budget import OVER_BUDGET
-from imagegen.workflow.stages import jobs_for
 
 if TYPE_CHECKING:
     from imagegen.model.build import Outcome

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import pytest
 
 from imagegen.builder import cell as cell_build
+from imagegen.builder import prepare as preparing
 from imagegen.builder import scheduler as building
-from imagegen.builder.scheduler import BuildOptions, build_family
-from imagegen.builder.shared_export import LARGE, Packing
-from imagegen.builder.stale import Staleness, in_turns, staleness
+from imagegen.builder.plan import BuildPlan, BuildResult
+from imagegen.builder.scheduler import build_family
+from imagegen.builder.shared_export import LARGE
+from imagegen.builder.stale import Staleness, find_stale, in_turns, staleness
 from imagegen.config.network import BuildEnv
-from imagegen.console.console import make_console
 from imagegen.engine import client
 from imagegen.engine.builds import buildkit
 from imagegen.engine.builds.buildkit import StepError, StepStarted
@@ -31,7 +32,10 @@ from imagegen.engine.images import store as images
 from imagegen.engine.images.bases import BaseImage
 from imagegen.engine.images.names import LocalImage, alias
 from imagegen.errors import ConfigError, EngineError, Interrupted, Problem, ValidationError
+from imagegen.events.events import CellEnded, CellWaits, Event, Sink
+from imagegen.events.sinks import fan_out
 from imagegen.journal.locks import cell_lock, locked
+from imagegen.journal.log_files import LogFiles
 from imagegen.model.build import BuildRecord
 from imagegen.model.labels import (
     LABEL_BASE,
@@ -45,17 +49,20 @@ from imagegen.model.labels import (
     LABEL_UNVERIFIED,
     LABEL_VALIDATED,
 )
+from imagegen.model.options import BuildOptions
 from imagegen.model.part import Part
 from imagegen.model.recipe import ContextFile
 from imagegen.model.size_budget import SizeBudget
+from imagegen.model.validation import ValidationRecord
 from imagegen.planner.chain import SharedLayer, chain_of_recipe
 from imagegen.renderer.provenance import inputs_of
 from imagegen.sources.artifacts import Artifacts
 from imagegen.sources.supply import Store
+from imagegen.validation.gate import Gate
 from imagegen.workflow.project import House
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from imagegen.engine.builds.buildkit import BuildRequest
@@ -65,6 +72,7 @@ if TYPE_CHECKING:
 
 ENGINE = cast("Engine", SimpleNamespace(endpoint=SimpleNamespace(url="unix:///test.sock")))
 BASE_ID = "sha256:base"
+WITHOUT_GATE = BuildOptions(gate=False)
 
 
 class Machine:
@@ -85,7 +93,7 @@ class Machine:
         monkeypatch.setattr(images, "tag", self.tag)
         monkeypatch.setattr(buildkit, "build", self.build)
         monkeypatch.setattr(buildkit, "cancel", lambda _, build_id: self.cancelled.append(build_id))
-        monkeypatch.setattr(building, "ensure_base", self.ensure_base)
+        monkeypatch.setattr(preparing, "ensure_base", self.ensure_base)
         monkeypatch.setattr(cell_build, "wait_exponential", lambda **_: lambda _: 0.0)
         monkeypatch.setattr(images, "history", lambda *_: ())
         monkeypatch.setattr(client, "answers", lambda _: self.alive)
@@ -127,15 +135,42 @@ def recipes(small: Overlay) -> list[Recipe]:
     return house.recipes(house.family("small"))
 
 
-def build(recipes: list[Recipe], tmp_path: Path, **options: Any) -> dict[str, BuildRecord]:
+def build_all(
+    recipes: list[Recipe],
+    tmp_path: Path,
+    options: BuildOptions = WITHOUT_GATE,
+    sink: Sink = lambda _: None,
+    **changed: Any,
+) -> BuildResult:
+    """All that a build gives back; `changed` of its plan."""
     store = Store(Artifacts(), {}, tmp_path / "parts")
-    defaults: dict[str, Any] = {"jobs": 2, "env": BuildEnv(), "store": store}
-    defaults |= {"logs": tmp_path / "logs", "locks": tmp_path / "locks"}
-    console = make_console("plain", io.StringIO(), io.StringIO())
-    with console.builds([]) as board:
-        chosen = BuildOptions(**{**defaults, "gate": None, **options})
-        records = build_family(ENGINE, recipes, chosen, board)
-    return {record.cell_id.partition("/")[2]: record for record in records}
+    lock = changed.get("lock")
+    found = find_stale(ENGINE, recipes, force=options.force, lock=lock)
+    logs, locks = tmp_path / "logs", tmp_path / "locks"
+    plan = BuildPlan(tuple(found), 2, store, BuildEnv(), logs, locks)
+    with LogFiles(logs) as log_files:
+        return build_family(replace(plan, **changed), ENGINE, options, fan_out(log_files, sink))
+
+
+def build(
+    recipes: list[Recipe],
+    tmp_path: Path,
+    options: BuildOptions = WITHOUT_GATE,
+    sink: Sink = lambda _: None,
+    **changed: Any,
+) -> dict[str, BuildRecord]:
+    """The records of a build that comes to its end, by the names of their cells."""
+    result = build_all(recipes, tmp_path, options, sink, **changed)
+    assert result.broken is None
+    return {record.cell_id.partition("/")[2]: record for record in result.records}
+
+
+class Records(list[BuildRecord]):
+    """A sink that keeps the records of cells as they end."""
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, CellEnded):
+            self.append(event.record)
 
 
 def image_of(recipe: Recipe, **labels: str) -> LocalImage:
@@ -177,7 +212,7 @@ def test_force_builds_what_is_up_to_date_without_the_cache(
     recipes: list[Recipe], machine: Machine, tmp_path: Path
 ) -> None:
     machine.images = [image_of(recipe) for recipe in recipes]
-    build(recipes, tmp_path, force=True)
+    build(recipes, tmp_path, replace(WITHOUT_GATE, force=True))
     assert [request.no_cache for request in machine.requests] == [True] * 4
 
 
@@ -208,7 +243,7 @@ def test_the_settings_of_the_host_join_the_context_and_no_label(
 ) -> None:
     file = ContextFile("build-env/ca.crt", b"BEGIN CERTIFICATE secret")
     env = BuildEnv((file,), (("HTTPS_PROXY", "http://user:secret@proxy"),))
-    build(recipes[:1], tmp_path, env=env)
+    build(recipes[:1], tmp_path, network=env)
     (request,) = machine.requests
     assert b"BEGIN CERTIFICATE secret" in gzip.decompress(b"".join(request.context))
     assert request.buildargs["HTTPS_PROXY"] == "http://user:secret@proxy"
@@ -331,14 +366,16 @@ def test_a_network_that_stays_away_fails_in_the_end(
 
 
 def test_an_image_that_the_gate_refuses_gets_no_tag(
-    recipes: list[Recipe], machine: Machine, tmp_path: Path
+    recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gate(image_id: str, recipe: Recipe, log: object) -> None:
-        del recipe, log
+    def judge(_: object, image_id: str, __: object) -> ValidationRecord:
         if image_id == "sha256:debian12-core":
             raise ValidationError.of("it is not what was asked for", evidence=["torch.version"])
+        return ValidationRecord(image_id, image_id, "static", True, {}, 1.0)
 
-    records = build(recipes, tmp_path, gate=gate)
+    monkeypatch.setattr(Gate, "judge", judge)
+    monkeypatch.setattr(cell_build, "_look_inside", lambda *_: None)
+    records = build(recipes, tmp_path, BuildOptions())
     refused = records["debian12-core"]
     assert (refused.outcome, refused.cause) == ("failed", "validation")
     assert refused.image_id == "sha256:debian12-core"
@@ -365,10 +402,9 @@ def test_without_buildkit_nothing_is_begun(
 def test_an_image_over_its_size_budget_warns_or_gets_no_tag(
     recipes: list[Recipe], machine: Machine, tmp_path: Path
 ) -> None:
-    def last_good(cell_id: str) -> BuildRecord | None:
-        last = BuildRecord(cell_id, "t", "r", "built", "sha256:0123456789abc", size_bytes=800)
-        return last if cell_id.endswith("debian12-core") else None
-
+    cell_id = "small/debian12-core"
+    last = BuildRecord(cell_id, "t", "r", "built", "sha256:0123456789abc", size_bytes=800)
+    last_good = {cell_id: last}
     (recipe,) = (one for one in recipes if one.spec.cell.name == "debian12-core")
     records = build(recipes, tmp_path, last_good=last_good)
     warned = records["debian12-core"]
@@ -401,9 +437,10 @@ def test_an_engine_that_dies_ends_the_whole_build(
 ) -> None:
     machine.alive = False
     machine.failures["debian12-none"] = [EngineError.of("the engine went away")]
-    records: list[BuildRecord] = []
-    with pytest.raises(EngineError, match="the engine went away"):
-        build(recipes, tmp_path, jobs=1, on_record=records.append)
+    records = Records()
+    result = build_all(recipes, tmp_path, sink=records, jobs=1)
+    assert isinstance(result.broken, EngineError)
+    assert "the engine went away" in str(result.broken)
     told = [(record.cell_id, record.outcome, record.cause) for record in records]
     assert told[:3] == [
         ("small/debian12-core", "built", ""),
@@ -424,23 +461,20 @@ def test_an_engine_that_refuses_one_build_and_lives_stops_no_other(
 
 
 def test_another_process_that_builds_the_cell_is_waited_for_and_its_image_taken(
-    recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recipes: list[Recipe], machine: Machine, tmp_path: Path
 ) -> None:
     path = cell_lock(tmp_path / "locks", recipes[0].spec.tag)
     told: list[str] = []
 
-    def step(_: str, text: str) -> None:
-        told.append(text)
-        machine.images = [image_of(recipes[0])]
-        threading.Timer(0.05, theirs.close).start()
+    def follow(event: Event) -> None:
+        if isinstance(event, CellWaits):
+            told.append(event.text)
+            machine.images = [image_of(recipes[0])]
+            threading.Timer(0.05, theirs.close).start()
 
-    console = make_console("plain", io.StringIO(), io.StringIO())
-    with ExitStack() as theirs, console.builds([]) as board:
+    with ExitStack() as theirs:
         theirs.enter_context(locked(path, told.append))
-        monkeypatch.setattr(board, "step", step)
-        store = Store(Artifacts(), {}, tmp_path / "parts")
-        chosen = BuildOptions(2, tmp_path, BuildEnv(), None, store, tmp_path / "locks")
-        (record,) = build_family(ENGINE, recipes[:1], chosen, board)
+        (record,) = build(recipes[:1], tmp_path, sink=follow).values()
     assert told[0] == f"waits: process {os.getpid()} builds this cell"
     assert (record.outcome, machine.requests) == ("up-to-date", [])
 
@@ -462,9 +496,10 @@ def test_ctrl_c_cancels_on_the_engine_and_tags_nothing(
 
     monkeypatch.setattr(buildkit, "build", endless)
     monkeypatch.setattr(building, "wait", interrupted)
-    records: list[BuildRecord] = []
-    with pytest.raises(Interrupted, match="none of their tags moved"):
-        build(recipes, tmp_path, jobs=1, on_record=records.append)
+    records = Records()
+    result = build_all(recipes, tmp_path, sink=records, jobs=1)
+    assert isinstance(result.broken, Interrupted)
+    assert "none of their tags moved" in str(result.broken)
     assert machine.cancelled == [machine.requests[0].build_id]
     assert sorted((one.cell_id, one.outcome) for one in records) == [
         ("small/debian12-core", "cancelled"),
@@ -495,11 +530,11 @@ def test_an_image_that_is_packed_lets_the_next_build_begin(
     assert {one.outcome for one in built.values()} == {"built"}
 
 
-def shared_by(recipes: list[Recipe]) -> Packing:
+def shared_by(recipes: list[Recipe]) -> tuple[SharedLayer, ...]:
     """Their lowest layer is large and new, and nothing is known of what stands on it."""
     layer = chain_of_recipe(recipes[0])[:1]
     above = tuple((recipe.spec.cell.id, 0.0) for recipe in recipes)
-    return Packing([SharedLayer(recipes[0].spec.os.id, layer, LARGE, above)])
+    return (SharedLayer(recipes[0].spec.os.id, layer, LARGE, above),)
 
 
 def test_a_large_layer_that_cells_share_is_packed_by_one_of_them_before_the_others_begin(
@@ -508,9 +543,9 @@ def test_a_large_layer_that_cells_share_is_packed_by_one_of_them_before_the_othe
     removed: list[str] = []
     monkeypatch.setattr(images, "remove", lambda _, ref: removed.append(ref))
     four = [one for one in recipes if one.spec.os.id == recipes[0].spec.os.id]
-    packing = shared_by(four)
+    shared = shared_by(four)
     component = chain_of_recipe(four[0])[0][0]
-    built = build(four, tmp_path, jobs=4, before=lambda *_: packing)
+    built = build(four, tmp_path, jobs=4, shared=shared)
     assert {one.outcome for one in built.values()} == {"built"}
     first, second = machine.requests[:2]
     assert first.target == component
@@ -526,11 +561,11 @@ def test_a_layer_that_cannot_be_made_is_not_tried_by_one_cell_after_the_other(
 ) -> None:
     monkeypatch.setattr(images, "remove", lambda *_: None)
     two = [one for one in recipes if one.spec.os.id == recipes[0].spec.os.id][:2]
-    packing = shared_by(two)
+    shared = shared_by(two)
     first = in_turns([Staleness(one, "x", None) for one in two])[0].recipe.spec.cell.name
     failed = StepError("[beta 1/1] RUN x", "exit code: 1", 1, ("error: no",))
     machine.failures[first] = [failed]
-    built = build(two, tmp_path, jobs=2, before=lambda *_: packing)
+    built = build(two, tmp_path, jobs=2, shared=shared)
     assert sorted(one.outcome for one in built.values()) == ["built", "failed"]
     assert [bool(one.target) for one in machine.requests] == [True, False]
 
@@ -538,8 +573,8 @@ def test_a_layer_that_cannot_be_made_is_not_tried_by_one_cell_after_the_other(
 def test_force_runs_every_step_and_packs_no_layer_by_itself(
     recipes: list[Recipe], machine: Machine, tmp_path: Path
 ) -> None:
-    packing = shared_by(recipes[:2])
-    build(recipes[:2], tmp_path, force=True, before=lambda *_: packing)
+    shared = shared_by(recipes[:2])
+    build(recipes[:2], tmp_path, replace(WITHOUT_GATE, force=True), shared=shared)
     assert [one.target for one in machine.requests] == ["", ""]
 
 
@@ -550,11 +585,11 @@ def test_ctrl_c_before_the_first_build_leaves_a_record_of_every_cell(
         raise KeyboardInterrupt
 
     machine.images = [image_of(recipes[0])]
-    monkeypatch.setattr(building, "ensure_base", interrupted)
-    told: list[Sequence[BuildRecord]] = []
-    with pytest.raises(Interrupted, match="imagegen build --resume"):
-        build(recipes, tmp_path, on_broken=told.append)
-    assert [one.outcome for one in told[0]] == ["up-to-date", *["cancelled"] * 3]
+    monkeypatch.setattr(preparing, "ensure_base", interrupted)
+    result = build_all(recipes, tmp_path)
+    assert isinstance(result.broken, Interrupted)
+    assert "imagegen build --resume" in str(result.broken)
+    assert [one.outcome for one in result.records] == ["up-to-date", *["cancelled"] * 3]
     assert machine.requests == []
 
 

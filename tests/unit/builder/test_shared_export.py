@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from imagegen.builder.shared_export import LARGE, PACKED_A_SECOND, Packing
+from imagegen.builder.shared_export import LARGE, PACKED_A_SECOND, SharedExport
 from imagegen.planner.chain import SharedLayer
 
 PYTHON, TORCH, CUDA = ("python", "3"), ("torch", "2"), ("cuda", "12")
@@ -25,13 +25,13 @@ def family(above: float = 0.0) -> list[SharedLayer]:
 
 
 def test_without_large_layers_nobody_packs_and_nobody_waits() -> None:
-    packing = Packing()
+    packing = SharedExport()
     packing.begin("one")
     assert (packing.own("one"), packing.waits("two")) == (None, False)
 
 
 def test_the_first_cell_packs_and_the_others_wait() -> None:
-    packing = Packing(family())
+    packing = SharedExport(family())
     assert not packing.waits("two")
     packing.begin("one")
     assert packing.own("one") == BIG
@@ -46,7 +46,7 @@ def test_the_first_cell_packs_and_the_others_wait() -> None:
 
 def test_of_two_large_layers_the_upper_one_is_packed_and_the_lower_with_it() -> None:
     upper = layer(PYTHON, TORCH, CUDA, one=0.0, two=0.0, three=0.0)
-    packing = Packing([*family(), upper])
+    packing = SharedExport([*family(), upper])
     packing.begin("one")
     assert packing.own("one") == upper
 
@@ -55,7 +55,7 @@ def test_of_two_large_layers_the_upper_one_is_packed_and_the_lower_with_it() -> 
 def test_a_cell_that_is_busy_for_longer_than_the_packing_begins_meanwhile(
     above: float, waits: bool
 ) -> None:
-    packing = Packing(family(above))
+    packing = SharedExport(family(above))
     packing.begin("one")
     assert packing.waits("three")
     own = packing.own("one")

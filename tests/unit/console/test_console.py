@@ -7,18 +7,18 @@ import json
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from imagegen.console.console import make_console
-from imagegen.console.progress import StepAt
 from imagegen.errors import ConfigError, Problem
+from imagegen.events.events import CellEnded, CellWaits, StepAt, StepOutput, StepStarted
+from imagegen.model.build import BuildRecord
 from imagegen.text import human_bytes, human_seconds
 
 if TYPE_CHECKING:
     from imagegen.console.console import Console
-    from imagegen.planner.time_left import TimeLeft
 
 ERROR = ConfigError(
     Problem("is wrong", "a.yaml", 3, "axes.os", ("found: x",), "correct it"),
@@ -85,39 +85,30 @@ def test_error_goes_to_stderr_all_problems_apart() -> None:
     )
 
 
+def failed(cell: str) -> CellEnded:
+    return CellEnded(BuildRecord(cell, "t", "r", "failed", cause="network"))
+
+
 def test_plain_board_has_time_cell_and_step() -> None:
     printed = Printed("plain")
-    with printed.console.builds(["cpu/a", "cpu/long"]) as board:
-        board.step("cpu/a", "[torch 3/9] RUN \x1b[31mapt-get\x1b[0m install")
-        board.log("cpu/a", "Unpacking")
-        board.done("cpu/long", "failed", "failed: network")
+    with printed.console.builds(["cpu/a", "cpu/long"]) as show:
+        show(CellWaits("cpu/a", "[torch 3/9] RUN \x1b[31mapt-get\x1b[0m install"))
+        show(StepOutput("cpu/a", "Unpacking"))
+        show(failed("cpu/long"))
     first, second = printed.err.splitlines()
     assert first.endswith("s  cpu/a     [torch 3/9] RUN apt-get install")
     assert first.lstrip()[0].isdigit()
     assert second.endswith("cpu/long  failed: network")
 
 
-class Left:
-    """As imagegen.time_left: two minutes, and layers of 5 MB."""
-
-    def reached(self, cell: str, component: str) -> int:
-        return 5_000_000 if (cell, component) == ("cpu/a", "torch") else 0
-
-    def done(self, cell: str, *, well: bool) -> None: ...
-
-    def seconds(self) -> float:
-        return 120.0
-
-
-AT = StepAt("torch", 3, 9)
+AT = StepStarted("cpu/a", "x", "[torch 1/1] RUN x", StepAt("torch", 3, 9), 5_000_000, 120.0)
 
 
 def test_where_a_cell_is_and_how_long_it_will_take_is_told_in_every_form() -> None:
     for fmt, kind in (("plain", io.StringIO), ("json", io.StringIO), ("auto", Terminal)):
         printed = Printed(fmt, kind)
-        with printed.console.builds(["cpu/a"]) as board:
-            board.expect(cast("TimeLeft", Left()))
-            board.step("cpu/a", "[torch 1/1] RUN x", AT)
+        with printed.console.builds(["cpu/a"]) as show:
+            show(AT)
         if fmt == "plain":
             assert printed.err.endswith("cpu/a  3/9  [torch 1/1] RUN x  (about 2m00s left)\n")
         elif fmt == "json":
@@ -133,16 +124,16 @@ def test_where_a_cell_is_and_how_long_it_will_take_is_told_in_every_form() -> No
 def test_nothing_is_written_over_where_that_is_asked_for_or_in_ci(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def board_of(*, live: bool) -> str:
+    def shown(*, live: bool) -> str:
         stdout, stderr = Terminal(), Terminal()
-        with make_console("auto", stdout, stderr, live=live).builds(["a"]) as board:
-            board.step("a", "RUN x")
+        with make_console("auto", stdout, stderr, live=live).builds(["a"]) as show:
+            show(CellWaits("a", "RUN x"))
         return stderr.getvalue()
 
-    assert "\x1b" in board_of(live=True)
-    assert "\x1b" not in board_of(live=False)
+    assert "\x1b" in shown(live=True)
+    assert "\x1b" not in shown(live=False)
     monkeypatch.setenv("CI", "true")
-    assert "\x1b" not in board_of(live=True)
+    assert "\x1b" not in shown(live=True)
 
 
 def test_json_stdout_is_one_document_a_line() -> None:
@@ -151,10 +142,10 @@ def test_json_stdout_is_one_document_a_line() -> None:
     printed.console.table(["cell"], [["a"]])
     printed.console.note("aside")
     printed.console.data({"b": 1, "a": "…"})
-    with printed.console.builds(["a"]) as board:
-        board.step("a", "RUN x")
-        board.log("a", "output")
-        board.done("a", "built", "built it")
+    with printed.console.builds(["a"]) as show:
+        show(CellWaits("a", "RUN x"))
+        show(StepOutput("a", "output"))
+        show(CellEnded(BuildRecord("a", "t", "r", "built", "sha256:0123456789abc")))
     printed.console.error(ERROR)
     data, step, log, done, error = printed.documents
     assert data == {"a": "…", "b": 1}
@@ -169,11 +160,11 @@ def test_json_stdout_is_one_document_a_line() -> None:
 
 def test_json_lines_of_many_threads_stay_whole() -> None:
     printed = Printed("json")
-    with printed.console.builds(["a"]) as board:
+    with printed.console.builds(["a"]) as show:
 
         def chatter() -> None:
             for _ in range(50):
-                board.log("a", "x" * 200)
+                show(StepOutput("a", "x" * 200))
 
         threads = [threading.Thread(target=chatter) for _ in range(8)]
         for thread in threads:
@@ -189,11 +180,11 @@ def test_terminal_shows_table_board_and_lines_above() -> None:
     assert "[bold]a" in printed.out
     assert "Title [b]" in printed.out
     assert "cell [x]" in printed.out
-    with printed.console.builds(["cpu/a", "cpu/b"]) as board:
-        board.step("cpu/a", "[torch 3/9] RUN x")
-        board.log("cpu/a", "Unpacking [x]")
+    with printed.console.builds(["cpu/a", "cpu/b"]) as show:
+        show(CellWaits("cpu/a", "[torch 3/9] RUN x"))
+        show(StepOutput("cpu/a", "Unpacking [x]"))
         printed.console.note("note [in] between")
-        board.done("cpu/a", "failed", "failed: network")
+        show(failed("cpu/a"))
     assert "note [in] between" in printed.err
     assert "failed: network" in printed.err
     assert "1 waiting" in printed.err.replace("\x1b[1;36m1\x1b[0m", "1")

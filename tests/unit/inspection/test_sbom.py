@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from imagegen.builder import cell as building
 from imagegen.engine.images.inventory import Inside, Inventory, Package
 from imagegen.errors import ConfigError
+from imagegen.events import events
 from imagegen.inspection.sbom import FORMATS, document, items
 from imagegen.inspection.sbom_files import (
     billed_images,
@@ -22,13 +24,13 @@ from imagegen.inspection.sbom_files import (
 )
 from imagegen.model.labels import LABEL_PARTS
 from imagegen.model.validation import ValidationRecord
-from imagegen.workflow import stages as workflow
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from imagegen.builder.state import BuildState
     from imagegen.engine.client import Engine
-    from imagegen.journal.journal import Journal
+    from imagegen.events.events import Event
     from imagegen.model.recipe import Recipe
 
 ENGINE = cast("Engine", SimpleNamespace())
@@ -133,24 +135,25 @@ def test_a_bill_is_named_by_its_image_and_written_whole(tmp_path: Path) -> None:
         write_whole(path / "below", b"")
 
 
-class Passes:
-    """A journal, and a validation that passes."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, found: Inventory) -> None:
-        self.lines: list[str] = []
-        record = ValidationRecord(IMAGE.id, "t", "static", True, {}, 1.0)
-        monkeypatch.setattr(workflow, "validate_image", lambda *_: record)
-        monkeypatch.setattr(workflow, "inventory", lambda *_, **__: found)
-        self.gate = workflow._Gate(ENGINE, cast("Journal", self), 1, self.lines.append)
-
-    def add_validation(self, run_id: int, record: ValidationRecord) -> None:
-        self.lines.append(f"run {run_id}: {record.tier}")
-
-    def judge(self) -> list[str]:
-        spec = SimpleNamespace(cell=SimpleNamespace(id="m/c"), tag="t")
-        recipe = cast("Recipe", SimpleNamespace(spec=spec))
-        self.gate(IMAGE.id, recipe, lambda line: self.lines.append(f"log: {line}"))
-        return self.lines
+def judged(monkeypatch: pytest.MonkeyPatch, found: Inventory) -> list[str]:
+    """What is said of an image that passes the gate, and what its log has with it."""
+    record = ValidationRecord(IMAGE.id, "t", "static", True, {}, 1.0)
+    gate = SimpleNamespace(judge=lambda *_: record)
+    monkeypatch.setattr(building, "inventory", lambda *_, **__: found)
+    spec = SimpleNamespace(cell=SimpleNamespace(id="m/c"), tag="t")
+    emitted: list[Event] = []
+    state = SimpleNamespace(engine=ENGINE, gate=gate, stopping=False, sink=emitted.append)
+    recipe = cast("Recipe", SimpleNamespace(spec=spec))
+    assert building._judge(cast("BuildState", state), IMAGE.id, recipe) == ()
+    waits, validated, *rest = emitted
+    assert (waits, validated) == (
+        events.CellWaits("m/c", "validate --static"),
+        events.ImageValidated("m/c", record),
+    )
+    return [
+        one.text if isinstance(one, events.Note) else f"log: {cast('events.CellLogged', one).line}"
+        for one in rest
+    ]
 
 
 def test_an_image_that_passed_gets_its_bills(
@@ -159,8 +162,7 @@ def test_an_image_that_passed_gets_its_bills(
     monkeypatch.setenv("IMAGEGEN_STATE", str(tmp_path))
     left = replace(IMAGE, inside=replace(IMAGE.inside, files={"/tmp/a": 12}))
     paths = [sbom_path(tmp_path, IMAGE.id, kind) for kind in FORMATS]
-    assert Passes(monkeypatch, left).judge() == [
-        "run 1: static",
+    assert judged(monkeypatch, left) == [
         "warning: m/c: left by its build: temporary files (1, 12 B): /tmp/a",
         *(f"log: sbom {path}" for path in paths),
         "log: warning: left by its build: temporary files (1, 12 B): /tmp/a",
@@ -188,5 +190,5 @@ def test_a_bill_that_cannot_be_made_stops_no_tag(
 ) -> None:
     (tmp_path / "sbom").write_text("in the way")
     monkeypatch.setenv("IMAGEGEN_STATE", str(tmp_path))
-    (_, told) = Passes(monkeypatch, IMAGE).judge()
+    (told,) = judged(monkeypatch, IMAGE)
     assert told.startswith("log: no sbom: error: cannot write `")

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from imagegen.builder.size_budget import overrun
 from imagegen.model.build import BuildRecord, StepRecord
-from imagegen.model.size_budget import (
-    DEFAULT,
-    SizeBudget,
-    budget_of,
-    overrun,
-)
+from imagegen.model.size_budget import DEFAULT, SizeBudget, budget_of
 
 
 def step(component: str, release: str, size: int) -> StepRecord:
@@ -64,7 +60,7 @@ def test_a_first_image_has_no_factor_to_hold() -> None:
 def test_the_layers_that_grew_are_named() -> None:
     over = overrun(DEFAULT, 1_400_000_000, NOW, LAST)
     assert over is not None
-    assert over.told("sha256:2222222222220") == (
+    assert over.lines("sha256:2222222222220") == (
         "1.4 GB is over the size budget of 1.2 GB: 1.2 x the last good image, 1.0 GB",
         "  torch 2.6.0: 300 MB more",
         "  nccl 2.2: 1.0 MB more",

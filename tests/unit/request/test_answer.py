@@ -123,7 +123,7 @@ def test_the_verb_ends_with_the_code_of_the_problem(run: Run, wish: str, code: i
 
 def test_the_verb_answers_without_an_engine(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere.sock")
-    monkeypatch.setattr("imagegen.workflow.existing._label_here", lambda _: "")
+    monkeypatch.setattr("imagegen.request.existing._label_here", lambda _: "")
     ended = run("request", "os=debian12", "torch=any", "--format", "json")
     answer = json.loads(ended.out)
     assert (ended.code, answer["status"], answer["pins"]["torch"]) == (0, "ok", "1.13.1")
@@ -134,7 +134,7 @@ def test_a_saved_request_has_a_plain_name(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("imagegen.workflow.existing._label_here", lambda _: "")
+    monkeypatch.setattr("imagegen.request.existing._label_here", lambda _: "")
     ended = run("request", "torch=2.6", f"--save={name}")
     assert not list(tmp_path.rglob("*.yaml"))
     assert ended.code == 2

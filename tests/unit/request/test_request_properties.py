@@ -361,7 +361,7 @@ def test_no_argument_brings_more_than_an_error(
     del house
     words = [word for word in words if not word.startswith("-")] or ["="]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("imagegen.workflow.existing._label_here", lambda _: "")
+        patch.setattr("imagegen.request.existing._label_here", lambda _: "")
         with pytest.raises(SystemExit) as ended:
             main(["request", "--", *words])
     out, err = capsys.readouterr()

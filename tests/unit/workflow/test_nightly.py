@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from imagegen.console.console import make_console
+from imagegen.console.night_report import as_json, as_markdown
 from imagegen.engine.registry import push as registry
 from imagegen.errors import PublishError, ValidationError
 from imagegen.journal.journal import open_journal
 from imagegen.model.build import BuildRecord
+from imagegen.model.night import CellReport, NightReport
 from imagegen.model.validation import ValidationRecord
 from imagegen.workflow import nightly
-from imagegen.workflow.nightly import (
-    CellReport,
-    NightReport,
-    as_json,
-    as_markdown,
-    run_night,
-)
+from imagegen.workflow.build import Run
+from imagegen.workflow.nightly import validate_and_publish
 from imagegen.workflow.project import House
-from imagegen.workflow.stages import BuildWishes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,13 +46,12 @@ class World:
         self.too_large = ""
         self.validated: list[str] = []
         self.tags: dict[str, str] = {}
-        monkeypatch.setattr(nightly, "build_recipes", self.build)
         monkeypatch.setattr(nightly, "validate_image", self.validate)
         monkeypatch.setattr(registry, "push", lambda _, image_id, *__: f"digest of {image_id}")
         monkeypatch.setattr(registry, "digest_of", lambda ref, _: self.tags.get(ref))
         monkeypatch.setattr(registry, "move_tag", self.move)
 
-    def build(self, *_: Any) -> list[BuildRecord]:
+    def build(self) -> list[BuildRecord]:
         return [self.built(recipe.spec.cell.id, recipe.spec.tag) for recipe in self.recipes]
 
     def built(self, cell: str, tag: str) -> BuildRecord:
@@ -88,10 +83,8 @@ class World:
 
     def night(self) -> NightReport:
         console = make_console("plain", io.StringIO(), io.StringIO())
-        run_id = self.book.start_run("nightly", [])
-        wishes = BuildWishes()
-        payload = House().payload
-        return run_night(ENGINE, self.recipes, payload, TO, wishes, console, self.book, run_id)
+        run = Run(self.book.start_run("nightly", []), self.book, console)
+        return validate_and_publish(self.recipes, self.build(), ENGINE, TO, run)
 
 
 @pytest.fixture
@@ -146,7 +139,7 @@ def test_every_validation_has_a_report_also_an_earlier_one(world: World) -> None
         recipe.spec.tag for recipe in world.recipes if recipe.spec != unbuilt
     ]
     assert [one["exit_code"] for one in reports] == [1, 0, 0]
-    assert reports[0]["checks"][0]["measured"] == "the container died"
+    assert cast("Any", reports[0])["checks"][0]["measured"] == "the container died"
     world.dying, world.unbuilt = set(), set()
     assert [one["exit_code"] for one in world.night().reports] == [0, 0, 0, 0]
 
@@ -196,7 +189,7 @@ def test_a_tag_that_somebody_moved_in_the_registry_is_moved_back(world: World) -
 def report() -> NightReport:
     good = CellReport("m/a", "i/m:a", "built", "sha256:a", 61.4, "passed", "published", "sha256:d")
     bad = CellReport("m/b", "i/m:b", "failed", detail=("no space", "full log: x"))
-    return NightReport(("m",), [good, bad])
+    return NightReport(("m",), (good, bad))
 
 
 def test_the_markdown_summary_has_a_row_a_cell_and_the_evidence(report: NightReport) -> None:

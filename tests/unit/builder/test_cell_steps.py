@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.builder.build_log import (
+from imagegen.builder.cell_steps import (
     LAST_LINES,
-    BuildLog,
+    CellSteps,
     origin_of,
     short,
 )
-from imagegen.console.console import make_console
 from imagegen.engine.builds.buildkit import (
     StepCached,
     StepError,
@@ -23,14 +21,15 @@ from imagegen.engine.builds.buildkit import (
     StepLog,
     StepStarted,
 )
+from imagegen.events import events
 from imagegen.model.build import StepRecord
 from imagegen.model.recipe import StepOrigin
 from imagegen.workflow.project import House
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from imagegen.events.events import Event
     from imagegen.model.recipe import Recipe
     from unit.conftest import Overlay
 
@@ -47,13 +46,13 @@ def recipe(small: Overlay) -> Recipe:
 
 
 @pytest.fixture
-def log(recipe: Recipe, tmp_path: Path) -> Iterator[BuildLog]:
-    console = make_console("plain", io.StringIO(), io.StringIO())
-    with (
-        console.builds(["x"]) as board,
-        BuildLog(tmp_path / "logs/cell.log", recipe, board) as made,
-    ):
-        yield made
+def emitted() -> list[Event]:
+    return []
+
+
+@pytest.fixture
+def log(recipe: Recipe, tmp_path: Path, emitted: list[Event]) -> CellSteps:
+    return CellSteps(recipe, tmp_path / "logs/cell.log", emitted.append)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +94,7 @@ def test_a_step_is_short_without_mounts_and_settings() -> None:
 
 
 def test_evidence_is_template_line_instruction_last_lines_and_log_file(
-    log: BuildLog, tmp_path: Path
+    log: CellSteps, tmp_path: Path
 ) -> None:
     lines = tuple(f"line {number}" for number in range(20))
     error = StepError("[gamma 1/2] RUN one more", "exit code: 2\nmore", 2, lines)
@@ -114,13 +113,12 @@ def test_the_cell_of_a_request_has_no_name_in_the_matrix_that_it_is_saved_as(
 ) -> None:
     lone = replace(recipe, spec=replace(recipe.spec, cell=replace(recipe.spec.cell, file="")))
     again = "imagegen request os=debian12 --save NAME && imagegen build --matrix NAME"
-    console = make_console("plain", io.StringIO(), io.StringIO())
-    with console.builds(["x"]) as board, BuildLog(tmp_path / "x.log", lone, board, again) as log:
-        said = log.evidence(StepError("[gamma 1/2] RUN one more", "exit code: 2", 2, ()))
+    log = CellSteps(lone, tmp_path / "x.log", lambda _: None, again)
+    said = log.evidence(StepError("[gamma 1/2] RUN one more", "exit code: 2", 2, ()))
     assert said[-1] == f"this step alone: {again} --until gamma"
 
 
-def test_the_record_has_every_step_with_its_seconds(log: BuildLog) -> None:
+def test_the_record_has_every_step_with_its_seconds(log: CellSteps) -> None:
     alpha, beta = "[alpha 1/1] RUN a", "[beta 1/1] RUN b"
     for event in (
         StepStarted("d0", "[internal] load"),
@@ -143,27 +141,30 @@ def test_the_record_has_every_step_with_its_seconds(log: BuildLog) -> None:
     assert record.cell_id == "small/debian12-core"
 
 
-def test_the_log_file_has_every_line_at_once(log: BuildLog, tmp_path: Path) -> None:
+def test_every_step_is_an_event_with_its_place_in_the_cell(
+    log: CellSteps, emitted: list[Event]
+) -> None:
     log.event(StepStarted("d", "[beta 1/1] RUN b"))
     log.event(StepLog("d", "[beta 1/1] RUN b", "hello"))
     log.event(StepFailed("d", "[beta 1/1] RUN b", "exit code: 1"))
-    assert (tmp_path / "logs/cell.log").read_text().splitlines() == [
-        "> [beta 1/1] RUN b",
-        "  hello",
-        "! [beta 1/1] RUN b: exit code: 1",
+    cell, name = "small/debian12-core", "[beta 1/1] RUN b"
+    assert emitted == [
+        events.StepStarted(cell, name, name, events.StepAt("beta", 2, 5)),
+        events.StepOutput(cell, "hello"),
+        events.StepFailed(cell, name, "exit code: 1"),
     ]
 
 
 @pytest.mark.parametrize(
     ("cause", "outcome"), [("disk full", "failed"), ("cancelled", "cancelled")]
 )
-def test_a_failure_keeps_its_cause_and_its_detail(log: BuildLog, cause: str, outcome: str) -> None:
+def test_a_failure_keeps_its_cause_and_its_detail(log: CellSteps, cause: str, outcome: str) -> None:
     record = log.failed(cause, ("one", "two"), 3.0)
     assert (record.outcome, record.cause, record.detail) == (outcome, cause, ("one", "two"))
 
 
 def test_a_step_that_ran_for_the_cell_is_no_hit_of_the_cache_when_the_engine_is_asked_again(
-    log: BuildLog,
+    log: CellSteps,
 ) -> None:
     name = "[gamma 1/2] RUN one more"
     for event in (StepStarted("sha256:1", name), StepFinished("sha256:1", name, 3.0)):

@@ -1,4 +1,4 @@
-"""One cell's build as it is written down: its log file, its line on the board, its record."""
+"""Follow the steps of one cell's build: as events while they run, as a record in the end."""
 
 from __future__ import annotations
 
@@ -8,16 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.builder.layer_sizes import layer_sizes
-from imagegen.console.progress import StepAt
-from imagegen.engine.builds.buildkit import (
-    BuildEvent,
-    StepCached,
-    StepError,
-    StepFailed,
-    StepFinished,
-    StepLog,
-    StepStarted,
-)
+from imagegen.engine.builds import build_events as engine_events
+from imagegen.events import events
 from imagegen.model.build import BuildRecord, StepRecord
 from imagegen.model.image import layer_name
 
@@ -25,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from imagegen.console.progress import Board
+    from imagegen.engine.builds.buildkit import BuildEvent, StepError
+    from imagegen.events.events import Sink
     from imagegen.model.build import Outcome
     from imagegen.model.recipe import Recipe, StepOrigin
 
@@ -34,7 +27,7 @@ LAST_LINES = 12
 
 
 def origin_of(recipe: Recipe, step: str) -> StepOrigin | None:
-    """The template line that a step of the engine came from.
+    """Find the template line that a step of the engine came from.
 
     BuildKit counts a stage's FROM only where it is an image, so steps are counted from the end.
     """
@@ -47,74 +40,63 @@ def origin_of(recipe: Recipe, step: str) -> StepOrigin | None:
 
 
 def short(step: str) -> str:
-    """A step in one short line: without mounts and without the settings that every step sources."""
+    """Write a step in one short line: without mounts, and without settings that every step has."""
     text = re.sub(r"--mount=\S+ *", "", step)
     text = re.sub(r"\. /mnt/env\.sh &&\s*|apt-get update &&\s*", "", text)
     return re.sub(r"\s+", " ", text).strip()
 
 
-class BuildLog:
-    """Context manager around one cell's log file; makes the cell's BuildRecord at the end."""
+class CellSteps:
+    """The steps of one cell's build, as far as the engine has told of them."""
 
-    def __init__(self, path: Path, recipe: Recipe, board: Board, again: str = "") -> None:
-        """`again` is the command that builds the matrix; empty for the one of its name."""
-        self._path, self._recipe, self._board = path, recipe, board
+    def __init__(self, recipe: Recipe, log: Path, sink: Sink, again: str = "") -> None:
+        """`log` is the cell's log file; `again` is the command that builds the matrix; empty for
+        the one of its name."""
+        self._recipe, self._log, self._sink = recipe, log, sink
         self._again = again or f"imagegen build --matrix {recipe.spec.cell.matrix}"
         self._steps: dict[str, str] = {}
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._cached: set[str] = set()
         self._done: frozenset[str] = frozenset()
 
-    def __enter__(self) -> BuildLog:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self._path.open("w", encoding="utf-8")
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._file.close()
-
     @property
     def _cell(self) -> str:
         return self._recipe.spec.cell.id
 
-    def note(self, line: str) -> None:
-        self._file.write(line + "\n")
-        self._file.flush()
-
     def again(self, attempt: int, of: int) -> None:
-        """A failure that can heal is waited out, and the build tried again."""
+        """Say that a failure that can heal was waited out, and the build is tried again."""
         text = f"network failure, attempt {attempt} of {of}"
-        self.note(text)
-        self._board.step(self._cell, text)
+        self._sink(events.CellLogged(self._cell, text))
+        self._sink(events.CellWaits(self._cell, text))
 
     def steps_done(self) -> None:
-        """That the engine has the steps which ran until now is no news from here on."""
+        """Note that what ran until now is no hit of the cache when the engine is asked again."""
         self._done = frozenset(self._steps.values())
 
     def event(self, event: BuildEvent) -> None:
-        """Write one event down; called from the thread that follows the build."""
-        if isinstance(event, StepStarted):
+        """Take one event of the engine; called from the thread that follows the build."""
+        cell = self._cell
+        if isinstance(event, engine_events.StepStarted):
             self._steps[event.digest] = event.name
-            self.note(f"> {event.name}")
-            self._board.step(self._cell, short(event.name), self._at(event.name))
-        elif isinstance(event, StepCached) and event.name not in self._done:
+            at = self._at(event.name)
+            self._sink(events.StepStarted(cell, event.name, short(event.name), at))
+        elif isinstance(event, engine_events.StepCached) and event.name not in self._done:
             self._steps[event.digest] = event.name
             self._cached.add(event.digest)
-            self.note(f"= cached: {event.name}")
-        elif isinstance(event, StepFinished):
+            self._sink(events.StepCached(cell, event.name))
+        elif isinstance(event, engine_events.StepFinished):
             self._seconds[event.digest] += event.seconds
-        elif isinstance(event, StepFailed):
-            self.note(f"! {event.name}: {event.error}")
-        elif isinstance(event, StepLog):
-            self.note(f"  {event.text}")
-            self._board.log(self._cell, event.text)
+        elif isinstance(event, engine_events.StepFailed):
+            self._sink(events.StepFailed(cell, event.name, event.error))
+        elif isinstance(event, engine_events.StepLog):
+            self._sink(events.StepOutput(cell, event.text))
 
-    def _at(self, step: str) -> StepAt | None:
+    def _at(self, step: str) -> events.StepAt | None:
         origin = origin_of(self._recipe, step)
         if origin is None:
             return None
         number = self._recipe.origins.index(origin) + 1
-        return StepAt(origin.component, number, len(self._recipe.origins))
+        return events.StepAt(origin.component, number, len(self._recipe.origins))
 
     def evidence(self, error: StepError) -> tuple[str, ...]:
         """What a user needs of a failed step: template line, instruction, last lines."""
@@ -125,7 +107,7 @@ class BuildLog:
             f"step: {short(error.step) or 'none ran'}",
             *(f"  {line}" for line in error.last(LAST_LINES)),
             error.error.splitlines()[0] if error.error else "",
-            f"full log: {self._path}",
+            f"full log: {self._log}",
             *([] if origin is None else [f"this step alone: {self._one_step(origin)}"]),
         )
 
@@ -135,11 +117,12 @@ class BuildLog:
         name = f" {cell.name}" if cell.file else ""
         return f"{self._again}{name} --until {origin.component}"
 
-    def steps(self, history: Sequence[tuple[str, int]]) -> tuple[StepRecord, ...]:
-        """The steps that ran or came from the cache, each with the bytes of its layer."""
-        return self._record_steps(layer_sizes(self._recipe, history))
+    def steps(self, history: Sequence[tuple[str, int]] = ()) -> tuple[StepRecord, ...]:
+        """The steps that ran or came from the cache, each with the bytes of its layer.
 
-    def _record_steps(self, sizes: Mapping[tuple[str, int], int]) -> tuple[StepRecord, ...]:
+        `history` is what the engine says of the image's layers; without it sizes are 0.
+        """
+        sizes = layer_sizes(self._recipe, history)
         rows = []
         for digest, name in self._steps.items():
             match, origin = _NAME.match(name), origin_of(self._recipe, name)
@@ -163,22 +146,10 @@ class BuildLog:
     def failed(
         self, cause: str, detail: tuple[str, ...], seconds: float, image_id: str = ""
     ) -> BuildRecord:
+        """The record of a build that ended badly."""
         outcome: Outcome = "cancelled" if cause == "cancelled" else "failed"
-        said = outcome if outcome == cause else f"{outcome}: {cause}"
-        self.note(said)
-        self._board.done(self._cell, outcome, said)
-        return BuildRecord(
-            self._cell,
-            self._recipe.spec.tag,
-            self._recipe.digest,
-            outcome,
-            image_id=image_id,
-            seconds=seconds,
-            steps=self._record_steps({}),
-            cause=cause,
-            detail=detail,
-            log=str(self._path),
-        )
+        record = self._record(outcome, image_id, seconds)
+        return replace(record, steps=self.steps(), cause=cause, detail=detail)
 
     def built(
         self,
@@ -189,18 +160,11 @@ class BuildLog:
         warnings: tuple[str, ...] = (),
     ) -> BuildRecord:
         """The record of a good end; `history` is what the engine says of the image's layers."""
-        for line in (*warnings, f"built {image_id}"):
-            self.note(line)
-        self._board.done(self._cell, "built", f"built {image_id[7:19]} in {seconds:.0f} s")
-        return BuildRecord(
-            self._cell,
-            self._recipe.spec.tag,
-            self._recipe.digest,
-            "built",
-            image_id=image_id,
-            seconds=seconds,
-            size_bytes=size_bytes,
-            steps=self.steps(history),
-            detail=warnings,
-            log=str(self._path),
-        )
+        record = self._record("built", image_id, seconds)
+        steps = self.steps(history)
+        return replace(record, size_bytes=size_bytes, steps=steps, detail=warnings)
+
+    def _record(self, outcome: Outcome, image_id: str, seconds: float) -> BuildRecord:
+        spec, digest = self._recipe.spec, self._recipe.digest
+        log = str(self._log)
+        return BuildRecord(self._cell, spec.tag, digest, outcome, image_id, seconds, log=log)

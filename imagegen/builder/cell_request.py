@@ -1,0 +1,114 @@
+"""Ask the engine for one cell, and follow its answer."""
+
+from __future__ import annotations
+
+import uuid
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from imagegen.builder.labels import labels_until
+from imagegen.engine.builds import buildkit
+from imagegen.engine.builds.buildkit import StepStarted
+from imagegen.engine.images import store as images
+from imagegen.engine.images.names import alias
+from imagegen.errors import EngineError
+from imagegen.events.events import CellWaits
+from imagegen.model.base import base_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from imagegen.builder.cell_steps import CellSteps
+    from imagegen.builder.state import BuildState
+    from imagegen.model.recipe import Recipe
+
+EXPORTING = "exporting to image"
+"""BuildKit's name for what comes when all steps are done: layers are packed one after the other."""
+
+
+def request_of(
+    state: BuildState,
+    recipe: Recipe,
+    dockerfile: str,
+    labels: Mapping[str, str],
+    no_cache: bool,
+    target: str = "",
+) -> buildkit.BuildRequest:
+    """What the engine is asked for, good for one attempt."""
+    network = state.networks[base_of(recipe.spec).id]
+    parts = [state.parts[part] for part in recipe.parts]
+    return buildkit.BuildRequest(
+        context=buildkit.pack_context(dockerfile, [*recipe.files, *network.files], parts),
+        build_id=uuid.uuid4().hex,
+        labels=labels,
+        buildargs={"BASE": alias(base_of(recipe.spec)), **dict(network.buildargs)},
+        target=target,
+        no_cache=no_cache,
+    )
+
+
+def run_request(
+    state: BuildState,
+    recipe: Recipe,
+    request: buildkit.BuildRequest,
+    steps: CellSteps,
+    on_export: Callable[[], None] = lambda: None,
+) -> str:
+    """Run one build on the engine; while it runs, a stop of the whole build cancels it.
+
+    `on_export` is called when its steps are done.
+    """
+    if state.stopping or state.lost is not None:
+        raise buildkit.StepError("", "context canceled")
+    cell_id = recipe.spec.cell.id
+    state.running[cell_id] = request.build_id
+    try:
+        follow = partial(_follow, state, cell_id, steps, on_export)
+        return buildkit.build(state.engine, request, follow)
+    finally:
+        state.running.pop(cell_id, None)
+
+
+def _follow(
+    state: BuildState,
+    cell_id: str,
+    steps: CellSteps,
+    on_export: Callable[[], None],
+    event: buildkit.BuildEvent,
+) -> None:
+    """Take an event of the engine; a build whose steps are done makes room for another."""
+    steps.event(event)
+    if isinstance(event, StepStarted) and event.name.startswith(EXPORTING):
+        on_export()
+        state.working.discard(cell_id)
+
+
+def export_shared(state: BuildState, recipe: Recipe, dockerfile: str, steps: CellSteps) -> None:
+    """Make the image that ends with the large layer of all cells, if this cell exports it.
+
+    It has no tag; `remove_exported` takes it away when the cells' own images hold the layer.
+    """
+    cell_id = recipe.spec.cell.id
+    layer = state.export.own(cell_id)
+    if layer is None:
+        return
+
+    def on_export() -> None:
+        state.export.made(layer)
+        text = f"packs {layer.component} for {len(layer.above)} images"
+        state.sink(CellWaits(cell_id, text))
+
+    labels = labels_until(recipe.spec.cell, layer.component)
+    request = request_of(state, recipe, dockerfile, labels, False, layer.component)
+    state.exported.append(run_request(state, recipe, request, steps, on_export))
+    steps.steps_done()
+    state.export.end(cell_id)
+    state.working.add(cell_id)
+
+
+def remove_exported(state: BuildState) -> None:
+    """Remove the images of `export_shared`; `imagegen prune` does it where the engine is gone."""
+    with suppress(EngineError):
+        while state.exported:
+            images.remove(state.engine, state.exported.pop())

@@ -1,0 +1,119 @@
+"""Bring what the cells of a build share: parts, base images, the settings of this host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from imagegen.builder.shared_export import SharedExport
+from imagegen.builder.state import BuildState
+from imagegen.engine import client
+from imagegen.engine.images.bases import ensure_base
+from imagegen.errors import EngineError
+from imagegen.events.events import CellWaits
+from imagegen.model.base import base_of
+from imagegen.model.build import BuildRecord
+from imagegen.sources.mirrors import rewrite_image
+from imagegen.sources.supply import supply
+from imagegen.validation.gate import Gate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from imagegen.builder.plan import BuildPlan
+    from imagegen.builder.stale import Staleness
+    from imagegen.config.network import BuildEnv
+    from imagegen.engine.builds import buildkit
+    from imagegen.engine.client import Engine
+    from imagegen.events.events import Sink
+    from imagegen.model.options import BuildOptions
+    from imagegen.model.part import Part
+    from imagegen.model.recipe import Recipe
+
+
+def prepare(
+    engine: Engine,
+    stale: Sequence[Staleness],
+    plan: BuildPlan,
+    options: BuildOptions,
+    sink: Sink,
+) -> tuple[BuildState, list[BuildRecord]]:
+    """Bring all that stale cells share; the records of those whose base cannot be had.
+
+    Raises EngineError for an engine without BuildKit, what `supply` raises for parts that cannot
+    be had, and a lock for drift.
+    """
+    client.require_buildkit(engine)
+    parts = _parts(stale, plan, sink)
+    bases, failed = _bases(engine, stale, plan, options, sink)
+    networks = _networks(engine, stale, plan, bases)
+    state = BuildState(engine, plan, options, sink, bases, parts, networks)
+    state.gate = Gate(engine) if options.gate else None
+    state.export = SharedExport(plan.shared)
+    baseless = [item.recipe for item in stale if base_of(item.recipe.spec).id in failed]
+    return state, [_baseless(one, failed[base_of(one.spec).id]) for one in baseless]
+
+
+def _parts(
+    stale: Sequence[Staleness], plan: BuildPlan, sink: Sink
+) -> dict[Part, buildkit.HostFile]:
+    users = {part: item.recipe.spec.cell.id for item in stale for part in item.recipe.parts}
+    cell = next(iter(users.values()), "")
+    return supply(users, plan.store, lambda line: sink(CellWaits(cell, line)))
+
+
+def _networks(
+    engine: Engine, stale: Sequence[Staleness], plan: BuildPlan, bases: Mapping[str, str]
+) -> dict[str, BuildEnv]:
+    """Base id -> the build environment of its cells."""
+    if plan.lock is None:
+        return dict.fromkeys(bases, plan.network)
+    recipes = [item.recipe for item in stale]
+    return {
+        base_id: plan.lock.environment(
+            engine, [one for one in recipes if base_of(one.spec).id == base_id], plan.network
+        )
+        for base_id in bases
+    }
+
+
+def _bases(
+    engine: Engine,
+    stale: Sequence[Staleness],
+    plan: BuildPlan,
+    options: BuildOptions,
+    sink: Sink,
+) -> tuple[dict[str, str], dict[str, EngineError]]:
+    """Base id -> image id of it, and why those that cannot be had are missing."""
+    found: dict[str, str] = {}
+    failed: dict[str, EngineError] = {}
+    for item in stale:
+        base_id = base_of(item.recipe.spec).id
+        if base_id in found or base_id in failed:
+            continue
+        try:
+            found[base_id] = _base(engine, item.recipe, plan, options, sink)
+        except EngineError as error:
+            failed[base_id] = error
+    return found, failed
+
+
+def _base(
+    engine: Engine, recipe: Recipe, plan: BuildPlan, options: BuildOptions, sink: Sink
+) -> str:
+    spec = recipe.spec
+    wanted = base_of(spec)
+    base = ensure_base(
+        engine,
+        wanted,
+        options.base or spec.cell.base,
+        lambda line: sink(CellWaits(spec.cell.id, f"base: {line}")),
+        rewrite_image(wanted.image, plan.store.mirrors),
+    )
+    return base.id
+
+
+def _baseless(recipe: Recipe, error: EngineError) -> BuildRecord:
+    spec = recipe.spec
+    return BuildRecord(
+        spec.cell.id, spec.tag, recipe.digest, "failed", cause="base", detail=error.lines
+    )

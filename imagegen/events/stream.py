@@ -1,0 +1,39 @@
+"""Events as JSON lines, to keep a stream or to send it: one object a line, its type as `event`."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from imagegen.events import events
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+
+@cache
+def _converter() -> Converter:
+    from cattrs import Converter
+    from cattrs.strategies import configure_tagged_union
+
+    converter = Converter(omit_if_default=True, forbid_extra_keys=True)
+    configure_tagged_union(events.Event, converter, tag_name="event")
+    return converter
+
+
+def to_line(event: events.Event) -> str:
+    """Write an event as one line of JSON, the same bytes for the same event."""
+    data = _converter().unstructure(event, unstructure_as=events.Event)
+    return json.dumps(data, sort_keys=True, separators=(",", ":"))
+
+
+def from_line(line: str) -> events.Event:
+    """Read an event from its line.
+
+    Raises ValueError for a line that is no JSON, and cattrs' ClassValidationError for another
+    record than an event.
+    """
+    data: Any = json.loads(line)
+    event: events.Event = _converter().structure(data, events.Event)  # type: ignore[arg-type]
+    return event

@@ -1,0 +1,85 @@
+"""A log file for each cell that a run builds: every step and every line that it printed."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, TextIO
+
+from imagegen.events import events
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def log_path(folder: Path, cell_id: str) -> Path:
+    """The log file of a cell in the folder of its run."""
+    return folder / f"{cell_id.replace('/', '-')}.log"
+
+
+class LogFiles:
+    """A sink and a context manager: files are open from CellStarted to CellEnded.
+
+    Every line is in its file at once, whatever happens to the process.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._lock = folder, threading.Lock()
+        self._files: dict[str, TextIO] = {}
+
+    def __enter__(self) -> LogFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for cell in list(self._files):
+            self._close(cell)
+
+    def __call__(self, event: events.Event) -> None:
+        if isinstance(event, (events.CellsPlanned, events.Note, events.Predicted)):
+            return
+        if isinstance(event, events.CellStarted):
+            self._open(event.cell)
+        for line in lines_of(event):
+            self._write(event.cell, line)
+        if isinstance(event, events.CellEnded):
+            self._close(event.cell)
+
+    def _open(self, cell: str) -> None:
+        path = log_path(self._folder, cell)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            self._files[cell] = path.open("w", encoding="utf-8")
+
+    def _write(self, cell: str, line: str) -> None:
+        with self._lock:
+            file = self._files.get(cell)
+            if file is not None:
+                file.write(line + "\n")
+                file.flush()
+
+    def _close(self, cell: str) -> None:
+        with self._lock:
+            file = self._files.pop(cell, None)
+        if file is not None:
+            file.close()
+
+
+def lines_of(event: events.Event) -> tuple[str, ...]:
+    """What of an event stands in the log file of its cell."""
+    match event:
+        case events.CellStarted():
+            return (f"{event.cell}: {event.why}",)
+        case events.StepStarted():
+            return (f"> {event.name}",)
+        case events.StepCached():
+            return (f"= cached: {event.name}",)
+        case events.StepFailed():
+            return (f"! {event.name}: {event.error}",)
+        case events.StepOutput():
+            return (f"  {event.line}",)
+        case events.CellLogged():
+            return (event.line,)
+        case events.CellEnded(record) if record.outcome == "built":
+            return (*record.detail, f"built {record.image_id}")
+        case events.CellEnded():
+            return (event.text,)
+    return ()

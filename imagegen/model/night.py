@@ -1,0 +1,68 @@
+"""What one nightly did, cell by cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from imagegen.errors import ImagegenError
+
+
+@dataclass(frozen=True)
+class CellReport:
+    """What one night did to one cell; `warnings` are its build's: an image over its size budget."""
+
+    cell: str
+    image: str
+    build: str
+    image_id: str = ""
+    seconds: float = 0.0
+    validation: str = ""
+    publication: str = ""
+    digest: str = ""
+    detail: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        return self.build in ("failed", "cancelled") or self.validation == "failed"
+
+
+@dataclass(frozen=True)
+class NightReport:
+    """The whole night. `reports` are those of `validate`, earlier ones included.
+
+    `failure` is what ended the night early: a registry that refused, or an engine that died.
+    """
+
+    matrices: tuple[str, ...]
+    cells: tuple[CellReport, ...] = ()
+    reports: tuple[Mapping[str, object], ...] = ()
+    failure: ImagegenError | None = None
+
+    @property
+    def changed(self) -> int:
+        """The number of cells that something was done for."""
+        return sum(
+            cell.build == "built"
+            or cell.validation in ("passed", "failed")
+            or cell.publication == "published"
+            for cell in self.cells
+        )
+
+    @property
+    def broken(self) -> list[CellReport]:
+        return [cell for cell in self.cells if cell.broken]
+
+    @property
+    def headline(self) -> str:
+        if self.failure is not None:
+            return f"the night ended early: {self.failure.problems[0].text}"
+        if self.broken:
+            return f"{len(self.broken)} of {len(self.cells)} cells are broken"
+        if not self.changed:
+            return f"nothing to do: all {len(self.cells)} images are built, validated and published"
+        return f"{self.changed} of {len(self.cells)} images are new, all of them passed"

@@ -1,0 +1,37 @@
+"""What failed in images that were validated, as errors that a user reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from imagegen.errors import Problem, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from imagegen.model.validation import ValidationRecord
+
+
+def failed_checks(record: ValidationRecord) -> list[str]:
+    """The failed checks of a record, a line each, with the remedy where there is one."""
+    lines = []
+    checks = record.report.get("checks", [])
+    for check in checks if isinstance(checks, list) else []:
+        if check["outcome"] in ("failed", "error"):
+            lines.append(f"{check['id']}: {check['measured']}")
+            if check.get("remedy"):
+                lines.append(f"  remedy: {check['remedy']}")
+    return lines or [f"validate ended with exit code {record.report.get('exit_code')}"]
+
+
+def validation_failures(records: Mapping[str, ValidationRecord]) -> ValidationError | None:
+    """One error with a problem for each image that did not pass; or None."""
+    lost = {ref: record for ref, record in records.items() if not record.passed}
+    if not lost:
+        return None
+    return ValidationError(
+        *(
+            Problem(f"`{ref}` did not pass", evidence=tuple(failed_checks(record)))
+            for ref, record in lost.items()
+        )
+    )

@@ -1,0 +1,206 @@
+"""`imagegen build`: build the stale cells of a matrix, validate each new image, move its tag."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from imagegen.builder.disk import check_room, uncounted
+from imagegen.builder.failures import build_failures
+from imagegen.builder.jobs import jobs_for
+from imagegen.builder.plan import BuildPlan
+from imagegen.builder.resume import last_build
+from imagegen.builder.scheduler import build_family
+from imagegen.builder.stale import find_stale
+from imagegen.builder.up_to_date import all_standing, wanted
+from imagegen.config.network import host_network
+from imagegen.config.state import state_folder
+from imagegen.console.build_table import report
+from imagegen.engine import client
+from imagegen.events.events import CellEnded, CellsPlanned, Note, Predicted
+from imagegen.events.sinks import fan_out
+from imagegen.journal.journal import open_journal
+from imagegen.journal.locks import engine_locks
+from imagegen.journal.log_files import LogFiles
+from imagegen.journal.run import recorded
+from imagegen.journal.writer import JournalWriter
+from imagegen.planner.cost import left_to_make, plus, total, trunk, unsized
+from imagegen.planner.time_left import TimeLeft, with_time_left
+from imagegen.sources.lock_file import lock_for
+from imagegen.sources.locked_build import LockedBuild
+from imagegen.sources.supply import open_store
+from imagegen.workflow.plan import measured_seconds, prices_of
+from imagegen.workflow.project import House
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from imagegen.builder.plan import BuildResult
+    from imagegen.builder.resume import Unfinished
+    from imagegen.builder.stale import Staleness
+    from imagegen.console.console import Console
+    from imagegen.engine.client import Engine, Machine
+    from imagegen.events.events import Sink
+    from imagegen.journal.journal import Journal
+    from imagegen.model.build import BuildRecord
+    from imagegen.model.options import BuildOptions
+    from imagegen.model.recipe import Recipe
+    from imagegen.planner.cost import Prices
+    from imagegen.sources.lock_file import Lock
+    from imagegen.workflow.project import Family
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a verb that builds: where it is written down, and where it is shown."""
+
+    id: int
+    journal: Journal
+    console: Console
+
+
+def build(options: BuildOptions, console: Console, argv: Sequence[str] = ()) -> None:
+    """Bring the images of a matrix up to date. `argv` is the command, if not that of this process.
+
+    Raises ConfigError, NothingSelectedError, ResolutionError or RenderError before anything is
+    built; EngineError; BuildError for images that were not built; Interrupted.
+    """
+    journal = open_journal()
+    unchanged = unchanged_images(options)
+    if unchanged:
+        _report_unchanged(unchanged, console, journal, argv)
+        return
+    project = House(options.overlay, measured_seconds(journal) if options.measured else None)
+    family, recipes = select_recipes(project, options)
+    lock = lock_for(family.matrix.file, recipes) if options.locked else None
+    engine = client.connect()
+    started = time.monotonic()
+    with recorded(journal, "build", argv) as run_id:
+        run = Run(run_id, journal, console)
+        result = build_recipes(recipes, engine, project, options, run, lock)
+        report(result.records, time.monotonic() - started, console)
+        raise_failures(result, console)
+
+
+def unchanged_images(options: BuildOptions) -> tuple[BuildRecord, ...]:
+    """A record for each cell where the engine has the images of all recipes of the last run.
+
+    Nothing is read or rendered for it; empty where something may have changed.
+    """
+    if options.cells or options.force or options.locked or options.measured or options.ca_bundle:
+        return ()
+    memory = House(options.overlay).last_wanted(options.matrix)
+    return all_standing((memory and memory.recall()) or ())
+
+
+def _report_unchanged(
+    records: Sequence[BuildRecord], console: Console, journal: Journal, argv: Sequence[str]
+) -> None:
+    started = time.monotonic()
+    cells = [record.cell_id for record in records]
+    with recorded(journal, "build", argv) as run_id:
+        journal.plan_cells(run_id, cells)
+        with console.builds(cells) as show:
+            for record in records:
+                show(CellEnded(record))
+        journal.add_builds(run_id, records)
+        report(records, time.monotonic() - started, console)
+
+
+def unfinished_build() -> Unfinished:
+    """What the last build of this folder still owes. Raises as `last_build` does."""
+    return last_build(open_journal(), state_folder(), str(Path.cwd()))
+
+
+def select_recipes(project: House, options: BuildOptions) -> tuple[Family, list[Recipe]]:
+    """Read, resolve, order and render the cells that are asked for, and remember what that gave."""
+    memory = None if options.cells else project.last_wanted(options.matrix)
+    family = project.family(options.matrix)
+    recipes = project.recipes(family, options.cells)
+    if memory:
+        memory.keep(tuple(map(wanted, recipes)))
+    return family, recipes
+
+
+def build_recipes(
+    recipes: Sequence[Recipe],
+    engine: Engine,
+    project: House,
+    options: BuildOptions,
+    run: Run,
+    lock: Lock | None = None,
+) -> BuildResult:
+    """Build what is stale of these recipes. Failures are in the records."""
+    machine = client.machine(engine)
+    plan = plan_build(project, machine, options, run, lock)
+    cells = tuple(recipe.spec.cell.id for recipe in recipes)
+    with run.console.builds(cells) as show, LogFiles(plan.logs) as log_files:
+        sink = fan_out(JournalWriter(run.journal, run.id), log_files, show)
+        sink(CellsPlanned(cells))
+        found = find_stale(engine, recipes, force=options.force, lock=plan.lock)
+        plan = replace(plan, cells=tuple(found), last_good=_last_good(found, run.journal))
+        plan, sink = _forecast(plan, prices_of(project, run.journal), machine, options, sink)
+        return build_family(plan, engine, options, sink)
+
+
+def plan_build(
+    project: House, machine: Machine, options: BuildOptions, run: Run, lock: Lock | None
+) -> BuildPlan:
+    """What the builds of a run stand on, as yet without cells. Raises ConfigError."""
+    network = host_network(options.ca_bundle)
+    for note in network.notes:
+        run.console.note(f"build steps use {note}")
+    return BuildPlan(
+        cells=(),
+        jobs=options.jobs or jobs_for(machine),
+        store=open_store(
+            project.payload, options.ca_bundle, allow_unverified=options.allow_unverified
+        ),
+        network=network,
+        logs=state_folder() / "logs" / f"run-{run.id}",
+        locks=engine_locks(machine.id, state_folder()),
+        lock=LockedBuild(lock) if lock else None,
+    )
+
+
+def _last_good(found: Sequence[Staleness], journal: Journal) -> dict[str, BuildRecord]:
+    cells = [one.recipe.spec.cell.id for one in found if one.why]
+    last = {cell: journal.last_good(cell) for cell in cells}
+    return {cell: record for cell, record in last.items() if record is not None}
+
+
+def _forecast(
+    plan: BuildPlan, prices: Prices, machine: Machine, options: BuildOptions, sink: Sink
+) -> tuple[BuildPlan, Sink]:
+    """What the build will take: time, disk, and the layers that its cells share.
+
+    Raises BuildError where the images will not fit on the engine's disk.
+    """
+    stale = [one.recipe for one in plan.cells if one.why]
+    if not stale:
+        return plan, sink
+    to_make = left_to_make(stale, [one.recipe for one in plan.cells if not one.why], prices)
+    left = TimeLeft(to_make, plan.jobs)
+    sink(Predicted(left.seconds()))
+    if options.check_disk and not options.force:
+        whole = plus([total(steps) for steps in to_make.values()])
+        steps = [step for above in to_make.values() for step in above]
+        for text in (check_room(whole.size_bytes, machine), uncounted(unsized(steps))):
+            if text:
+                sink(Note(text))
+    sink(Note(f"{len(stale)} of {len(plan.cells)} images to build, {plan.jobs} at a time"))
+    return replace(plan, shared=trunk(to_make)), with_time_left(sink, left)
+
+
+def raise_failures(result: BuildResult, console: Console) -> None:
+    """Raise what ended a build early, after the failures that came before it; or the failures."""
+    if result.broken is not None:
+        failures = build_failures(one for one in result.records if one.outcome != "cancelled")
+        if failures is not None:
+            console.error(failures)
+        raise result.broken
+    failures = build_failures(result.records)
+    if failures is not None:
+        raise failures

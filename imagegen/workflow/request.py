@@ -1,0 +1,172 @@
+"""`imagegen request KEY=VALUE…`: pin a combination of versions, or say why there is none."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from imagegen.engine.client import connect
+from imagegen.errors import ConfigError, ImagegenError, RenderError, ResolutionError
+from imagegen.journal.journal import open_journal
+from imagegen.journal.run import recorded
+from imagegen.request.answer import answer_to, may_be, same_image
+from imagegen.request.arguments import parse
+from imagegen.request.existing import check_registry, image_of, tagged_images
+from imagegen.request.report import as_data, show
+from imagegen.request.saved import check_saving, read_wishes, save
+from imagegen.resolver.refusal import Refusal
+from imagegen.resolver.resolve import resolve_cells
+from imagegen.workflow.build import Run, build_recipes, raise_failures
+from imagegen.workflow.project import House
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from imagegen.console.console import Console
+    from imagegen.model.image import ImageSpec
+    from imagegen.model.options import BuildOptions
+    from imagegen.request.existing import Found
+
+
+@dataclass(frozen=True)
+class RequestOptions:
+    """What a user asks: `KEY=VALUE` arguments, or the files of a queue.
+
+    `registry` is looked into for the image; `save` is the name of the matrix to write, with
+    `owner` and `expires`, over one of that name with `overwrite`; `build` is how to build the image
+    now, None for not at all.
+    """
+
+    arguments: tuple[str, ...]
+    overlay: Path | None = None
+    allow_unknown: bool = False
+    registry: str = ""
+    save: str | None = None
+    overwrite: bool = False
+    owner: str = ""
+    expires: str = ""
+    build: BuildOptions | None = field(default=None)
+
+
+def request(options: RequestOptions, console: Console) -> int:
+    """Answer one request; the exit code.
+
+    Raises ConfigError, ResolutionError for a request without an answer, and what a build raises.
+    """
+    check_registry(options.registry)
+    project = House(options.overlay)
+    path = _path_to_save(project, options)
+    constraints = parse(options.arguments, project.catalog)
+    answer = answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
+    if isinstance(answer, Refusal):
+        return _refuse(answer, console)
+    cell = same_image(answer, _possible_cells(project, answer))
+    image = cell or answer
+    found = _find(project, image, options.registry)
+    show(image, found, console, in_matrix=cell is not None)
+    if path is not None:
+        save(path, answer, options.owner, options.expires)
+        console.line(f"wrote {path}")
+    if options.build and not found.where:
+        _build(project, image, options, options.build, console)
+    return 0
+
+
+def answer_queue(options: RequestOptions, console: Console) -> int:
+    """Answer each file of a queue, a line (or a JSON document) each; the worst exit code."""
+    check_registry(options.registry)
+    project = House(options.overlay)
+    worst, rows = 0, []
+    for file in options.arguments:
+        code, row, data = _answer_file(Path(file), project, options)
+        worst = max(worst, code)
+        rows.append((file, *row))
+        console.data({"file": file, **data})
+    console.table(("request", "answer", "image, or why there is none"), rows)
+    return worst
+
+
+def _path_to_save(project: House, options: RequestOptions) -> Path | None:
+    """Checked before anything is asked, so that no answer is lost to a misspelt date."""
+    if options.save is None:
+        return None
+    about = (options.owner, options.expires)
+    return check_saving(options.save, *about, project.payload, force=options.overwrite)
+
+
+def _possible_cells(project: House, spec: ImageSpec) -> list[ImageSpec]:
+    """The cells of all matrices that may be this image. A wrong one is no answer, and no error."""
+    found: list[ImageSpec] = []
+    for cells in project.cells().values():
+        with suppress(ImagegenError):
+            found += resolve_cells([c for c in cells if may_be(c, spec)], project.catalog)
+    return found
+
+
+def _find(project: House, spec: ImageSpec, registry: str) -> Found:
+    """Where the image is already. Without an image of its tag nothing is rendered."""
+    images, digest = tagged_images(spec.tag, registry), ""
+    if images.any:
+        with suppress(RenderError):
+            digest = project.recipe_of(spec).digest
+    return image_of(images, digest)
+
+
+def _refuse(refusal: Refusal, console: Console) -> int:
+    """A machine reads why on standard output, people read it as any other error."""
+    if not console.wants_json:
+        raise ResolutionError(*refusal.problems)
+    console.data(refusal.as_data())
+    return ResolutionError.exit_code
+
+
+def _answer_file(
+    file: Path, project: House, options: RequestOptions
+) -> tuple[int, tuple[str, str], dict[str, Any]]:
+    """One of a queue: exit code, answer and image (or why there is none), and the JSON answer."""
+    try:
+        constraints, about = read_wishes(file, project.catalog)
+    except ConfigError as error:
+        return error.exit_code, *_wrong(error)
+    answer = answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
+    if isinstance(answer, Refusal):
+        text = answer.conflicts[0].text
+        return ResolutionError.exit_code, ("impossible", text), {**answer.as_data(), **about}
+    cell = same_image(answer, _possible_cells(project, answer))
+    image = cell or answer
+    found = _find(project, image, options.registry)
+    data = as_data(image, found, in_matrix=cell is not None)
+    return 0, (data["status"], found.reference or image.tag), {**data, **about}
+
+
+def _wrong(error: ConfigError) -> tuple[tuple[str, str], dict[str, Any]]:
+    text = "; ".join(f"{one.text} ({one.hint})" if one.hint else one.text for one in error.problems)
+    return ("wrong", text), {"status": "wrong", "problems": text}
+
+
+def _build(
+    project: House,
+    spec: ImageSpec,
+    options: RequestOptions,
+    build: BuildOptions,
+    console: Console,
+) -> None:
+    journal = open_journal()
+    recipe = project.recipe_of(spec)
+    build = replace(build, again=_again(options.arguments, spec, options.overlay))
+    with recorded(journal, "request") as run_id:
+        run = Run(run_id, journal, console)
+        raise_failures(build_recipes([recipe], connect(), project, build, run), console)
+    console.line(f"built {spec.tag}")
+
+
+def _again(arguments: Sequence[str], spec: ImageSpec, overlay: Path | None) -> str:
+    """The command that builds it, or the two that do: a request is in no matrix until it is."""
+    more = ["--overlay", str(overlay)] if overlay else []
+    if spec.cell.file:
+        return shlex.join(["imagegen", "build", "--matrix", spec.cell.matrix, *more])
+    saved = shlex.join(["imagegen", "request", *arguments, "--save", "NAME", *more])
+    return f"{saved} && {shlex.join(['imagegen', 'build', '--matrix', 'NAME', *more])}"
