@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.engine.images.names import alias
-from imagegen.engine.look import stock
+from imagegen.engine.without_sdk import labelled_images
 from imagegen.model.base import base_of
 from imagegen.model.build import BuildRecord
 from imagegen.model.labels import LABEL_BASE, LABEL_RECIPE
@@ -53,7 +53,7 @@ def up_to_date(cell_id: str, tag: str, digest: str, image: LocalImage) -> BuildR
 
 def all_standing(cells: Sequence[Wanted]) -> tuple[BuildRecord, ...]:
     """A record for each cell where the engine has all their images; else nothing."""
-    known = stock(LABEL_RECIPE, sorted({cell.base for cell in cells}))
+    known = labelled_images(LABEL_RECIPE, sorted({cell.base for cell in cells}))
     if known is None:
         return ()
     images, bases = known

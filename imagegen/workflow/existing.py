@@ -56,9 +56,9 @@ def look_for(house: House, spec: ImageSpec, registry: str = "") -> Found:
 
 def _label_here(tag: str) -> str:
     """The recipe of the image with a tag; without an engine in reach there is none."""
-    from imagegen.engine.look import labels_of
+    from imagegen.engine.without_sdk import image_labels
 
-    return labels_of(tag).get(LABEL_RECIPE, "")
+    return image_labels(tag).get(LABEL_RECIPE, "")
 
 
 def _label_there(reference: str) -> tuple[str, str]:

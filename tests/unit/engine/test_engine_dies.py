@@ -19,7 +19,8 @@ from imagegen.engine.builds.buildkit import (
     build,
 )
 from imagegen.engine.builds.trace import message_class
-from imagegen.engine.client import Endpoint, Engine
+from imagegen.engine.client import Engine
+from imagegen.engine.endpoint import Endpoint
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
