@@ -102,6 +102,16 @@ def out_of_reach(engine: Engine, image: str) -> str:
     return ""
 
 
+def identity(engine: Engine, ref: str) -> str:
+    """What the root file system of a base is made of: the digest that its registry gave, or of its
+    one layer where it came from no registry. An image id would name the time of the import too."""
+    described = images.config(engine, ref)
+    for named in described.get("RepoDigests") or ():
+        return str(named).rpartition("@")[2]
+    layers = described["RootFS"]["Layers"]
+    return str(layers[-1]) if len(layers) == 1 else ",".join(map(str, layers))
+
+
 def bootstrap_command(suite: str, target: str) -> list[str]:
     """mmdebstrap with the host's own archive settings; it leaves no package lists behind."""
     options = [f"--dpkgopt={option}" for option in (*_SLIM, _UNSAFE_IO)]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from imagegen.engine.images.inventory import Inside, Inventory, Package
+from imagegen.engine.images.contents import ImageContents, Package
+from imagegen.engine.images.inventory import Inventory
 from imagegen.errors import ConfigError
 from imagegen.inspection.sbom import FORMATS, document, items
 from imagegen.inspection.sbom_files import (
@@ -49,7 +50,7 @@ IMAGE = Inventory(
     },
     env={},
     layers=(),
-    inside=Inside(
+    contents=ImageContents(
         packages=(
             Package("conda", "python", "3.8.13"),
             Package("deb", "libgcc-s1", "14.2.0-19", "amd64", "gcc-14 14.2.0-19"),
@@ -62,7 +63,13 @@ IMAGE = Inventory(
         promise={"components": COMPONENTS},
     ),
 )
-BARE = replace(IMAGE, labels={}, inside=Inside(), missing=("what is inside: nothing",), created="")
+BARE = replace(
+    IMAGE,
+    labels={},
+    contents=ImageContents(),
+    missing=("what is inside: nothing",),
+    created="",
+)
 
 
 def test_everything_in_an_image_has_a_package_url() -> None:
@@ -157,7 +164,7 @@ def test_an_image_that_passed_gets_its_bills(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("IMAGEGEN_STATE", str(tmp_path))
-    left = replace(IMAGE, inside=replace(IMAGE.inside, files={"/tmp/a": 12}))
+    left = replace(IMAGE, contents=replace(IMAGE.contents, files={"/tmp/a": 12}))
     paths = [sbom_path(tmp_path, IMAGE.id, kind) for kind in FORMATS]
     assert Passes(monkeypatch, left).judge() == [
         "run 1: static",
