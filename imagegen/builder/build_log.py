@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from imagegen.builder.layer_sizes import layer_sizes
 from imagegen.console.progress import StepAt
-from imagegen.engine.builds.buildkit import (
+from imagegen.engine.builds.step_events import (
     BuildEvent,
     StepCached,
-    StepError,
     StepFailed,
     StepFinished,
     StepLog,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console.progress import Board
+    from imagegen.engine.builds.buildkit import StepError
     from imagegen.model.build import Outcome
     from imagegen.model.recipe import Recipe, StepOrigin
 

@@ -16,7 +16,7 @@ from imagegen.builder.shared_export import Packing
 from imagegen.builder.stale import Staleness, find_stale
 from imagegen.engine import client
 from imagegen.engine.builds import buildkit
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.errors import EngineError, ImagegenError
 from imagegen.journal.locks import cell_lock, locked
 from imagegen.model.base import base_of
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from imagegen.config.network import BuildEnv
     from imagegen.console.progress import Board
+    from imagegen.engine.builds.context import HostFile
     from imagegen.engine.client import Engine
     from imagegen.model.build import StepRecord
     from imagegen.model.cell import BaseMode
@@ -91,7 +92,7 @@ class Run:
     options: BuildOptions
     board: Board
     bases: Mapping[str, str]
-    parts: Mapping[Part, buildkit.HostFile]
+    parts: Mapping[Part, HostFile]
     envs: Mapping[str, BuildEnv]
     packing: Packing = field(default_factory=Packing)
     packed: list[str] = field(default_factory=list)
@@ -159,9 +160,9 @@ def _logged(run: Run, recipe: Recipe, why: str) -> BuildRecord:
 
 def _build(run: Run, recipe: Recipe, log: BuildLog, started: float) -> BuildRecord:
     image_id = attempts(run, lambda: _build_once(run, recipe, log), log)
-    image = images.find(run.engine, image_id)
+    image = local_images.find(run.engine, image_id)
     size = image.size_bytes if image else 0
-    layers = images.history(run.engine, image_id)
+    layers = local_images.history(run.engine, image_id)
     over, fails = _over_budget(run, recipe, size, log.steps(layers))
     told = over.told(image_id) if over else ()
     if over and fails:
@@ -171,7 +172,7 @@ def _build(run: Run, recipe: Recipe, log: BuildLog, started: float) -> BuildReco
         return log.failed("cancelled", ("interrupted",), time.monotonic() - started)
     if refused:
         return log.failed("validation", refused, time.monotonic() - started, image_id)
-    images.tag(run.engine, image_id, recipe.spec.tag)
+    local_images.tag(run.engine, image_id, recipe.spec.tag)
     return log.built(image_id, size, time.monotonic() - started, layers, told)
 
 

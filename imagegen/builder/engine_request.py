@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from imagegen.builder.labels import labels_until
 from imagegen.engine.builds import buildkit
-from imagegen.engine.builds.buildkit import StepStarted
-from imagegen.engine.images import store as images
-from imagegen.engine.images.names import alias
+from imagegen.engine.builds.context import pack_context
+from imagegen.engine.builds.step_events import BuildEvent, StepStarted
+from imagegen.engine.images import local_images
 from imagegen.errors import EngineError
-from imagegen.model.base import base_of
+from imagegen.model.base import base_alias, base_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,10 +38,10 @@ def request_of(
     env = run.envs[base_of(recipe.spec).id]
     parts = [run.parts[part] for part in recipe.parts]
     return buildkit.BuildRequest(
-        context=buildkit.pack_context(dockerfile, [*recipe.files, *env.files], parts),
+        context=pack_context(dockerfile, [*recipe.files, *env.files], parts),
         build_id=uuid.uuid4().hex,
         labels=labels,
-        buildargs={"BASE": alias(base_of(recipe.spec)), **dict(env.buildargs)},
+        buildargs={"BASE": base_alias(base_of(recipe.spec)), **dict(env.buildargs)},
         target=target,
         no_cache=no_cache,
     )
@@ -72,7 +72,7 @@ def _follow(
     cell_id: str,
     log: BuildLog,
     on_packing: Callable[[], None],
-    event: buildkit.BuildEvent,
+    event: BuildEvent,
 ) -> None:
     """Write an event down; a build whose steps are done makes room for another."""
     if isinstance(event, StepStarted) and event.name.startswith(EXPORTING):
@@ -109,4 +109,4 @@ def remove_packed(run: Run) -> None:
     """Take the images of `pack_shared` away; `imagegen prune` does it where the engine is gone."""
     with suppress(EngineError):
         while run.packed:
-            images.remove(run.engine, run.packed.pop())
+            local_images.remove(run.engine, run.packed.pop())

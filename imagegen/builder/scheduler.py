@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from imagegen.builder.shared_export import Packing
     from imagegen.config.network import BuildEnv
     from imagegen.console.progress import Board
+    from imagegen.engine.builds.context import HostFile
     from imagegen.engine.client import Engine
     from imagegen.errors import ImagegenError
     from imagegen.model.part import Part
@@ -122,7 +123,7 @@ def prepare(
 
 def _supply(
     stale: Sequence[Staleness], options: BuildOptions, board: Board
-) -> dict[Part, buildkit.HostFile]:
+) -> dict[Part, HostFile]:
     users = {part: item.recipe.spec.cell.id for item in stale for part in item.recipe.parts}
     cell = next(iter(users.values()), "")
     return supply(users, options.store, lambda line: board.step(cell, line))

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.builder.up_to_date import stands
-from imagegen.engine.images import store as images
-from imagegen.engine.images.names import alias
-from imagegen.model.base import base_of
+from imagegen.engine.images import local_images
+from imagegen.model.base import base_alias, base_of
 from imagegen.model.labels import LABEL_BASE, LABEL_LOCK, LABEL_RECIPE, recorded_inputs
 from imagegen.planner.chain import chain_of_recipe, spread
 from imagegen.renderer.provenance import changes
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.images.names import LocalImage
+    from imagegen.engine.images.local_image import LocalImage
     from imagegen.model.catalog import OsRelease
     from imagegen.model.recipe import Recipe
     from imagegen.planner.chain import Chain
@@ -79,7 +78,7 @@ def find_stale(
     engine: Engine, recipes: Sequence[Recipe], *, force: bool, lock: LockedBuild | None = None
 ) -> list[Staleness]:
     """What has to be built, from one list call and one look at each base."""
-    known = images.list_labelled(engine, LABEL_RECIPE)
+    known = local_images.list_labelled(engine, LABEL_RECIPE)
     base_ids = {base.id: _base_id(engine, base) for base in (base_of(r.spec) for r in recipes)}
     locks = {os_id: lock.digest(os_id) if lock else "" for os_id in base_ids}
     found = [
@@ -92,7 +91,7 @@ def find_stale(
 
 
 def _base_id(engine: Engine, os: OsRelease) -> str:
-    base = images.find(engine, alias(os))
+    base = local_images.find(engine, base_alias(os))
     return base.id if base else ""
 
 

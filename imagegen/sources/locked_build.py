@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from imagegen.config.network import FOLDER, pip_conf_of
 from imagegen.engine.builds import buildkit
+from imagegen.engine.builds.context import pack_context
 from imagegen.engine.host import archives
 from imagegen.engine.images.bases import identity
 from imagegen.engine.images.contents import installed
-from imagegen.engine.images.names import alias
 from imagegen.errors import BuildError, Problem
-from imagegen.model.base import base_of
+from imagegen.model.base import base_alias, base_of
 from imagegen.model.recipe import ContextFile
 from imagegen.sources.lock_file import (
     LINKS,
@@ -106,7 +106,7 @@ def _system(
     # One distribution may be in the image and in a stage, in another folder there.
     dists = {replace(dist, path="") for one in found for dist in one.of_kind("pypi")}
     on_line(f"asking for the files of {len(dists)} Python distributions")
-    base = identity(engine, alias(base_of(recipes[0].spec)))
+    base = identity(engine, base_alias(base_of(recipes[0].spec)))
     return SystemLock(base, packages_of(found), _wheels(dists, recipes, env))
 
 
@@ -121,10 +121,10 @@ def packages_of(found: Iterable[ImageContents]) -> dict[str, tuple[str, ...]]:
 
 def _stage_images(engine: Engine, recipe: Recipe, env: BuildEnv, store: Store) -> list[str]:
     parts = supply(recipe.parts, store)
-    context = buildkit.pack_context(
+    context = pack_context(
         recipe.dockerfile, [*recipe.files, *env.files], [parts[part] for part in recipe.parts]
     )
-    base = {"BASE": alias(base_of(recipe.spec)), **dict(env.buildargs)}
+    base = {"BASE": base_alias(base_of(recipe.spec)), **dict(env.buildargs)}
     ids = []
     for stage in sorted({origin.stage for origin in recipe.origins if _is_build(origin.stage)}):
         request = buildkit.BuildRequest(context, uuid.uuid4().hex, {}, base, target=stage)
@@ -206,7 +206,7 @@ class LockedBuild:
         release, specs = base_of(recipes[0].spec), [recipe.spec for recipe in recipes]
         locked = self.lock.systems[release.id]
         owners = owners_of(specs)
-        base = identity(engine, alias(release))
+        base = identity(engine, base_alias(release))
         found = [] if base == locked.base else [Drift("os", "base", locked.base, base)]
         found += _package_drift(engine, release, locked, env, specs)
         files, lost = _locked_files(locked, specs, env, owners)
@@ -223,7 +223,7 @@ def _package_drift(
     specs: Sequence[ImageSpec],
 ) -> list[Drift]:
     areas, owners = areas_of(specs), owners_of(specs)
-    ref, proxies = alias(release), dict(env.buildargs)
+    ref, proxies = base_alias(release), dict(env.buildargs)
     listing = archives.apt_in_base(engine, ref, sorted(locked.apt), env.files, proxies, areas)
     there = installed(engine, ref).debs
     return drift_of_packages(locked, listing.versions, there, owners)

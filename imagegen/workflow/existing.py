@@ -64,7 +64,7 @@ def _label_here(tag: str) -> str:
 def _label_there(reference: str) -> tuple[str, str]:
     """The recipe of an image in a registry, and why it is not known."""
     from imagegen.engine.client import connect
-    from imagegen.engine.registry.push import labels_of
+    from imagegen.engine.registry.remote_images import labels_of
 
     try:
         engine = connect()

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from imagegen.engine.registry import push as registry
+from imagegen.engine.registry import remote_images
 from imagegen.errors import ImagegenError, ValidationError
 from imagegen.publisher.publish import Candidate, publish, target_of
 from imagegen.validation.in_container import ValidationRequest, validate_image
@@ -166,7 +166,7 @@ def _publish(
     for cell in healthy:
         reference = target_of(cell.image, to)
         last = book.last_publication(reference)
-        there = registry.digest_of(reference, engine)
+        there = remote_images.digest_of(reference, engine)
         if last and last.image_id == cell.image_id and last.digest == there:
             cell.publication, cell.digest = "there already", last.digest
         else:

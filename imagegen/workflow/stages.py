@@ -14,7 +14,7 @@ from imagegen.builder.shared_export import Packing
 from imagegen.config.network import pip_config_files, read_build_env
 from imagegen.config.state import state_folder
 from imagegen.engine import client
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.engine.images.inventory import inventory
 from imagegen.errors import ImagegenError, Problem, ValidationError
 from imagegen.inspection.leftovers import leftovers
@@ -251,7 +251,7 @@ def validation_failures(records: Mapping[str, ValidationRecord]) -> ValidationEr
 
 def newest(engine: Engine, tag: str, book: Journal) -> Candidate:
     """What a tag means on the engine now, with the record that decides about exactly that id."""
-    image = images.find(engine, tag)
+    image = local_images.find(engine, tag)
     if image is None:
         return Candidate(tag, "", None)
     return Candidate(tag, image.id, book.validation_of(image.id))

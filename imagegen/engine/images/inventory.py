@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from imagegen.engine.client import answers
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.engine.images.contents import (
     LOOK_SECONDS,
     ImageContents,
@@ -55,8 +55,9 @@ def inventory(engine: Engine, ref: str, *, sizes: bool = True) -> Inventory:
     Raises EngineError where the engine has no such image, or dies; an image that does not start is
     read from outside alone.
     """
-    described = images.config(engine, ref)
+    described = local_images.inspect(engine, ref)
     config = described.get("Config") or {}
+    digests, history = described["RootFS"].get("Layers") or (), local_images.history(engine, ref)
     contents, missing = _look(engine, str(described["Id"]), sizes)
     return Inventory(
         ref=ref,
@@ -65,7 +66,7 @@ def inventory(engine: Engine, ref: str, *, sizes: bool = True) -> Inventory:
         size_bytes=int(described["Size"]),
         labels=dict(config.get("Labels") or {}),
         env=dict(one.partition("=")[::2] for one in config.get("Env") or ()),
-        layers=layers_of(described["RootFS"].get("Layers") or (), images.history(engine, ref)),
+        layers=layers_of(digests, history),
         contents=contents,
         missing=missing,
     )

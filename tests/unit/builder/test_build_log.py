@@ -15,9 +15,9 @@ from imagegen.builder.build_log import (
     short,
 )
 from imagegen.console.console import make_console
-from imagegen.engine.builds.buildkit import (
+from imagegen.engine.builds.buildkit import StepError
+from imagegen.engine.builds.step_events import (
     StepCached,
-    StepError,
     StepFailed,
     StepFinished,
     StepLog,

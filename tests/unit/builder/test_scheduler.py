@@ -26,12 +26,14 @@ from imagegen.config.network import BuildEnv
 from imagegen.console.console import make_console
 from imagegen.engine import client
 from imagegen.engine.builds import buildkit
-from imagegen.engine.builds.buildkit import StepError, StepStarted
-from imagegen.engine.images import store as images
+from imagegen.engine.builds.buildkit import StepError
+from imagegen.engine.builds.step_events import StepStarted
+from imagegen.engine.images import local_images
 from imagegen.engine.images.bases import BaseImage
-from imagegen.engine.images.names import LocalImage, alias
+from imagegen.engine.images.local_image import LocalImage
 from imagegen.errors import ConfigError, EngineError, Interrupted, Problem, ValidationError
 from imagegen.journal.locks import cell_lock, locked
+from imagegen.model.base import base_alias
 from imagegen.model.build import BuildRecord
 from imagegen.model.labels import (
     LABEL_BASE,
@@ -80,14 +82,14 @@ class Machine:
         self.alive = True
         self.no_buildkit: EngineError | None = None
         monkeypatch.setattr(client, "require_buildkit", self.require_buildkit)
-        monkeypatch.setattr(images, "list_labelled", lambda *_: tuple(self.images))
-        monkeypatch.setattr(images, "find", self.find)
-        monkeypatch.setattr(images, "tag", self.tag)
+        monkeypatch.setattr(local_images, "list_labelled", lambda *_: tuple(self.images))
+        monkeypatch.setattr(local_images, "find", self.find)
+        monkeypatch.setattr(local_images, "tag", self.tag)
         monkeypatch.setattr(buildkit, "build", self.build)
         monkeypatch.setattr(buildkit, "cancel", lambda _, build_id: self.cancelled.append(build_id))
         monkeypatch.setattr(building, "ensure_base", self.ensure_base)
         monkeypatch.setattr(cell_build, "wait_exponential", lambda **_: lambda _: 0.0)
-        monkeypatch.setattr(images, "history", lambda *_: ())
+        monkeypatch.setattr(local_images, "history", lambda *_: ())
         monkeypatch.setattr(client, "answers", lambda _: self.alive)
 
     def find(self, _: object, ref: str) -> LocalImage | None:
@@ -200,7 +202,7 @@ def test_labels_say_what_an_image_is(
     assert request.labels[LABEL_BASE] == BASE_ID
     assert request.labels[LABEL_VALIDATED] == "not validated: --no-validate"
     assert request.tag == ""
-    assert request.buildargs == {"BASE": alias(recipes[0].spec.os)}
+    assert request.buildargs == {"BASE": base_alias(recipes[0].spec.os)}
 
 
 def test_the_settings_of_the_host_join_the_context_and_no_label(
@@ -506,7 +508,7 @@ def test_a_large_layer_that_cells_share_is_packed_by_one_of_them_before_the_othe
     recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     removed: list[str] = []
-    monkeypatch.setattr(images, "remove", lambda _, ref: removed.append(ref))
+    monkeypatch.setattr(local_images, "remove", lambda _, ref: removed.append(ref))
     four = [one for one in recipes if one.spec.os.id == recipes[0].spec.os.id]
     packing = shared_by(four)
     component = chain_of_recipe(four[0])[0][0]
@@ -524,7 +526,7 @@ def test_a_large_layer_that_cells_share_is_packed_by_one_of_them_before_the_othe
 def test_a_layer_that_cannot_be_made_is_not_tried_by_one_cell_after_the_other(
     recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(images, "remove", lambda *_: None)
+    monkeypatch.setattr(local_images, "remove", lambda *_: None)
     two = [one for one in recipes if one.spec.os.id == recipes[0].spec.os.id][:2]
     packing = shared_by(two)
     first = in_turns([Staleness(one, "x", None) for one in two])[0].recipe.spec.cell.name

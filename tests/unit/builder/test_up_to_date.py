@@ -14,7 +14,7 @@ from imagegen.builder.up_to_date import (
     wanted,
 )
 from imagegen.engine import client
-from imagegen.engine.images.names import LocalImage
+from imagegen.engine.images.local_image import LocalImage
 from imagegen.errors import EngineError
 from imagegen.journal.journal import open_journal
 from imagegen.model.labels import LABEL_BASE, LABEL_RECIPE

@@ -22,7 +22,7 @@ from imagegen.engine.client import (
     require_buildkit,
 )
 from imagegen.engine.endpoint import Endpoint, endpoints
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.engine.images.bases import bootstrap_command
 from imagegen.engine.registry.distribution import target_of
 from imagegen.errors import EngineError, Problem
@@ -222,7 +222,7 @@ def test_the_reason_is_the_engines_or_the_systems() -> None:
     ],
 )
 def test_references_are_split_at_the_tag(ref: str, parts: tuple[str, str]) -> None:
-    assert images.split(ref) == parts
+    assert local_images.split_reference(ref) == parts
 
 
 def test_registry_targets() -> None:

@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING
 import docker
 import pytest
 
-from imagegen.engine.builds.buildkit import (
-    BuildEvent,
-    BuildRequest,
-    StepStarted,
-    build,
-)
+from imagegen.engine.builds.buildkit import BuildRequest, build
+from imagegen.engine.builds.step_events import BuildEvent, StepStarted
 from imagegen.engine.builds.trace import message_class
 from imagegen.engine.client import Engine
 from imagegen.engine.endpoint import Endpoint

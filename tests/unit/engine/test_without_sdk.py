@@ -12,8 +12,8 @@ import pytest
 
 from imagegen.engine import client, endpoint
 from imagegen.engine.endpoint import Endpoint, endpoints
-from imagegen.engine.images import store as images
-from imagegen.engine.images.names import LocalImage
+from imagegen.engine.images import local_images
+from imagegen.engine.images.local_image import LocalImage
 from imagegen.engine.without_sdk import image_labels, labelled_images
 from imagegen.errors import EngineError
 
@@ -82,7 +82,7 @@ def sdk(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     def says(found: bool) -> None:
         monkeypatch.setattr(client, "connect", lambda environ: environ)
         image = LocalImage("sha256:2", (REF,), LABELS, 1)
-        monkeypatch.setattr(images, "find", lambda *_: image if found else None)
+        monkeypatch.setattr(local_images, "find", lambda *_: image if found else None)
 
     def refuse(*_: Any) -> None:
         raise AssertionError("the SDK was asked")
