@@ -15,7 +15,7 @@ from imagegen.builder.stale import find_stale, up_to_date
 from imagegen.config.state import state_folder
 from imagegen.engine import client
 from imagegen.engine.builds import buildkit
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images as images
 from imagegen.engine.images.inventory import inventory
 from imagegen.errors import EngineError, ImagegenError
 from imagegen.events.events import CellLogged, CellStarted, CellWaits, ImageValidated, Note

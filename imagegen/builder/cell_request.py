@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from imagegen.builder.labels import labels_until
 from imagegen.engine.builds import buildkit
-from imagegen.engine.builds.buildkit import StepStarted
-from imagegen.engine.images import store as images
-from imagegen.engine.images.names import alias
+from imagegen.engine.builds.context import pack_context
+from imagegen.engine.builds.step_events import BuildEvent, StepStarted
+from imagegen.engine.images import local_images as images
 from imagegen.errors import EngineError
 from imagegen.events.events import CellWaits
-from imagegen.model.base import base_of
+from imagegen.model.base import base_alias, base_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,10 +39,10 @@ def request_of(
     network = state.networks[base_of(recipe.spec).id]
     parts = [state.parts[part] for part in recipe.parts]
     return buildkit.BuildRequest(
-        context=buildkit.pack_context(dockerfile, [*recipe.files, *network.files], parts),
+        context=pack_context(dockerfile, [*recipe.files, *network.files], parts),
         build_id=uuid.uuid4().hex,
         labels=labels,
-        buildargs={"BASE": alias(base_of(recipe.spec)), **dict(network.buildargs)},
+        buildargs={"BASE": base_alias(base_of(recipe.spec)), **dict(network.buildargs)},
         target=target,
         no_cache=no_cache,
     )
@@ -75,7 +75,7 @@ def _follow(
     cell_id: str,
     steps: CellSteps,
     on_export: Callable[[], None],
-    event: buildkit.BuildEvent,
+    event: BuildEvent,
 ) -> None:
     """Take an event of the engine; a build whose steps are done makes room for another."""
     steps.event(event)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.builder.layer_sizes import layer_sizes
-from imagegen.engine.builds import build_events as engine_events
+from imagegen.engine.builds import step_events as engine_events
 from imagegen.events import events
 from imagegen.model.build import BuildRecord, StepRecord
 from imagegen.model.image import layer_name
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from imagegen.engine.builds.buildkit import BuildEvent, StepError
+    from imagegen.engine.builds.buildkit import StepError
+    from imagegen.engine.builds.step_events import BuildEvent
     from imagegen.events.events import Sink
     from imagegen.model.build import Outcome
     from imagegen.model.recipe import Recipe, StepOrigin

@@ -22,7 +22,7 @@ from imagegen.model.part import UNVERIFIED
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from imagegen.engine.builds.buildkit import HostFile
+    from imagegen.engine.builds.context import HostFile
     from imagegen.model.cell import Cell
     from imagegen.model.part import Part
     from imagegen.model.recipe import Recipe

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from imagegen.builder.plan import BuildPlan
     from imagegen.builder.stale import Staleness
     from imagegen.config.network import BuildEnv
-    from imagegen.engine.builds import buildkit
+    from imagegen.engine.builds.context import HostFile
     from imagegen.engine.client import Engine
     from imagegen.events.events import Sink
     from imagegen.model.options import BuildOptions
@@ -53,9 +53,7 @@ def prepare(
     return state, [_baseless(one, failed[base_of(one.spec).id]) for one in baseless]
 
 
-def _parts(
-    stale: Sequence[Staleness], plan: BuildPlan, sink: Sink
-) -> dict[Part, buildkit.HostFile]:
+def _parts(stale: Sequence[Staleness], plan: BuildPlan, sink: Sink) -> dict[Part, HostFile]:
     users = {part: item.recipe.spec.cell.id for item in stale for part in item.recipe.parts}
     cell = next(iter(users.values()), "")
     return supply(users, plan.store, lambda line: sink(CellWaits(cell, line)))

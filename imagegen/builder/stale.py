@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.builder.up_to_date import record_up_to_date, stands
-from imagegen.engine.images import store as images
-from imagegen.engine.images.names import alias
-from imagegen.model.base import base_of
+from imagegen.engine.images import local_images as images
+from imagegen.model.base import base_alias, base_of
 from imagegen.model.labels import LABEL_BASE, LABEL_LOCK, LABEL_RECIPE, recorded_inputs
 from imagegen.planner.chain import chain_of_recipe, spread
 from imagegen.renderer.provenance import changes
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.images.names import LocalImage
+    from imagegen.engine.images.local_image import LocalImage
     from imagegen.model.build import BuildRecord
     from imagegen.model.catalog import OsRelease
     from imagegen.model.recipe import Recipe
@@ -93,7 +92,7 @@ def find_stale(
 
 
 def _base_id(engine: Engine, os: OsRelease) -> str:
-    base = images.find(engine, alias(os))
+    base = images.find(engine, base_alias(os))
     return base.id if base else ""
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from imagegen.builder.plan import BuildPlan
     from imagegen.config.network import BuildEnv
-    from imagegen.engine.builds import buildkit
+    from imagegen.engine.builds.context import HostFile
     from imagegen.engine.client import Engine
     from imagegen.errors import EngineError
     from imagegen.events.events import Sink
@@ -37,7 +37,7 @@ class BuildState:
     options: BuildOptions
     sink: Sink
     bases: Mapping[str, str]
-    parts: Mapping[Part, buildkit.HostFile]
+    parts: Mapping[Part, HostFile]
     networks: Mapping[str, BuildEnv]
     gate: Gate | None = None
     export: SharedExport = field(default_factory=SharedExport)

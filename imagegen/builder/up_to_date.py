@@ -9,16 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from imagegen.engine.images.names import alias
-from imagegen.engine.look import stock
-from imagegen.model.base import base_of
+from imagegen.engine.without_sdk import labelled_images
+from imagegen.model.base import base_alias, base_of
 from imagegen.model.build import BuildRecord
 from imagegen.model.labels import LABEL_BASE, LABEL_RECIPE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from imagegen.engine.images.names import LocalImage
+    from imagegen.engine.images.local_image import LocalImage
     from imagegen.model.recipe import Recipe
 
 
@@ -35,7 +34,7 @@ class Wanted:
 def wanted(recipe: Recipe) -> Wanted:
     """What of a recipe decides whether an image of it stands."""
     spec = recipe.spec
-    return Wanted(spec.cell.id, spec.tag, recipe.digest, alias(base_of(spec)))
+    return Wanted(spec.cell.id, spec.tag, recipe.digest, base_alias(base_of(spec)))
 
 
 def stands(image: LocalImage, digest: str, base_id: str) -> bool:
@@ -53,7 +52,7 @@ def record_up_to_date(cell_id: str, tag: str, digest: str, image: LocalImage) ->
 
 def all_standing(cells: Sequence[Wanted]) -> tuple[BuildRecord, ...]:
     """A record for each cell where the engine has all their images; else nothing."""
-    known = stock(LABEL_RECIPE, sorted({cell.base for cell in cells}))
+    known = labelled_images(LABEL_RECIPE, sorted({cell.base for cell in cells}))
     if known is None:
         return ()
     images, bases = known

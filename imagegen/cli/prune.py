@@ -43,7 +43,7 @@ def command(
     """
     from imagegen.config.state import state_folder
     from imagegen.engine.client import connect, machine
-    from imagegen.engine.images.leftovers import inventory
+    from imagegen.engine.images.engine_contents import engine_contents
     from imagegen.inspection.sbom_files import billed_images
     from imagegen.journal.journal import open_journal
     from imagegen.journal.locks import engine_locks
@@ -54,7 +54,7 @@ def command(
     engine, state = connect(), state_folder()
     # Before the look at the engine: an image that is built in the meantime keeps its bill.
     billed = billed_images(state)
-    found = inventory(engine, COUNTED)
+    found = engine_contents(engine, COUNTED)
     published = open_journal().published_images()
     locks = engine_locks(machine(engine).id, state)
     goes = superfluous(found, published, matrices, lambda tag: _being_built(locks, tag))
@@ -78,7 +78,7 @@ def _being_built(locks: Path, tag: str) -> bool:
 
 def _remove(engine: Engine, goes: list[Goes], containers: tuple[str, ...]) -> list[Goes]:
     """Those that really went: an image may have got a tag in the meantime."""
-    from imagegen.engine.images.leftovers import remove_container, remove_image
+    from imagegen.engine.images.engine_contents import remove_container, remove_image
 
     for name in containers:
         remove_container(engine, name)
@@ -95,7 +95,7 @@ def _remove_bills(image_ids: list[str], state: Path) -> None:
 def _cache(engine: Engine, days: int | None, *, dry_run: bool) -> int:
     from datetime import datetime, timezone
 
-    from imagegen.engine.images.leftovers import build_cache, old_cache_bytes, prune_cache
+    from imagegen.engine.images.engine_contents import build_cache, old_cache_bytes, prune_cache
 
     if days is None:
         return 0

@@ -1,4 +1,4 @@
-"""The connection to the container engine: where it listens, what it is, why it failed."""
+"""The connection to the container engine: open it, ask what it is, say why it failed."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ import shutil
 import socket
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import docker
 import requests
 import urllib3
-from docker.context import ContextAPI
 from docker.errors import DockerException, InvalidVersion
-from docker.utils import kwargs_from_env, version_lt
+from docker.utils import version_lt
 
+from imagegen.engine.endpoint import Endpoint, endpoints
 from imagegen.errors import EngineError, ImagegenError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from docker.tls import TLSConfig
 
 MINIMUM_API = "1.40"
 """Docker 19.03: the first engine whose `/build` runs BuildKit without an experimental flag."""
@@ -42,15 +39,6 @@ TRANSPORT_ERRORS = (
     ConnectionError,
     TimeoutError,
 )
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """An address that an engine may answer on, and who named it."""
-
-    url: str
-    named_by: str
-    tls: TLSConfig | bool = False
 
 
 @dataclass(frozen=True)
@@ -113,37 +101,6 @@ def connect(environ: Mapping[str, str] | None = None) -> Engine:
     text = "no container engine answers"
     hint = "sudo usermod -aG docker $USER, then log in again" if denied else HINT_FIX
     raise EngineError.of(text, evidence=failures, hint=hint)
-
-
-def endpoints(environ: Mapping[str, str]) -> tuple[Endpoint, ...]:
-    """Where to look, in order. A place that the user named is the only one."""
-    if environ.get("DOCKER_HOST"):
-        named = kwargs_from_env(dict(environ))
-        return (Endpoint(named.get("base_url", ""), "DOCKER_HOST", named.get("tls") or False),)
-    context = _context(environ)
-    if context is not None:
-        return (context,)
-    runtime_dir = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
-    rootless = Path(runtime_dir, "docker.sock")
-    found = [Endpoint("unix:///var/run/docker.sock", "the system socket")]
-    if rootless.exists():
-        found.append(Endpoint(f"unix://{rootless}", "the rootless socket"))
-    return tuple(found)
-
-
-def _context(environ: Mapping[str, str]) -> Endpoint | None:
-    name = environ.get("DOCKER_CONTEXT") or None
-    try:
-        context = ContextAPI.get_context(name)
-    except (DockerException, OSError, ValueError) as error:
-        text = "the current docker context cannot be read"
-        raise EngineError.of(text, evidence=[str(error)], hint="docker context ls") from error
-    if context is None or context.Host is None:
-        text = f"there is no docker context `{name or 'of the configured name'}`"
-        raise EngineError.of(text, hint="docker context ls")
-    if context.name == "default":
-        return None
-    return Endpoint(context.Host, f"context {context.name}", context.TLSConfig or False)
 
 
 def _client(endpoint: Endpoint, timeout: int, version: str) -> docker.APIClient:

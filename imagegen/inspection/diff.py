@@ -14,7 +14,8 @@ from imagegen.model.labels import LABEL_INPUTS, LABEL_RECIPE, recorded_inputs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from imagegen.engine.images.inventory import Inside, Inventory, Layer
+    from imagegen.engine.images.contents import ImageContents
+    from imagegen.engine.images.inventory import Inventory, Layer
 
 LEAST_SHARE = 0.05
 """A folder is told if it differs by this share of what the largest folder differs by."""
@@ -91,7 +92,7 @@ def difference(before: Inventory, after: Inventory) -> Difference:
 
     Nothing of it is told as added or removed then: `missing` of that side says why.
     """
-    a, b = before.inside, after.inside
+    a, b = before.contents, after.contents
     there = {layer.digest for layer in before.layers} & {layer.digest for layer in after.layers}
     inputs = [recorded_inputs(one.labels) for one in (before, after)]
     return Difference(
@@ -128,7 +129,7 @@ def components_of(found: Inventory) -> dict[str, str]:
 
     Empty but for the OS in an image of another tool.
     """
-    promised = found.inside.promise.get("components", {})
+    promised = found.contents.promise.get("components", {})
     versions = {
         name: " ".join(filter(None, [one.get("version", ""), one.get("variant", "")]))
         for name, one in promised.items()
@@ -137,12 +138,12 @@ def components_of(found: Inventory) -> dict[str, str]:
         for name, row in recorded_inputs(found.labels).items()
         if name.startswith("release ")
     }
-    os = found.inside.os
+    os = found.contents.os
     named = " ".join(filter(None, [os.get("ID", ""), os.get("VERSION_ID", "")]))
     return {"os": named, **versions} if named else versions
 
 
-def _package_changes(before: Inside, after: Inside) -> tuple[Change, ...]:
+def _package_changes(before: ImageContents, after: ImageContents) -> tuple[Change, ...]:
     """By kind; a kind that only one side has at all is told too, unless that is the system's own,
     which an image cannot do without: it could not be read there."""
     found: list[Change] = []
@@ -153,12 +154,11 @@ def _package_changes(before: Inside, after: Inside) -> tuple[Change, ...]:
     return tuple(found)
 
 
-def _versions(inside: Inside, kind: str) -> dict[str, str]:
+def _versions(contents: ImageContents, kind: str) -> dict[str, str]:
     """Package -> version; all versions where it is installed more than once."""
     versions: defaultdict[str, set[str]] = defaultdict(set)
-    for package in inside.packages:
-        if package.kind == kind:
-            versions[package.name].add(package.version)
+    for package in contents.of_kind(kind):
+        versions[package.name].add(package.version)
     return {name: ", ".join(sorted(several)) for name, several in versions.items()}
 
 

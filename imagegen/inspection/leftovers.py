@@ -11,7 +11,8 @@ from imagegen.text import human_bytes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from imagegen.engine.images.inventory import Inside, Inventory
+    from imagegen.engine.images.contents import ImageContents
+    from imagegen.engine.images.inventory import Inventory
 
 SMALL_BYTES = 100_000
 """Archives below this come with packages, as data of their own tests."""
@@ -49,13 +50,13 @@ class Leftover:
 
 def leftovers(found: Inventory) -> tuple[Leftover, ...]:
     """What should not be in a finished image, the largest first."""
-    rows = [*_files(found.inside), *_tools(found.inside), *_hidden(found)]
+    rows = [*_files(found.contents), *_tools(found.contents), *_hidden(found)]
     return tuple(sorted(rows, key=lambda row: -row.size_bytes))
 
 
-def _files(inside: Inside) -> list[Leftover]:
+def _files(contents: ImageContents) -> list[Leftover]:
     by_kind: dict[str, list[tuple[int, str]]] = {}
-    for path, size in inside.files.items():
+    for path, size in contents.files.items():
         kind = next((kind for kind, pattern in _KINDS if pattern.search(path)), "")
         if kind and not _KEPT.search(path) and (size >= SMALL_BYTES or kind in _ANY_SIZE):
             by_kind.setdefault(kind, []).append((size, path))
@@ -70,18 +71,18 @@ def _files(inside: Inside) -> list[Leftover]:
     ]
 
 
-def _tools(inside: Inside) -> list[Leftover]:
+def _tools(contents: ImageContents) -> list[Leftover]:
     """Build tools where an image promised none: it is no devel flavour and has no compiler."""
-    components: Mapping[str, Any] = inside.promise.get("components", {})
+    components: Mapping[str, Any] = contents.promise.get("components", {})
     flavours = {one.get("facts", {}).get("flavour") for one in components.values()}
-    if not components or not inside.tools or "devel" in flavours or "gcc" in components:
+    if not components or not contents.tools or "devel" in flavours or "gcc" in components:
         return []
-    return [Leftover("build tools", len(inside.tools), 0, inside.tools)]
+    return [Leftover("build tools", len(contents.tools), 0, contents.tools)]
 
 
 def _hidden(found: Inventory) -> list[Leftover]:
     """What the layers carry beyond what a container sees: files that later layers removed."""
-    seen = found.inside.folders.get("/", 0)
+    seen = found.contents.folders.get("/", 0)
     hidden = sum(layer.size_bytes for layer in found.layers) - seen
     if not seen or hidden < HIDDEN_BYTES or any(layer.size_bytes < 0 for layer in found.layers):
         return []

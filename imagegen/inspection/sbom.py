@@ -23,7 +23,8 @@ from imagegen.model.labels import LABEL_PARTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from imagegen.engine.images.inventory import Inventory, Package
+    from imagegen.engine.images.contents import Package
+    from imagegen.engine.images.inventory import Inventory
 
 FORMATS = ("spdx", "cyclonedx")
 TITLE = "org.opencontainers.image.title"
@@ -56,9 +57,9 @@ def document(found: Inventory, kind: str) -> bytes:
 
 def items(found: Inventory) -> tuple[Item, ...]:
     """All that is in an image: packages by their databases, then what came without a package."""
-    distro = "-".join(filter(None, map(found.inside.os.get, ("ID", "VERSION_ID"))))
-    vendor = found.inside.os.get("ID", "debian")
-    rows = [_packaged(package, vendor, distro) for package in found.inside.packages]
+    distro = "-".join(filter(None, map(found.contents.os.get, ("ID", "VERSION_ID"))))
+    vendor = found.contents.os.get("ID", "debian")
+    rows = [_packaged(package, vendor, distro) for package in found.contents.packages]
     return tuple(_unique([*rows, *_loose(found)]))
 
 
@@ -86,7 +87,7 @@ def _upstream(package: Package) -> str:
 def _loose(found: Inventory) -> Iterable[Item]:
     """Components without a package of their own, and the vendor parts and tarballs of the build."""
     parts = _parts(found.labels)
-    for name, one in sorted(found.inside.promise.get("components", {}).items()):
+    for name, one in sorted(found.contents.promise.get("components", {}).items()):
         if not _PACKAGED.match(one["origin"]):
             sha256 = parts.pop(f"{name} {one['version']}", "")
             yield _generic("component", name, one["version"], one["origin"], sha256)

@@ -10,7 +10,7 @@ from imagegen.model.labels import LABEL_CELL, LABEL_MATRIX, LABEL_TITLE, LABEL_U
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence, Set
 
-    from imagegen.engine.images.leftovers import Inventory, Kept
+    from imagegen.engine.images.engine_contents import EngineContents, KeptImage
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Goes:
 
 
 def superfluous(
-    found: Inventory,
+    found: EngineContents,
     published: Set[str],
     matrices: Sequence[str] = (),
     being_built: Callable[[str], bool] = lambda _: False,
@@ -55,15 +55,15 @@ def without_image(
     )
 
 
-def _of(image: Kept, matrices: Sequence[str]) -> bool:
+def _of(image: KeptImage, matrices: Sequence[str]) -> bool:
     return not matrices or image.labels[LABEL_MATRIX] in matrices
 
 
-def _cell(image: Kept) -> str:
+def _cell(image: KeptImage) -> str:
     return f"{image.labels[LABEL_MATRIX]}/{image.labels.get(LABEL_CELL, '?')}"
 
 
-def _why(image: Kept, tagged: Set[str]) -> str:
+def _why(image: KeptImage, tagged: Set[str]) -> str:
     if LABEL_UNTIL in image.labels:
         return "ends in the middle: it was built with --until"
     if _cell(image) in tagged:

@@ -22,3 +22,8 @@ def base_of(spec: ImageSpec) -> OsRelease:
             image = f"{facts['repository']}:{tag}"
             return replace(spec.os, id=f"cuda-{tag}", image=image, bootstrap=False)
     return spec.os
+
+
+def base_alias(os: OsRelease) -> str:
+    """The local name that Dockerfiles stand on, whatever the base came from."""
+    return f"imagegen/base:{os.id}"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from imagegen.engine.images import store as images
-from imagegen.engine.images.layer_keys import private_keys_in_layers
-from imagegen.engine.registry import push as registry
+from imagegen.engine.images import local_images
+from imagegen.engine.images.private_keys import private_keys_in_layers
+from imagegen.engine.registry import remote_images
 from imagegen.errors import Problem, PublishError
 from imagegen.model.publication import Publication
 
@@ -39,7 +39,7 @@ def target_of(tag: str, to: str) -> str:
 
 def candidate_of(engine: Engine, tag: str, journal: Journal) -> Candidate:
     """What a tag means on the engine now, with the record that decides about exactly that id."""
-    image = images.find(engine, tag)
+    image = local_images.find(engine, tag)
     if image is None:
         return Candidate(tag, "", None)
     return Candidate(tag, image.id, journal.validation_of(image.id))
@@ -84,8 +84,8 @@ def publish(
     for candidate in candidates:
         reference = target_of(candidate.tag, to)
         on_line(f"push {reference}")
-        digest = registry.push(engine, candidate.image_id, reference, on_line)
-        previous = registry.digest_of(reference, engine) or ""
+        digest = remote_images.push(engine, candidate.image_id, reference, on_line)
+        previous = remote_images.digest_of(reference, engine) or ""
         planned.append(Publication(candidate.image_id, reference, digest, previous))
     _move(engine, planned, on_line)
     return planned
@@ -112,9 +112,9 @@ def _move(engine: Engine, planned: Sequence[Publication], on_line: Callable[[str
     moved: list[Publication] = []
     try:
         for one in planned:
-            repository, tag = images.split(one.reference)
+            repository, tag = local_images.split_reference(one.reference)
             if one.previous != one.digest:
-                registry.move_tag(repository, one.digest, tag, engine)
+                remote_images.move_tag(repository, one.digest, tag, engine)
                 moved.append(one)
             on_line(f"{one.reference} is {one.digest}")
     except PublishError as error:
@@ -128,12 +128,12 @@ def _put_back(
     """Every moved tag back to what it named before; a problem for each that stays where it is."""
     stuck = []
     for one in moved:
-        repository, tag = images.split(one.reference)
+        repository, tag = local_images.split_reference(one.reference)
         if not one.previous:
             on_line(f"{one.reference} stays: there was none before")
             continue
         try:
-            registry.move_tag(repository, one.previous, tag, engine)
+            remote_images.move_tag(repository, one.previous, tag, engine)
             on_line(f"{one.reference} is back at {one.previous}")
         except PublishError as error:
             text = f"`{one.reference}` could not be put back to {one.previous}"

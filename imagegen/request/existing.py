@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from imagegen.engine.client import connect
-from imagegen.engine.look import labels_of as image_labels
-from imagegen.engine.registry.push import labels_of as remote_labels
+from imagegen.engine.registry.remote_images import labels_of as remote_labels
+from imagegen.engine.without_sdk import image_labels
 from imagegen.errors import ConfigError, EngineError, PublishError
 from imagegen.model.labels import LABEL_RECIPE
 

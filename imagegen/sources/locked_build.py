@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from imagegen.config.network import FOLDER, pip_conf_of
 from imagegen.engine.builds import buildkit
+from imagegen.engine.builds.context import pack_context
 from imagegen.engine.host import archives
-from imagegen.engine.images.contents import contents, identity
-from imagegen.engine.images.names import alias
+from imagegen.engine.images.bases import identity
+from imagegen.engine.images.contents import installed
 from imagegen.errors import BuildError, Problem
-from imagegen.model.base import base_of
+from imagegen.model.base import base_alias, base_of
 from imagegen.model.recipe import ContextFile
 from imagegen.sources.lock_file import (
     LINKS,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
     from imagegen.config.network import BuildEnv
     from imagegen.engine.client import Engine
-    from imagegen.engine.images.contents import Contents, Dist
+    from imagegen.engine.images.contents import ImageContents, Package
     from imagegen.model.catalog import OsRelease
     from imagegen.model.image import ImageSpec
     from imagegen.model.recipe import Recipe
@@ -96,33 +97,34 @@ def _system(
     store: Store,
     on_line: Callable[[str], None],
 ) -> SystemLock:
-    found: list[Contents] = []
+    found: list[ImageContents] = []
     for cell in cells:
         on_line(f"looking into {cell.recipe.spec.tag} and its build stages")
         ids = [cell.image_id, *_stage_images(engine, cell.recipe, env, store)]
-        found += [contents(engine, image_id) for image_id in ids]
+        found += [installed(engine, image_id) for image_id in ids]
     recipes = [cell.recipe for cell in cells]
-    dists = {dist for one in found for dist in one.dists}
+    # One distribution may be in the image and in a stage, in another folder there.
+    dists = {replace(dist, path="") for one in found for dist in one.of_kind("pypi")}
     on_line(f"asking for the files of {len(dists)} Python distributions")
-    base = identity(engine, alias(base_of(recipes[0].spec)))
+    base = identity(engine, base_alias(base_of(recipes[0].spec)))
     return SystemLock(base, packages_of(found), _wheels(dists, recipes, env))
 
 
-def packages_of(found: Iterable[Contents]) -> dict[str, tuple[str, ...]]:
+def packages_of(found: Iterable[ImageContents]) -> dict[str, tuple[str, ...]]:
     """Package -> its versions over all that was looked into."""
     versions: dict[str, set[str]] = {}
     for one in found:
-        for package, version in one.apt.items():
+        for package, version in one.debs.items():
             versions.setdefault(package, set()).add(version)
     return {package: tuple(sorted(all_)) for package, all_ in sorted(versions.items())}
 
 
 def _stage_images(engine: Engine, recipe: Recipe, env: BuildEnv, store: Store) -> list[str]:
     parts = supply(recipe.parts, store)
-    context = buildkit.pack_context(
+    context = pack_context(
         recipe.dockerfile, [*recipe.files, *env.files], [parts[part] for part in recipe.parts]
     )
-    base = {"BASE": alias(base_of(recipe.spec)), **dict(env.buildargs)}
+    base = {"BASE": base_alias(base_of(recipe.spec)), **dict(env.buildargs)}
     ids = []
     for stage in sorted({origin.stage for origin in recipe.origins if _is_build(origin.stage)}):
         request = buildkit.BuildRequest(context, uuid.uuid4().hex, {}, base, target=stage)
@@ -138,7 +140,7 @@ def _is_build(stage: str) -> bool:
     return stage.endswith("-build")
 
 
-def _wheels(dists: Iterable[Dist], recipes: Sequence[Recipe], env: BuildEnv) -> dict[str, str]:
+def _wheels(dists: Iterable[Package], recipes: Sequence[Recipe], env: BuildEnv) -> dict[str, str]:
     """File -> sha256 of every distribution, as the indexes of the builds have them."""
     specs = [recipe.spec for recipe in recipes]
     vendors = {project_of(Path(part.name).name) for recipe in recipes for part in recipe.parts}
@@ -204,7 +206,7 @@ class LockedBuild:
         release, specs = base_of(recipes[0].spec), [recipe.spec for recipe in recipes]
         locked = self.lock.systems[release.id]
         owners = owners_of(specs)
-        base = identity(engine, alias(release))
+        base = identity(engine, base_alias(release))
         found = [] if base == locked.base else [Drift("os", "base", locked.base, base)]
         found += _package_drift(engine, release, locked, env, specs)
         files, lost = _locked_files(locked, specs, env, owners)
@@ -221,10 +223,10 @@ def _package_drift(
     specs: Sequence[ImageSpec],
 ) -> list[Drift]:
     areas, owners = areas_of(specs), owners_of(specs)
-    ref, proxies = alias(release), dict(env.buildargs)
+    ref, proxies = base_alias(release), dict(env.buildargs)
     listing = archives.apt_in_base(engine, ref, sorted(locked.apt), env.files, proxies, areas)
-    installed = contents(engine, ref).apt
-    return drift_of_packages(locked, listing.versions, installed, owners)
+    there = installed(engine, ref).debs
+    return drift_of_packages(locked, listing.versions, there, owners)
 
 
 def _locked_files(

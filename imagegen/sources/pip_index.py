@@ -21,7 +21,7 @@ from imagegen.sources.wheels import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from imagegen.engine.images.contents import Dist
+    from imagegen.engine.images.contents import Package
 
 _SHA256 = re.compile(r"(?:^|&)sha256=([0-9a-f]{64})")
 
@@ -49,13 +49,14 @@ def files_told(project: str, lines: Iterable[str]) -> list[IndexFile]:
     return [*found.values()]
 
 
-def file_of(dist: Dist, files: Sequence[IndexFile], target: Target) -> IndexFile | None:
+def file_of(dist: Package, files: Sequence[IndexFile], target: Target) -> IndexFile | None:
     """The file that an installed distribution came from: the wheel with exactly its tags, else one
     for the target (some wheels are renamed after they are made), else the source archive."""
     of_version = [file for file in files if _same(taken_apart(file.name)[0], dist.version)]
     wheels = [file for file in of_version if file.name.endswith(".whl")]
-    exactly = [file for file in wheels if {str(t) for t in taken_apart(file.name)[1]} == dist.tags]
-    own = {tag.split("-")[0] for tag in dist.tags}
+    tags = {*dist.tags}
+    exactly = [file for file in wheels if {str(t) for t in taken_apart(file.name)[1]} == tags]
+    own = {tag.split("-")[0] for tag in tags}
     fitting = [f for f in wheels if fits(f.name, f.requires_python, target) and _any_of(f, own)]
     sources = [file for file in of_version if not file.name.endswith(".whl")]
     return next(iter([*exactly, *fitting, *sources]), None)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.images.names import LocalImage
+    from imagegen.engine.images.local_image import LocalImage
     from imagegen.validation.in_container import ValidationRequest
 
 ALWAYS_RUN = {"--benchmark", "--loopback", "--ranks", "benchmark"}

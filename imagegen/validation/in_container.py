@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from imagegen.engine.client import engine_errors
 from imagegen.engine.containers import containers
-from imagegen.engine.images import store as images
-from imagegen.engine.images.layer_keys import private_keys_in_layers
+from imagegen.engine.images import local_images
+from imagegen.engine.images.private_keys import private_keys_in_layers
 from imagegen.errors import EngineError, ValidationError
 from imagegen.model.labels import LABEL_CONTRACT
 from imagegen.model.validation import ValidationRecord
@@ -83,7 +83,7 @@ def validate_image(
     A failed check gives a record that did not pass; ValidationError is raised where `validate`
     itself could not run: no such image, no expectation file, a container that died.
     """
-    image = images.find(engine, ref)
+    image = local_images.find(engine, ref)
     if image is None:
         raise ValidationError.of(
             f"the engine has no image `{ref}`",

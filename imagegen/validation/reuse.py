@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.model.validation import ValidationRecord
 from imagegen.validation.fingerprint import basis_of, only_of, options_of
 from imagegen.validation.in_container import validate_image
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.images.names import LocalImage
+    from imagegen.engine.images.local_image import LocalImage
     from imagegen.validation.in_container import ValidationRequest
 
     Check = Mapping[str, Any]
@@ -81,7 +81,7 @@ def validate_open(
     """Like `validate_image`, without the suites that passed; their checks come from `past`, which
     is told the image's id and gives its records, the latest first. The record is complete: checks
     of an earlier run have its time as `earlier`. Raises as `validate_image` does."""
-    image = images.find(engine, ref)
+    image = local_images.find(engine, ref)
     basis = basis_of(engine, image, ref, request) if image else ""
     earlier = None
     if image and basis and not again:

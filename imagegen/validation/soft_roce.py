@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.engine.machine import qemu
 from imagegen.engine.machine.guest_kernel import ensure_kernel, with_job
 from imagegen.errors import EngineError, ValidationError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.images.names import LocalImage
+    from imagegen.engine.images.local_image import LocalImage
 
 TIER = "soft-roce"
 BOOT_SECONDS = 600
@@ -88,7 +88,7 @@ def validate_on_soft_roce(
     The kernel is kept in the folder `cache`. Raises ValidationError where there is no such image or
     `validate` could not run in it, and EngineError where no machine can be made.
     """
-    image = images.find(engine, ref)
+    image = local_images.find(engine, ref)
     if image is None:
         hint = "build it first: `imagegen build`, or pull it"
         raise ValidationError.of(f"the engine has no image `{ref}`", hint=hint)
@@ -136,7 +136,7 @@ def boot(
 def setting(engine: Engine, image: LocalImage) -> list[str]:
     """The first lines of a script: the image's environment, what its contract asks of a launch,
     the device, and `answer NAME CODE FILE`, which tells the host. Raises ValidationError."""
-    env = images.config(engine, image.id)["Config"].get("Env") or ()
+    env = local_images.inspect(engine, image.id)["Config"].get("Env") or ()
     return setting_of(env, contract_of(image.id, image.labels))
 
 

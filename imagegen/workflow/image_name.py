@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.errors import NothingSelectedError
 from imagegen.workflow.project import House
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.images.names import LocalImage
+    from imagegen.engine.images.local_image import LocalImage
 
 
 def named_image(engine: Engine, name: str, overlay: Path | None) -> LocalImage:
@@ -20,7 +20,7 @@ def named_image(engine: Engine, name: str, overlay: Path | None) -> LocalImage:
 
     Raises NothingSelectedError where there is neither, or the cell is not built, EngineError.
     """
-    found = images.find(engine, name)
+    found = local_images.find(engine, name)
     if found is not None:
         return found
     try:
@@ -29,7 +29,7 @@ def named_image(engine: Engine, name: str, overlay: Path | None) -> LocalImage:
         told = [line for problem in error.problems for line in (problem.text, *problem.evidence)]
         text = f"`{name}` is neither an image on this engine nor one cell"
         raise NothingSelectedError.of(text, evidence=told, hint="imagegen list") from None
-    found = images.find(engine, spec.tag)
+    found = local_images.find(engine, spec.tag)
     if found is None:
         hint = f"imagegen build --matrix {spec.cell.matrix} {spec.cell.name}"
         text = f"`{spec.cell.id}` has no image `{spec.tag}` on this engine"

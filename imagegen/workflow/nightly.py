@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.console.night_report import as_json, as_markdown
 from imagegen.engine.client import connect
-from imagegen.engine.registry import push as registry
+from imagegen.engine.registry import remote_images as registry
 from imagegen.errors import BuildError, ImagegenError, Problem, ValidationError
 from imagegen.journal.journal import open_journal
 from imagegen.journal.run import recorded

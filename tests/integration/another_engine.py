@@ -11,7 +11,7 @@ import pytest
 from debian_root import DebianRoot
 from own_engine import DIES_WITH_THE_TEST, OwnEngine, bridged
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def docker_26(folder: Path, first: Engine, base: str) -> Iterator[OwnEngine]:
 
 
 def _copy(first: Engine, other: OwnEngine, ref: str) -> None:
-    if images.find(first, ref) is None:
+    if local_images.find(first, ref) is None:
         return
     with closing(other.connected().api) as api, closing(first.fresh()) as source:
         saved = b"".join(source.get_image(ref))

@@ -12,16 +12,13 @@ from command_line import CommandLine, command_line_in
 from registry import registry
 from tiny_family import TinyFamily, TinyMaker
 
-from imagegen.engine.builds.buildkit import (
-    BuildEvent,
-    BuildRequest,
-    build,
-    pack_context,
-)
+from imagegen.engine.builds.buildkit import BuildRequest, build
+from imagegen.engine.builds.context import pack_context
+from imagegen.engine.builds.step_events import BuildEvent
 from imagegen.engine.client import Engine, connect
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.engine.images.bases import ensure_base
-from imagegen.engine.images.names import alias
+from imagegen.model.base import base_alias
 from imagegen.model.catalog import OsRelease
 
 if TYPE_CHECKING:
@@ -75,7 +72,9 @@ def engine(
         if getattr(request, "param", "here") == "here":
             yield connected
             return
-        with docker_26(tmp_path_factory.mktemp("docker26"), connected, alias(DEBIAN_12)) as other:
+        with docker_26(
+            tmp_path_factory.mktemp("docker26"), connected, base_alias(DEBIAN_12)
+        ) as other:
             there = other.connected()
             with closing(there.api):
                 yield there
@@ -84,10 +83,10 @@ def engine(
 @pytest.fixture(scope="session")
 def tiny_base(engine: Engine) -> Iterator[str]:
     """The reference of a minimal Debian 12; removed in the end if it was not there before."""
-    before = images.find(engine, "imagegen/base:debian12")
+    before = local_images.find(engine, "imagegen/base:debian12")
     yield ensure_base(engine, DEBIAN_12, "auto", lambda _: None).ref
     if before is None:
-        images.remove(engine, "imagegen/base:debian12", force=True)
+        local_images.remove(engine, "imagegen/base:debian12", force=True)
 
 
 class Builder:
@@ -120,7 +119,7 @@ class Builder:
 
     def clean(self) -> None:
         for image_id in self.built:
-            images.remove(self.engine, image_id, force=True)
+            local_images.remove(self.engine, image_id, force=True)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.client import Engine, connect
 from imagegen.engine.containers.containers import Container
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.errors import EngineError
 from imagegen.model.labels import LABEL_HOW
 
@@ -158,7 +158,7 @@ def _bring_base(origin: Engine, target: OwnEngine, base: str) -> None:
     finally:
         origin.api.remove_container(created["Id"])
     with closing(target.connected().api) as api:
-        repository, tag = images.split(base)
+        repository, tag = local_images.split_reference(base)
         changes = [f"LABEL {LABEL_HOW}=bootstrap"]
         api.import_image_from_data(packed, repository=repository, tag=tag, changes=changes)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.model.labels import (
     LABEL_BASE,
     LABEL_CELL,
@@ -51,7 +51,7 @@ def test_images_are_tagged_and_labelled(pair: TinyFamily, first: Ended) -> None:
     assert labels[LABEL_MATRIX] == pair.matrix
     assert labels[LABEL_CELL] == "debian12-2"
     assert labels[LABEL_RECIPE].startswith("sha256:")
-    base = images.find(pair.engine, "imagegen/base:debian12")
+    base = local_images.find(pair.engine, "imagegen/base:debian12")
     assert base is not None
     assert labels[LABEL_BASE] == base.id
     assert labels[LABEL_VALIDATED] == "the tag waits for validate --static"
@@ -81,7 +81,7 @@ def test_json_events_end_in_a_result(pair: TinyFamily, first: Ended) -> None:
 def layers(family: TinyFamily) -> list[list[str]]:
     """The layers of each image, lowest first."""
     return [
-        images.config(family.engine, image.id)["RootFS"]["Layers"]
+        local_images.inspect(family.engine, image.id)["RootFS"]["Layers"]
         for image in family.built().values()
     ]
 
@@ -89,7 +89,7 @@ def layers(family: TinyFamily) -> list[list[str]]:
 @pytest.mark.usefixtures("first")
 def test_side_by_side_the_slow_step_is_built_once(pair: TinyFamily) -> None:
     one, other = layers(pair)
-    base = images.config(pair.engine, "imagegen/base:debian12")["RootFS"]["Layers"]
+    base = local_images.inspect(pair.engine, "imagegen/base:debian12")["RootFS"]["Layers"]
     assert one[: len(base) + 1] == other[: len(base) + 1]
 
 
@@ -122,7 +122,7 @@ def test_one_after_the_other_takes_what_is_shared_from_the_cache(make_tiny: Tiny
 @pytest.mark.usefixtures("first")
 def test_an_image_removed_behind_its_back_is_built_again_in_plain_lines(pair: TinyFamily) -> None:
     kept = pair.built()["debian12-1"].id
-    images.remove(pair.engine, pair.image("debian12-2"), force=True)
+    local_images.remove(pair.engine, pair.image("debian12-2"), force=True)
     ended = pair.build()
     logs = sorted(pair.run.state.rglob(f"{pair.matrix}-debian12-2.log"))
     assert "no image is tagged" in logs[-1].read_text()

@@ -10,19 +10,18 @@ from pathlib import Path
 import pytest
 from conftest import LABEL, Builder
 
-from imagegen.engine.builds.buildkit import (
+from imagegen.engine.builds.buildkit import StepError, cancel
+from imagegen.engine.builds.step_events import (
     BuildEvent,
     StepCached,
-    StepError,
     StepFailed,
     StepFinished,
     StepLog,
     StepStarted,
-    cancel,
 )
 from imagegen.engine.client import Engine, facts
-from imagegen.engine.images import store as images
-from imagegen.engine.images.layer_keys import private_keys_in_layers
+from imagegen.engine.images import local_images
+from imagegen.engine.images.private_keys import private_keys_in_layers
 from imagegen.model.recipe import ContextFile
 
 
@@ -97,7 +96,7 @@ def test_identical_builds_side_by_side_run_a_step_once(
     with ThreadPoolExecutor(3) as pool:
         built = list(pool.map(lambda builder: builder(step), builders))
     try:
-        layers = {images.config(engine, image)["RootFS"]["Layers"][-1] for image in built}
+        layers = {local_images.inspect(engine, image)["RootFS"]["Layers"][-1] for image in built}
         assert len(layers) == 1
     finally:
         for builder in builders:
@@ -157,7 +156,7 @@ def test_an_interrupt_stops_the_step_on_the_engine(
             tag=f"imagegen/test:{token}",
         )
     wait_until_gone(token)
-    assert images.find(engine, f"imagegen/test:{token}") is None
+    assert local_images.find(engine, f"imagegen/test:{token}") is None
 
 
 def test_cancelling_what_does_not_run_is_no_error(engine: Engine) -> None:
@@ -167,7 +166,7 @@ def test_cancelling_what_does_not_run_is_no_error(engine: Engine) -> None:
 def test_a_private_key_is_found_in_the_layer_that_a_later_one_hides(
     engine: Engine, builder: Builder, token: str
 ) -> None:
-    base_layers = len(images.config(engine, builder.base)["RootFS"]["Layers"])
+    base_layers = len(local_images.inspect(engine, builder.base)["RootFS"]["Layers"])
     key = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{token}\n".encode()
     image_id = builder(
         "COPY id_test /root/.ssh/id_test",
@@ -182,22 +181,24 @@ def test_a_private_key_is_found_in_the_layer_that_a_later_one_hides(
 def test_images_are_listed_tagged_and_removed(engine: Engine, builder: Builder, token: str) -> None:
     ref = f"imagegen/test:{token}"
     image_id = builder(f"RUN echo {token}", tag=ref)
-    (listed,) = [image for image in images.list_labelled(engine, LABEL) if ref in image.tags]
+    (listed,) = [image for image in local_images.list_labelled(engine, LABEL) if ref in image.tags]
     assert listed.id == image_id
     assert listed.size_bytes > 0
-    found = images.find(engine, ref)
+    found = local_images.find(engine, ref)
     assert found is not None
     assert found.labels[LABEL] == listed.labels[LABEL]
-    images.tag(engine, image_id, f"{ref}-2")
-    images.remove(engine, ref)
-    assert images.find(engine, ref) is None
-    assert images.find(engine, f"{ref}-2") is not None
-    images.remove(engine, f"{ref}-2")
-    images.remove(engine, f"{ref}-2")
+    local_images.tag(engine, image_id, f"{ref}-2")
+    local_images.remove(engine, ref)
+    assert local_images.find(engine, ref) is None
+    assert local_images.find(engine, f"{ref}-2") is not None
+    local_images.remove(engine, f"{ref}-2")
+    local_images.remove(engine, f"{ref}-2")
 
 
 def test_folders_and_modes_of_a_context_arrive(engine: Engine, builder: Builder) -> None:
     image_id = builder("COPY tree /tree", files=(ContextFile("tree/a/run", b"x", 0o755),))
-    *_, (_, last) = ((name, layer.getmembers()) for name, layer in images.layers(engine, image_id))
+    *_, (_, last) = (
+        (name, layer.getmembers()) for name, layer in local_images.layers(engine, image_id)
+    )
     modes = {member.name.rstrip("/"): member.mode & 0o7777 for member in last}
     assert modes == {"tree": 0o755, "tree/a": 0o755, "tree/a/run": 0o755}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import DEBIAN_12, Builder
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.engine.images.bases import ensure_base
-from imagegen.engine.images.names import alias
-from imagegen.engine.registry.push import digest_of, move_tag, push
+from imagegen.engine.registry.remote_images import digest_of, move_tag, push
 from imagegen.errors import EngineError, PublishError
+from imagegen.model.base import base_alias
 from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def test_pushing_again_gives_the_same_digest(
     image_id = builder(f"RUN echo {token}", tag=f"imagegen/test:{token}")
     ref = f"{registry}/again-{token}:x"
     assert push(engine, image_id, ref, print) == push(engine, image_id, ref, print)
-    assert images.find(engine, image_id) is not None
+    assert local_images.find(engine, image_id) is not None
 
 
 def test_an_image_without_another_name_survives_its_push(
@@ -59,7 +59,7 @@ def test_an_image_without_another_name_survives_its_push(
 ) -> None:
     image_id = builder(f"RUN echo {token}")
     push(engine, image_id, f"{registry}/nameless-{token}:x", print)
-    assert images.find(engine, image_id) is not None
+    assert local_images.find(engine, image_id) is not None
 
 
 def test_a_digest_that_is_not_there_moves_no_tag(registry: str, token: str) -> None:
@@ -78,7 +78,7 @@ def test_a_registry_out_of_reach_is_named(engine: Engine, builder: Builder, toke
 def test_a_base_that_is_there_is_taken(engine: Engine, tiny_base: str) -> None:
     found = ensure_base(engine, DEBIAN_12, "auto", print)
     assert found.ref == tiny_base
-    image = images.find(engine, tiny_base)
+    image = local_images.find(engine, tiny_base)
     assert image is not None
     assert (found.id, found.how) == (image.id, image.labels.get(LABEL_HOW, "registry"))
 
@@ -88,7 +88,9 @@ def test_a_bootstrapped_base_holds_no_package_lists_and_no_trace_of_the_host(
 ) -> None:
     if ensure_base(engine, DEBIAN_12, "auto", print).how != "bootstrap":
         pytest.fail("this engine's base is not bootstrapped: remove it, then test again")
-    ((_, layer),) = ((path, tar.getmembers()) for path, tar in images.layers(engine, tiny_base))
+    ((_, layer),) = (
+        (path, tar.getmembers()) for path, tar in local_images.layers(engine, tiny_base)
+    )
     files = {m.name.removeprefix("./") for m in layer if m.isreg() and m.size}
     assert "etc/debian_version" in files
     assert "etc/ssl/certs/ca-certificates.crt" in files
@@ -106,7 +108,7 @@ def test_a_local_image_serves_as_the_base_of_a_registry(
     try:
         assert (base.id, base.how) == (image_id, "registry")
     finally:
-        images.remove(engine, base.ref)
+        local_images.remove(engine, base.ref)
 
 
 def test_a_toolkits_base_is_pulled_from_its_mirror_and_not_bootstrapped(
@@ -125,8 +127,8 @@ def test_a_toolkits_base_is_pulled_from_its_mirror_and_not_bootstrapped(
         assert (base.id, base.how) == (image_id, "registry")
         assert lines == [f"pulling {repository}:9.0"]
     finally:
-        images.remove(engine, base.ref)
-        images.remove(engine, f"{repository}:9.0")
+        local_images.remove(engine, base.ref)
+        local_images.remove(engine, f"{repository}:9.0")
 
 
 def test_no_base_is_an_error_with_a_way_out(engine: Engine, token: str) -> None:
@@ -145,4 +147,4 @@ def test_a_suite_that_does_not_exist_shows_what_mmdebstrap_said(engine: Engine, 
     with pytest.raises(EngineError, match="did not bootstrap `no-such-suite`"):
         ensure_base(engine, os, "bootstrap", lines.append)
     assert lines
-    assert images.find(engine, alias(os)) is None
+    assert local_images.find(engine, base_alias(os)) is None

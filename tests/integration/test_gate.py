@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.model.labels import LABEL_VALIDATED
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_an_image_that_fails_does_not_take_the_tag(healthy: TinyFamily) -> None:
     assert "0 of 1 images ready" in ended.out
     failed = ended.err.partition("\n    image ")[2].split()[0]
     assert failed.startswith("sha256:")
-    assert images.find(healthy.engine, failed) is not None
+    assert local_images.find(healthy.engine, failed) is not None
     assert failed != old
 
 

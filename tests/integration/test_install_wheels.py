@@ -12,7 +12,8 @@ from conftest import Builder
 
 from imagegen.config.network import FOLDER, pip_config_files, read_build_env
 from imagegen.config.payload import shipped_root
-from imagegen.engine.builds.buildkit import StepError, StepLog
+from imagegen.engine.builds.buildkit import StepError
+from imagegen.engine.builds.step_events import StepLog
 from imagegen.model.recipe import ContextFile
 
 if TYPE_CHECKING:

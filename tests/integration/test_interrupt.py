@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from command_line import ended
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.model.labels import LABEL_MATRIX
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tiny_family import TinyFamily
 
-    from imagegen.engine.images.names import LocalImage
+    from imagegen.engine.images.local_image import LocalImage
 
 SECONDS = 120
 """A step starts late on a machine that does other things, too."""
@@ -54,7 +54,7 @@ def sleepy(tiny: TinyFamily) -> TinyFamily:
 
 def images_of(family: TinyFamily) -> tuple[LocalImage, ...]:
     """Also those without a tag."""
-    return images.list_labelled(family.engine, f"{LABEL_MATRIX}={family.matrix}")
+    return local_images.list_labelled(family.engine, f"{LABEL_MATRIX}={family.matrix}")
 
 
 def begin(family: TinyFamily) -> subprocess.Popen[str]:

@@ -19,7 +19,7 @@ from own_engine import OwnEngine, own_engine
 from tiny_family import TinyFamily
 
 from imagegen.engine.containers.containers import Container
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.model.labels import LABEL_MATRIX
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ class Family:
 
 
 def signature(engine: Engine, image_id: str) -> Signature:
-    config = images.config(engine, image_id)
+    config = local_images.inspect(engine, image_id)
     return {
-        "history": images.history(engine, image_id),
+        "history": local_images.history(engine, image_id),
         "config": {k: config["Config"][k] for k in ("Labels", "Env", "Cmd", "Entrypoint")},
         "files": {name: file_of(engine, image_id, name) for name in ("common", "left", "right")},
     }

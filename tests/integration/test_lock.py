@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from imagegen.engine.images.contents import contents
+from imagegen.engine.images.contents import installed as contents_of
 from imagegen.model.labels import LABEL_LOCK
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def test_a_lock_holds_packages_of_the_image_and_of_its_build_stages(
     family: TinyFamily, locked: dict[str, Any]
 ) -> None:
     (image,) = family.built().values()
-    installed = contents(family.engine, image.id).apt
+    installed = contents_of(family.engine, image.id).debs
     system = locked["systems"]["debian12"]
     assert system["apt"]["hostname"] == installed["hostname"]
     assert "m4" in system["apt"]
@@ -82,7 +82,7 @@ def test_a_held_build_has_exactly_the_locked_packages_and_says_so(
     (image,) = family.built().values()
     assert image.labels[LABEL_LOCK].startswith("sha256:")
     system = locked["systems"]["debian12"]["apt"]
-    installed = contents(family.engine, image.id).apt
+    installed = contents_of(family.engine, image.id).debs
     assert {name: system[name] for name in installed} == installed
 
 

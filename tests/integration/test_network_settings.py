@@ -11,7 +11,7 @@ import secrets
 import tarfile
 from typing import TYPE_CHECKING
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,11 +43,11 @@ def _history(engine: Engine, ref: str) -> object:
 
 def everything(engine: Engine, ref: str) -> Iterator[tuple[str, bytes]]:
     """Every name and every content of every layer, and all that is said about the image."""
-    for number, (_, layer) in enumerate(images.layers(engine, ref)):
+    for number, (_, layer) in enumerate(local_images.layers(engine, ref)):
         for member in layer:
             content = layer.extractfile(member) if member.isreg() else None
             yield f"layer {number}: {member.name}", content.read() if content else b""
-    yield "description", json.dumps(dict(images.config(engine, ref))).encode()
+    yield "description", json.dumps(dict(local_images.inspect(engine, ref))).encode()
     yield "history", json.dumps(_history(engine, ref)).encode()
     saved = io.BytesIO(b"".join(engine.api.get_image(ref)))
     with tarfile.open(fileobj=saved) as archive:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.model.labels import LABEL_UNTIL
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def test_one_cell_packs_it_before_the_others_begin_and_nothing_of_that_stays(
     told = [event for event in ended.documents[:-1] if event["event"] == "step"]
     packed = next(at for at, one in enumerate(told) if one["text"].startswith(EXPORT))
     assert {event["cell"] for event in told[: packed + 1]} == {packer}
-    left = images.list_labelled(tiny.engine, LABEL_UNTIL)
+    left = local_images.list_labelled(tiny.engine, LABEL_UNTIL)
     assert [one.id for one in left if tiny.matrix in one.labels[LABEL_UNTIL]] == []
 
     again = tiny.build("--format", "json", "--no-validate")

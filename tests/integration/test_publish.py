@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from registry import failing_registry
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 
 if TYPE_CHECKING:
     from tiny_family import TinyFamily
@@ -157,4 +157,4 @@ def test_a_registry_that_is_not_there(pair: TinyFamily) -> None:
     ended = pair.command("publish", "--to", "127.0.0.1:1/team", code=8)
     assert "127.0.0.1:1" in ended.err
     assert "hint:" in ended.err
-    assert images.find(pair.engine, f"127.0.0.1:1/team/{pair.token}:debian12-1") is None
+    assert local_images.find(pair.engine, f"127.0.0.1:1/team/{pair.token}:debian12-1") is None

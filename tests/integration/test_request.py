@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.engine.images import store as images
-from imagegen.engine.registry import push as registries
+from imagegen.engine.images import local_images
+from imagegen.engine.registry import remote_images
 
 if TYPE_CHECKING:
     from tiny_family import TinyFamily, TinyMaker
@@ -93,7 +93,7 @@ def test_a_saved_request_is_a_matrix(shop: TinyFamily) -> None:
     assert [row["components"] for row in rows] == [{part(shop): "1", "check": "1"}]
     built = shop.run("build", *argv, "--matrix", shop.matrix, "--format", "json").result
     assert [row["outcome"] for row in built] == ["built"]
-    image = images.find(shop.engine, rows[0]["image"])
+    image = local_images.find(shop.engine, rows[0]["image"])
     assert image is not None
     assert image.id == built[0]["id"]
 
@@ -108,12 +108,12 @@ def test_an_image_in_a_registry_answers_too(shop: TinyFamily, registry: str) -> 
     answer = request(shop, *wishes)
     assert isinstance(answer, dict)
     ref = answer["image"]
-    built = images.find(shop.engine, ref)
+    built = local_images.find(shop.engine, ref)
     assert built is not None
     there = f"{registry}/team/{ref.rpartition('/')[2]}"
-    digest = registries.push(shop.engine, built.id, there, lambda _: None)
-    registries.move_tag(there, digest, ref.rpartition(":")[2], shop.engine)
-    images.remove(shop.engine, ref)
+    digest = remote_images.push(shop.engine, built.id, there, lambda _: None)
+    remote_images.move_tag(there, digest, ref.rpartition(":")[2], shop.engine)
+    local_images.remove(shop.engine, ref)
     answer = request(shop, *wishes, "--registry", f"{registry}/team")
     assert isinstance(answer, dict)
     assert (answer["status"], answer["image"]) == ("exists", there)
@@ -132,7 +132,7 @@ def test_build_builds_what_was_asked_for(shop: TinyFamily) -> None:
     argv = ("request", "--overlay", str(shop.root))
     failed = shop.run(*argv, *open_wishes, "check=2", "--build", code=6)
     assert "tiny.verdict: the verdict of release 2" in failed.err
-    images.remove(shop.engine, failed.err.partition("  image ")[2].split()[0])
+    local_images.remove(shop.engine, failed.err.partition("  image ")[2].split()[0])
     wishes = (*open_wishes, "check=1")
     path = shop.run.cwd / "matrices" / f"{shop.matrix}.yaml"
     path.unlink(missing_ok=True)
@@ -140,11 +140,11 @@ def test_build_builds_what_was_asked_for(shop: TinyFamily) -> None:
     ref = ended.out.rpartition("built ")[2].strip()
     try:
         assert ref.startswith("imagegen/request:debian12-")
-        assert images.find(shop.engine, ref) is not None
+        assert local_images.find(shop.engine, ref) is not None
         answer = request(shop, *wishes, "--build")
         assert isinstance(answer, dict)
         assert (answer["status"], answer["image"]) == ("exists", ref)
     finally:
-        for image in images.list_labelled(shop.engine, "io.imagegen.matrix=request"):
+        for image in local_images.list_labelled(shop.engine, "io.imagegen.matrix=request"):
             if any(shop.token in tag for tag in image.tags):
-                images.remove(shop.engine, image.id, force=True)
+                local_images.remove(shop.engine, image.id, force=True)

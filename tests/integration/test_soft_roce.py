@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from command_line import Ended, command_line_in
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.validation import soft_roce
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Machines:
 
 
 def faults_script(engine: Engine, ref: str) -> str:
-    image = images.find(engine, ref)
+    image = local_images.find(engine, ref)
     assert image is not None
     lines = soft_roce.setting(engine, image)
     for name, (break_it, mend_it) in FAULTS.items():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
@@ -103,11 +103,11 @@ def test_a_changed_base_concerns_every_cell_on_it(
         for number in (1, 2):
             ref = f"imagegen/test:{token}-{number}"
             base = builder(f"RUN echo {token} {number}", f"LABEL {LABEL_HOW}=", tag=ref)
-            images.tag(tiny.engine, base, alias)
+            local_images.tag(tiny.engine, base, alias)
             rows = tiny.build("--no-validate", "--format", "json").result
             expected = ["built", "built"] if number == 1 else ["up-to-date", "built"]
             assert [row["outcome"] for row in rows] == expected
         plan = tiny.command("plan", "--format", "json").result["cells"]
         assert [row["stale"] for row in plan] == [False, False]
     finally:
-        images.remove(tiny.engine, alias)
+        local_images.remove(tiny.engine, alias)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from command_line import HEED_INTERRUPTS
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.model.labels import LABEL_MATRIX, LABEL_UNTIL
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def test_until_builds_so_far_and_tags_nothing(tiny: TinyFamily) -> None:
     broken(tiny)
     ended = tiny.build("debian12", "--until", "first", "--format", "json")
     image = ended.result["image"]
-    found = images.find(tiny.engine, image)
+    found = local_images.find(tiny.engine, image)
     assert found is not None
     assert found.tags == ()
     assert found.labels[LABEL_UNTIL] == f"{tiny.matrix}/debian12 first"
@@ -57,7 +57,7 @@ def test_until_a_step_that_fails_gives_the_state_before_it(tiny: TinyFamily) -> 
     try:
         changed = {one["Path"] for one in tiny.engine.api.diff(created["Id"]) or ()}
         assert changed == set()
-        names = [text for text, _ in images.history(tiny.engine, image)]
+        names = [text for text, _ in local_images.history(tiny.engine, image)]
         assert any(f"before {tiny.token}" in name for name in names)
         assert not any("there-is-nothing" in name for name in names)
     finally:
@@ -158,7 +158,7 @@ def test_prune_takes_what_nobody_needs(tiny: TinyFamily) -> None:
     went = tiny.run(*argv).result
     assert went["images"] == would["images"]
     assert went["sboms"] == would["sboms"]
-    left = images.list_labelled(tiny.engine, f"{LABEL_MATRIX}={tiny.matrix}")
+    left = local_images.list_labelled(tiny.engine, f"{LABEL_MATRIX}={tiny.matrix}")
     assert [image.tags for image in left] == [(tiny.image("debian12"),)]
     assert tiny.run(*argv).result["images"] == []
 
@@ -176,4 +176,4 @@ def test_two_processes_build_a_cell_once(tiny: TinyFamily, state: str, tmp_path:
     told = "".join(err for _, err in ends)
     assert told.count("waits: process ") == 1
     assert told.count("up to date, ") == 1
-    assert len(images.list_labelled(tiny.engine, f"{LABEL_MATRIX}={tiny.matrix}")) == 1
+    assert len(local_images.list_labelled(tiny.engine, f"{LABEL_MATRIX}={tiny.matrix}")) == 1

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from command_line import CommandLine, Ended, command_line_in
 
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.model.labels import LABEL_MATRIX
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.engine.client import Engine
-    from imagegen.engine.images.names import LocalImage
+    from imagegen.engine.images.local_image import LocalImage
 
 VALIDATE = """\
 #!/bin/sh
@@ -126,7 +126,7 @@ class TinyFamily:
 
     def built(self) -> dict[str, LocalImage]:
         """Tag -> image, for all that this family has on the engine under a tag."""
-        found = images.list_labelled(self.engine, f"{LABEL_MATRIX}={self.matrix}")
+        found = local_images.list_labelled(self.engine, f"{LABEL_MATRIX}={self.matrix}")
         prefix = self.image("")
         return {
             tag.removeprefix(prefix): image
@@ -136,8 +136,8 @@ class TinyFamily:
         }
 
     def clean(self) -> None:
-        for image in images.list_labelled(self.engine, f"{LABEL_MATRIX}={self.matrix}"):
-            images.remove(self.engine, image.id, force=True)
+        for image in local_images.list_labelled(self.engine, f"{LABEL_MATRIX}={self.matrix}"):
+            local_images.remove(self.engine, image.id, force=True)
 
 
 class TinyMaker:

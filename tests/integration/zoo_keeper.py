@@ -11,8 +11,9 @@ import nccl_parts
 import yaml
 from nccl_parts import at_hand, compiled, on_disk
 
-from imagegen.engine.builds.buildkit import BuildRequest, build, pack_context
-from imagegen.engine.images import store as images
+from imagegen.engine.builds.buildkit import BuildRequest, build
+from imagegen.engine.builds.context import pack_context
+from imagegen.engine.images import local_images
 from imagegen.validation.in_container import ValidationRequest, validate_image
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class Keeper:
 
     def clean(self) -> None:
         for tag in reversed(self.made):
-            images.remove(self.engine, tag, force=True)
+            local_images.remove(self.engine, tag, force=True)
 
 
 def ids(report: Mapping[str, Any], outcome: str) -> list[str]:

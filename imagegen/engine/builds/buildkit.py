@@ -14,18 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from docker.utils.json_stream import json_stream
 
-from imagegen.engine.builds.build_events import (
-    BuildEvent,
-    Progress,
-    StepCached,
-    StepFailed,
-    StepFinished,
-    StepLog,
-    StepProgress,
-    StepStarted,
-)
 from imagegen.engine.builds.causes import cause_of
-from imagegen.engine.builds.context import HostFile, pack_context
+from imagegen.engine.builds.step_tracker import StepTracker
 from imagegen.engine.builds.trace import decode
 from imagegen.engine.client import Engine, engine_errors, error_of
 from imagegen.errors import EngineError
@@ -35,21 +25,7 @@ if TYPE_CHECKING:
 
     import requests
 
-__all__ = [
-    "BuildEvent",
-    "BuildRequest",
-    "HostFile",
-    "StepCached",
-    "StepError",
-    "StepFailed",
-    "StepFinished",
-    "StepLog",
-    "StepProgress",
-    "StepStarted",
-    "build",
-    "cancel",
-    "pack_context",
-]
+    from imagegen.engine.builds.step_events import BuildEvent
 
 CONNECT_SECONDS = 10
 
@@ -172,12 +148,12 @@ def _post(api: requests.Session, url: str, request: BuildRequest) -> requests.Re
 
 
 def _follow(answer: requests.Response, on_event: Callable[[BuildEvent], None]) -> str:
-    progress, image_id = Progress(), ""
+    tracker, image_id = StepTracker(), ""
     for message in _messages(answer):
         if "error" in message:
-            raise _step_error(progress, str(message["error"]))
+            raise _step_error(tracker, str(message["error"]))
         if message.get("id") == "moby.buildkit.trace":
-            for event in progress.feed(decode(base64.b64decode(message["aux"]))):
+            for event in tracker.feed(decode(base64.b64decode(message["aux"]))):
                 on_event(event)
         elif message.get("id") == "moby.image.id":
             image_id = str(message["aux"]["ID"])
@@ -192,7 +168,7 @@ def _messages(answer: requests.Response) -> Iterator[dict[str, Any]]:
     return cast("Iterator[dict[str, Any]]", json_stream(answer.iter_content(chunk_size=None)))
 
 
-def _step_error(progress: Progress, error: str) -> StepError:
-    step, log, errors = progress.failure()
+def _step_error(tracker: StepTracker, error: str) -> StepError:
+    step, log, errors = tracker.failure()
     code = re.search(r"exit code: (\d+)", error)
     return StepError(step, error, int(code[1]) if code else None, log, errors)

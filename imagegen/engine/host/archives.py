@@ -18,10 +18,9 @@ from imagegen.engine.containers.containers import LaunchSpec, running
 from imagegen.engine.host import process
 from imagegen.engine.host.download import locked
 from imagegen.engine.host.probe import Probe
-from imagegen.engine.images import bases
-from imagegen.engine.images import store as images
-from imagegen.engine.images.names import alias
+from imagegen.engine.images import bases, local_images
 from imagegen.errors import EngineError
+from imagegen.model.base import base_alias
 from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
@@ -65,21 +64,21 @@ class Listing:
 
 def local_base(engine: Engine | None, os: OsRelease) -> str:
     """The reference of the base on the engine, empty where it is not there."""
-    refs = (alias(os), os.image) if engine else ()
-    return next((ref for ref in refs if engine and images.find(engine, ref)), "")
+    refs = (base_alias(os), os.image) if engine else ()
+    return next((ref for ref in refs if engine and local_images.find(engine, ref)), "")
 
 
 def probe_base(engine: Engine | None, os: OsRelease, mode: str) -> Probe | None:
     """Whether the engine or a registry has a base; None where it is to be bootstrapped."""
     if engine is None:
         return None if os.bootstrap else Probe("unknown", "no engine to ask")
-    present = images.find(engine, alias(os))
+    present = local_images.find(engine, base_alias(os))
     how = present.labels.get(LABEL_HOW, "registry") if present else ""
     if present and mode in ("auto", how):
         return Probe("ok", f"on this engine, from {how}")
     if mode == "bootstrap":
         return None
-    if images.find(engine, os.image):
+    if local_images.find(engine, os.image):
         return Probe("ok", "on this engine")
     why = bases.out_of_reach(engine, os.image)
     if not why:

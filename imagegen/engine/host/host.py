@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from imagegen.engine.client import Engine, EngineFacts, connect, endpoints, facts
+from imagegen.engine.client import Engine, EngineFacts, connect, facts
+from imagegen.engine.endpoint import BY_SYSTEM, endpoints
 from imagegen.engine.host import process
 from imagegen.engine.images import bases
 from imagegen.engine.machine import qemu
@@ -152,7 +153,7 @@ def _ask_engine() -> tuple[Engine | None, EngineFacts | None, ImagegenError | No
 
 def _none_named() -> bool:
     try:
-        return endpoints(os.environ)[0].named_by == "the system socket"
+        return endpoints(os.environ)[0].named_by == BY_SYSTEM
     except EngineError:
         return False
 

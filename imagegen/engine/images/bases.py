@@ -20,9 +20,9 @@ from imagegen.engine.client import (
     reason,
 )
 from imagegen.engine.host import process
-from imagegen.engine.images import store as images
-from imagegen.engine.images.names import alias
+from imagegen.engine.images import local_images
 from imagegen.errors import EngineError
+from imagegen.model.base import base_alias
 from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class BaseImage:
 def ensure_base(
     engine: Engine, os: OsRelease, mode: Mode, on_line: Callable[[str], None], mirror: str = ""
 ) -> BaseImage:
-    """Make `alias(os)` name a base. What is there already is taken, if it came the way of `mode`.
+    """Make `base_alias(os)` name a base. One that came the way of `mode` already is taken.
 
     `auto` prefers the local image `os.image`, then the registry if that is in reach (`mirror` is
     what to pull in its place), then a bootstrap. Raises EngineError.
@@ -84,7 +84,9 @@ def lacking(engine: Engine, os: OsRelease, mode: Mode, mirror: str = "") -> str:
     if present and mode in ("auto", present.how):
         return ""
     if mode != "bootstrap":
-        why = "" if images.find(engine, os.image) else out_of_reach(engine, mirror or os.image)
+        why = (
+            "" if local_images.find(engine, os.image) else out_of_reach(engine, mirror or os.image)
+        )
         if not why or mode == "registry" or not os.bootstrap:
             return why
     if not os.bootstrap:
@@ -102,6 +104,16 @@ def out_of_reach(engine: Engine, image: str) -> str:
     return ""
 
 
+def identity(engine: Engine, ref: str) -> str:
+    """What the root file system of a base is made of: the digest that its registry gave, or of its
+    one layer where it came from no registry. An image id would name the time of the import too."""
+    described = local_images.inspect(engine, ref)
+    for named in described.get("RepoDigests") or ():
+        return str(named).rpartition("@")[2]
+    layers = described["RootFS"]["Layers"]
+    return str(layers[-1]) if len(layers) == 1 else ",".join(map(str, layers))
+
+
 def bootstrap_command(suite: str, target: str) -> list[str]:
     """mmdebstrap with the host's own archive settings; it leaves no package lists behind."""
     options = [f"--dpkgopt={option}" for option in (*_SLIM, _UNSAFE_IO)]
@@ -117,14 +129,14 @@ def bootstrap_command(suite: str, target: str) -> list[str]:
 
 
 def _present(engine: Engine, os: OsRelease) -> BaseImage | None:
-    image = images.find(engine, alias(os))
+    image = local_images.find(engine, base_alias(os))
     if image is None:
         return None
-    return BaseImage(alias(os), image.id, image.labels.get(LABEL_HOW, "registry"))
+    return BaseImage(base_alias(os), image.id, image.labels.get(LABEL_HOW, "registry"))
 
 
 def _base(engine: Engine, os: OsRelease, how: str) -> BaseImage:
-    return BaseImage(alias(os), str(images.config(engine, alias(os))["Id"]), how)
+    return BaseImage(base_alias(os), str(local_images.inspect(engine, base_alias(os))["Id"]), how)
 
 
 def _from_registry(
@@ -132,7 +144,7 @@ def _from_registry(
 ) -> bool:
     """Take `os.image` if it is local, else pull `wanted`; False where `auto` has to bootstrap."""
     found = os.image
-    if images.find(engine, os.image) is None:
+    if local_images.find(engine, os.image) is None:
         found, why = wanted, out_of_reach(engine, wanted)
         if why and mode == "auto" and os.bootstrap:
             on_line(f"{wanted} is not in reach, bootstrapping {os.suite}: {why}")
@@ -141,7 +153,7 @@ def _from_registry(
             raise _no_base(os, wanted, why)
         on_line(f"pulling {wanted}")
         _pull(engine, wanted)
-    images.tag(engine, found, alias(os))
+    local_images.tag(engine, found, base_alias(os))
     return True
 
 
@@ -153,7 +165,7 @@ def _no_base(os: OsRelease, wanted: str, why: str) -> Exception:
 
 
 def _pull(engine: Engine, reference: str) -> None:
-    repository, tag = images.split(reference)
+    repository, tag = local_images.split_reference(reference)
     with engine_errors(f"pull `{reference}`"), engine.fresh(timeout=PULL_SECONDS) as api:
         for message in api.pull(repository, tag, stream=True, decode=True):
             if "error" in message:
@@ -175,11 +187,11 @@ def _bootstrap(engine: Engine, os: OsRelease, on_line: Callable[[str], None]) ->
         if ended.code != 0:
             text = f"mmdebstrap did not bootstrap `{os.suite}` (exit code {ended.code})"
             raise EngineError.of(text, evidence=ended.tail, hint="imagegen doctor")
-        _import(engine, rootfs, alias(os))
+        _import(engine, rootfs, base_alias(os))
 
 
 def _import(engine: Engine, rootfs: Path, ref: str) -> None:
-    repository, tag = images.split(ref)
+    repository, tag = local_images.split_reference(ref)
     params = {
         "fromSrc": "-",
         "repo": repository,

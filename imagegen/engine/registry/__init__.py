@@ -1,4 +1,4 @@
 """Registries: push images, read digests and labels, move tags.
 
-Others use `push`.
+Others use `remote_images`.
 """

@@ -13,9 +13,9 @@ from imagegen.builder.cell_steps import (
     origin_of,
     short,
 )
-from imagegen.engine.builds.buildkit import (
+from imagegen.engine.builds.buildkit import StepError
+from imagegen.engine.builds.step_events import (
     StepCached,
-    StepError,
     StepFailed,
     StepFinished,
     StepLog,

@@ -27,15 +27,17 @@ from imagegen.builder.stale import Staleness, find_stale, in_turns, staleness
 from imagegen.config.network import BuildEnv
 from imagegen.engine import client
 from imagegen.engine.builds import buildkit
-from imagegen.engine.builds.buildkit import StepError, StepStarted
-from imagegen.engine.images import store as images
+from imagegen.engine.builds.buildkit import StepError
+from imagegen.engine.builds.step_events import StepStarted
+from imagegen.engine.images import local_images as images
 from imagegen.engine.images.bases import BaseImage
-from imagegen.engine.images.names import LocalImage, alias
+from imagegen.engine.images.local_image import LocalImage
 from imagegen.errors import ConfigError, EngineError, Interrupted, Problem, ValidationError
 from imagegen.events.events import CellEnded, CellWaits, Event, Sink
 from imagegen.events.sinks import fan_out
 from imagegen.journal.locks import cell_lock, locked
 from imagegen.journal.log_files import LogFiles
+from imagegen.model.base import base_alias
 from imagegen.model.build import BuildRecord
 from imagegen.model.labels import (
     LABEL_BASE,
@@ -235,7 +237,7 @@ def test_labels_say_what_an_image_is(
     assert request.labels[LABEL_BASE] == BASE_ID
     assert request.labels[LABEL_VALIDATED] == "not validated: --no-validate"
     assert request.tag == ""
-    assert request.buildargs == {"BASE": alias(recipes[0].spec.os)}
+    assert request.buildargs == {"BASE": base_alias(recipes[0].spec.os)}
 
 
 def test_the_settings_of_the_host_join_the_context_and_no_label(

@@ -14,7 +14,7 @@ from imagegen.builder.up_to_date import (
     wanted,
 )
 from imagegen.engine import client
-from imagegen.engine.images.names import LocalImage
+from imagegen.engine.images.local_image import LocalImage
 from imagegen.errors import EngineError
 from imagegen.journal.journal import open_journal
 from imagegen.model.labels import LABEL_BASE, LABEL_RECIPE
@@ -41,7 +41,7 @@ def stock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def says(*images: LocalImage, bases: Mapping[str, LocalImage] | None = None) -> None:
         found = {BASE.tags[0]: BASE} if bases is None else bases
-        monkeypatch.setattr(standing, "stock", lambda *_: (images, found))
+        monkeypatch.setattr(standing, "labelled_images", lambda *_: (images, found))
 
     return says
 
@@ -76,7 +76,7 @@ def test_a_base_that_is_gone_asks_for_no_build(stock: Callable[..., None]) -> No
 
 
 def test_an_engine_that_only_the_sdk_reaches_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "stock", lambda *_: None)
+    monkeypatch.setattr(standing, "labelled_images", lambda *_: None)
     assert all_standing([CELL]) == ()
 
 

@@ -14,16 +14,15 @@ import requests
 from docker.errors import APIError
 
 from imagegen.engine.client import (
-    Endpoint,
     connect,
-    endpoints,
     engine_errors,
     error_of,
     facts,
     reason,
     require_buildkit,
 )
-from imagegen.engine.images import store as images
+from imagegen.engine.endpoint import Endpoint, endpoints
+from imagegen.engine.images import local_images
 from imagegen.engine.images.bases import bootstrap_command
 from imagegen.engine.registry.distribution import target_of
 from imagegen.errors import EngineError, Problem
@@ -62,13 +61,19 @@ def test_the_current_context_is_the_only_place_then(docker_config: Path) -> None
     document = {"Name": "lab", "Metadata": {}, "Endpoints": {"docker": {"Host": "tcp://lab:2375"}}}
     (meta / "meta.json").write_text(json.dumps(document))
     (docker_config / "config.json").write_text(json.dumps({"currentContext": "lab"}))
-    (found,) = endpoints({})
+    (found,) = endpoints({"DOCKER_CONFIG": str(docker_config)})
     assert (found.url, found.named_by) == ("tcp://lab:2375", "context lab")
 
 
 def test_an_unknown_context_is_an_error() -> None:
     with pytest.raises(EngineError, match="there is no docker context `nope`"):
         endpoints({"DOCKER_CONTEXT": "nope"})
+
+
+def test_tls_files_that_are_not_there_are_an_error(tmp_path: Path) -> None:
+    where = {"DOCKER_HOST": "tcp://10.0.0.1:2376", "DOCKER_CERT_PATH": str(tmp_path / "none")}
+    with pytest.raises(EngineError, match="the TLS files of DOCKER_HOST cannot be read"):
+        endpoints(where)
 
 
 def test_no_engine_says_where_it_looked_and_what_to_do(tmp_path: Path) -> None:
@@ -217,7 +222,7 @@ def test_the_reason_is_the_engines_or_the_systems() -> None:
     ],
 )
 def test_references_are_split_at_the_tag(ref: str, parts: tuple[str, str]) -> None:
-    assert images.split(ref) == parts
+    assert local_images.split_reference(ref) == parts
 
 
 def test_registry_targets() -> None:

@@ -11,13 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imagegen.engine.builds.buildkit import (
-    BuildRequest,
-    StepError,
-    pack_context,
-    parameters,
-)
-from imagegen.engine.builds.context import CHUNK_BYTES, HostFile
+from imagegen.engine.builds.buildkit import BuildRequest, StepError, parameters
+from imagegen.engine.builds.context import CHUNK_BYTES, HostFile, pack_context
 from imagegen.errors import EngineError
 from imagegen.model.recipe import ContextFile
 

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING
 import docker
 import pytest
 
-from imagegen.engine.builds.buildkit import (
-    BuildEvent,
-    BuildRequest,
-    StepStarted,
-    build,
-)
+from imagegen.engine.builds.buildkit import BuildRequest, build
+from imagegen.engine.builds.step_events import BuildEvent, StepStarted
 from imagegen.engine.builds.trace import message_class
-from imagegen.engine.client import Endpoint, Engine
+from imagegen.engine.client import Engine
+from imagegen.engine.endpoint import Endpoint
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:

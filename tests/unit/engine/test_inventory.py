@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from imagegen.engine.images.inventory import (
-    Layer,
-    Package,
-    layers_of,
-    read_inside,
-)
+from imagegen.engine.images.contents import Package, read_contents
+from imagegen.engine.images.inventory import Layer, layers_of
 
 SAID = """\
 os ID=debian
@@ -20,6 +16,8 @@ so libm.so.6 /lib/x86_64-linux-gnu/libm.so.6
 so libm.so.6 /old/libm.so.6
 /usr/lib/python3/dist-packages/six-1.16.0.dist-info/INSTALLER:debian
 /usr/local/lib/python3.11/dist-packages/nvidia_nccl_cu12-2.21.5.dist-info/INSTALLER:pip
+/usr/local/lib/python3.11/dist-packages/nvidia_nccl_cu12-2.21.5.dist-info/WHEEL:Tag: py3-none-linux
+/usr/local/lib/python3.11/dist-packages/nvidia_nccl_cu12-2.21.5.dist-info/WHEEL:Tag: py3-none-any
 tool /usr/bin/gcc
 tool /usr/bin/gcc
 file 12 /opt/conda/conda-meta/python-3.8.13-h582c2e5_0_cpython.json
@@ -31,15 +29,20 @@ find: nothing that is told
 
 
 def test_what_a_container_says() -> None:
-    found = read_inside(SAID.splitlines())
+    found = read_contents(SAID.splitlines())
     site = "/usr/local/lib/python3.11/dist-packages"
     assert found.packages == (
         Package("conda", "python", "3.8.13"),
         Package("deb", "libc6", "2.36-9+deb12u13", "amd64", "glibc 2.36-9+deb12u13"),
         Package(
-            "pypi", "nvidia_nccl_cu12", "2.21.5", path=f"{site}/nvidia_nccl_cu12-2.21.5.dist-info"
+            "pypi",
+            "nvidia_nccl_cu12",
+            "2.21.5",
+            path=f"{site}/nvidia_nccl_cu12-2.21.5.dist-info",
+            tags=("py3-none-any", "py3-none-linux"),
         ),
     )
+    assert found.debs == {"libc6": "2.36-9+deb12u13"}
     assert found.sonames == {"libm.so.6": "/lib/x86_64-linux-gnu/libm.so.6"}
     assert found.folders == {"/usr/lib": 2048 * 1024}
     assert found.files == {"/tmp/a b.tar.gz": 7}
@@ -49,7 +52,7 @@ def test_what_a_container_says() -> None:
 
 
 def test_a_broken_promise_is_none() -> None:
-    assert read_inside(["promise {"]).promise == {}
+    assert read_contents(["promise {"]).promise == {}
 
 
 def test_layers_and_what_made_them() -> None:

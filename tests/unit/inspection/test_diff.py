@@ -10,12 +10,8 @@ import pytest
 
 from imagegen.cli import diff as verb
 from imagegen.console.console import make_console
-from imagegen.engine.images.inventory import (
-    Inside,
-    Inventory,
-    Layer,
-    Package,
-)
+from imagegen.engine.images.contents import ImageContents, Package
+from imagegen.engine.images.inventory import Inventory, Layer
 from imagegen.inspection.diff import (
     Change,
     Weight,
@@ -31,7 +27,7 @@ BASE, OLD, NEW = (
     Layer("sha256:old", "RUN a", 20),
     Layer("sha256:new", "RUN b", 90),
 )
-INSIDE = Inside(
+CONTENTS = ImageContents(
     packages=(
         Package("deb", "libc6", "2.36", "amd64"),
         Package("deb", "perl", "5", "amd64"),
@@ -51,7 +47,7 @@ A = Inventory(
     labels={"io.imagegen.contract": '{"network": "host", "caps": []}', LABEL_INPUTS: '{"os": "1"}'},
     env={"PATH": "/bin", "OLD": "1"},
     layers=(BASE, OLD),
-    inside=INSIDE,
+    contents=CONTENTS,
 )
 B = replace(
     A,
@@ -61,8 +57,8 @@ B = replace(
     labels={"io.imagegen.contract": '{"network": "none", "caps": []}', LABEL_INPUTS: '{"os": "2"}'},
     env={"PATH": "/bin:/usr/bin"},
     layers=(BASE, NEW),
-    inside=replace(
-        INSIDE,
+    contents=replace(
+        CONTENTS,
         packages=(
             Package("deb", "libc6", "2.41", "amd64"),
             Package("pypi", "numpy", "2.0.0", path="/b"),
@@ -107,7 +103,7 @@ def test_an_image_differs_in_nothing_from_one_that_holds_the_same() -> None:
 
 
 def test_what_was_not_read_is_not_told_as_gone() -> None:
-    made = difference(A, replace(B, inside=Inside(), missing=("what is inside",)))
+    made = difference(A, replace(B, contents=ImageContents(), missing=("what is inside",)))
     assert not [change for change in made.packages if change.kind == "deb"]
     assert (made.sonames, made.folders) == ((), ())
     assert made.env == difference(A, B).env
@@ -115,7 +111,7 @@ def test_what_was_not_read_is_not_told_as_gone() -> None:
 
 def test_components_without_a_promise_come_from_the_label() -> None:
     label = json.dumps({"release torch": "2.6.0 (cuda) 0123456789ab", "os": "1"})
-    image = replace(A, labels={LABEL_INPUTS: label}, inside=Inside())
+    image = replace(A, labels={LABEL_INPUTS: label}, contents=ImageContents())
     assert components_of(image) == {"torch": "2.6.0 (cuda)"}
 
 
@@ -155,7 +151,7 @@ FILES = {
 
 
 def test_what_a_build_left() -> None:
-    found = leftovers(replace(A, inside=replace(INSIDE, files=FILES, tools=("/usr/bin/gcc",))))
+    found = leftovers(replace(A, contents=replace(CONTENTS, files=FILES, tools=("/usr/bin/gcc",))))
     assert found[0] == Leftover(
         "wheels", 1, 700_000_000, ("/srv/torch-2.6.0-cp313-none-linux_x86_64.whl",)
     )
@@ -173,13 +169,13 @@ def test_what_a_build_left() -> None:
     ],
 )
 def test_build_tools_that_an_image_may_have(components: dict[str, object]) -> None:
-    inside = replace(INSIDE, tools=("/usr/bin/gcc",), promise={"components": components})
-    assert leftovers(replace(A, inside=inside)) == ()
+    contents = replace(CONTENTS, tools=("/usr/bin/gcc",), promise={"components": components})
+    assert leftovers(replace(A, contents=contents)) == ()
 
 
 def test_bytes_that_later_layers_hide() -> None:
     fat = (Layer("x", "", 50_000_000), Layer("y", "RUN rm", 10))
-    inside = replace(INSIDE, folders={"/": 20_000_000})
-    (found,) = leftovers(replace(A, layers=fat, inside=inside))
+    contents = replace(CONTENTS, folders={"/": 20_000_000})
+    (found,) = leftovers(replace(A, layers=fat, contents=contents))
     assert (found.kind, found.size_bytes) == ("bytes that later layers hide", 30_000_010)
-    assert leftovers(replace(A, layers=(*fat, Layer("z")), inside=inside)) == ()
+    assert leftovers(replace(A, layers=(*fat, Layer("z")), contents=contents)) == ()

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from imagegen.builder import cell as building
-from imagegen.engine.images.inventory import Inside, Inventory, Package
+from imagegen.engine.images.contents import ImageContents, Package
+from imagegen.engine.images.inventory import Inventory
 from imagegen.errors import ConfigError
 from imagegen.events import events
 from imagegen.inspection.sbom import FORMATS, document, items
@@ -51,7 +52,7 @@ IMAGE = Inventory(
     },
     env={},
     layers=(),
-    inside=Inside(
+    contents=ImageContents(
         packages=(
             Package("conda", "python", "3.8.13"),
             Package("deb", "libgcc-s1", "14.2.0-19", "amd64", "gcc-14 14.2.0-19"),
@@ -64,7 +65,9 @@ IMAGE = Inventory(
         promise={"components": COMPONENTS},
     ),
 )
-BARE = replace(IMAGE, labels={}, inside=Inside(), missing=("what is inside: nothing",), created="")
+BARE = replace(
+    IMAGE, labels={}, contents=ImageContents(), missing=("what is inside: nothing",), created=""
+)
 
 
 def test_everything_in_an_image_has_a_package_url() -> None:
@@ -160,7 +163,7 @@ def test_an_image_that_passed_gets_its_bills(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("IMAGEGEN_STATE", str(tmp_path))
-    left = replace(IMAGE, inside=replace(IMAGE.inside, files={"/tmp/a": 12}))
+    left = replace(IMAGE, contents=replace(IMAGE.contents, files={"/tmp/a": 12}))
     paths = [sbom_path(tmp_path, IMAGE.id, kind) for kind in FORMATS]
     assert judged(monkeypatch, left) == [
         "warning: m/c: left by its build: temporary files (1, 12 B): /tmp/a",

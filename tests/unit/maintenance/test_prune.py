@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, cast
 
-from imagegen.engine.images import store as images
-from imagegen.engine.images.leftovers import (
-    Inventory,
-    Kept,
+from imagegen.engine.images import local_images
+from imagegen.engine.images.engine_contents import (
+    EngineContents,
+    KeptImage,
     old_cache_bytes,
     own_bytes,
 )
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
 
 
-def image(name: str, cell: str = "a", matrix: str = "cpu", *tags: str, **more: str) -> Kept:
+def image(name: str, cell: str = "a", matrix: str = "cpu", *tags: str, **more: str) -> KeptImage:
     labels = {LABEL_MATRIX: matrix, LABEL_CELL: cell, LABEL_TITLE: f"imagegen/{matrix}:{cell}"}
-    return Kept(name, tags, labels | more, 5)
+    return KeptImage(name, tags, labels | more, 5)
 
 
-def inventory(*images: Kept, used: frozenset[str] = frozenset()) -> Inventory:
-    return Inventory(images, used, ())
+def contents(*images: KeptImage, used: frozenset[str] = frozenset()) -> EngineContents:
+    return EngineContents(images, used, ())
 
 
 def test_what_has_a_tag_was_published_or_runs_stays() -> None:
-    found = inventory(
+    found = contents(
         image("tagged", "a", "cpu", "imagegen/cpu:a"),
         image("published"),
         image("running"),
@@ -45,7 +45,7 @@ def test_what_has_a_tag_was_published_or_runs_stays() -> None:
 
 
 def test_what_goes_says_why() -> None:
-    found = inventory(
+    found = contents(
         image("new", "a", "cpu", "imagegen/cpu:a"),
         image("old"),
         image("failed", "b"),
@@ -59,12 +59,12 @@ def test_what_goes_says_why() -> None:
 
 
 def test_a_matrix_is_pruned_alone() -> None:
-    found = inventory(image("one"), image("two", matrix="other"))
+    found = contents(image("one"), image("two", matrix="other"))
     assert [one.id for one in superfluous(found, set(), ["other"])] == ["two"]
 
 
 def test_what_is_being_built_stays() -> None:
-    found = inventory(image("one", "a"), image("two", "b"))
+    found = contents(image("one", "a"), image("two", "b"))
     goes = superfluous(found, set(), being_built=lambda tag: tag == "imagegen/cpu:a")
     assert [one.id for one in goes] == ["two"]
 
@@ -98,8 +98,8 @@ def test_own_bytes_are_of_the_layers_above_those_that_others_have(
             raise EngineError.of("no such image")
         return {"RootFS": {"Layers": list(chains[image] or "")}}
 
-    monkeypatch.setattr(images, "config", config)
-    monkeypatch.setattr(images, "history", lambda *_: tuple(history))
+    monkeypatch.setattr(local_images, "inspect", config)
+    monkeypatch.setattr(local_images, "history", lambda *_: tuple(history))
     engine = cast("Engine", None)
     assert own_bytes(engine, list(chains), ["old", "gone"], COUNTED) == {"old": 3, "gone": 0}
     assert own_bytes(engine, ["old", "far"], ["old"], COUNTED) == {"old": 123}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from imagegen.engine.registry import push as registry
+from imagegen.engine.registry import remote_images
 from imagegen.errors import PublishError
 from imagegen.model.validation import ValidationRecord
 from imagegen.publisher import publish as publishing
@@ -39,9 +39,9 @@ class Registry:
         self.tags: dict[str, str] = {}
         self.log: list[str] = []
         self.broken_tag = ""
-        monkeypatch.setattr(registry, "push", self.push)
-        monkeypatch.setattr(registry, "digest_of", lambda ref, _: self.tags.get(ref))
-        monkeypatch.setattr(registry, "move_tag", self.move_tag)
+        monkeypatch.setattr(remote_images, "push", self.push)
+        monkeypatch.setattr(remote_images, "digest_of", lambda ref, _: self.tags.get(ref))
+        monkeypatch.setattr(remote_images, "move_tag", self.move_tag)
 
     def push(self, _: Engine, image_id: str, ref: str, __: Callable[[str], None]) -> str:
         self.log.append(f"push {ref}")

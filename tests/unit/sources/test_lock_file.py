@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from imagegen.config.network import BuildEnv
-from imagegen.engine.images.contents import Contents, Dist, read_contents
+from imagegen.engine.images.contents import ImageContents, Package, read_contents
 from imagegen.errors import ConfigError
 from imagegen.model.part import Part
 from imagegen.model.recipe import ContextFile
@@ -204,30 +204,38 @@ def test_a_locked_environment_shows_pip_the_locked_files_alone() -> None:
     assert held["build-env/preferences"] == preferences(SYSTEM.apt)
 
 
-LOOKED = """\
-apt ii  libc6 2.36-9
-apt rc  gone 1.0
-apt ii  python3 3.11.2-1
-dist pip pytest-8.3.5.dist-info
-Tag: py3-none-any
-dist debian numpy-1.24.2.dist-info
-dist pip nvidia_nccl_cu12-2.21.5.dist-info
-Tag: py3-none-manylinux2014_x86_64
+SITE = "/usr/lib/python3/dist-packages"
+LOOKED = f"""\
+deb ii  libc6 2.36-9 amd64 glibc 2.36-9
+deb rc  gone 1.0 amd64 gone 1.0
+deb ii  python3 3.11.2-1 amd64 python3-defaults 3.11.2-1
+{SITE}/pytest-8.3.5.dist-info/INSTALLER:pip
+{SITE}/numpy-1.24.2.dist-info/INSTALLER:debian
+{SITE}/nvidia_nccl_cu12-2.21.5.dist-info/INSTALLER:pip
+{SITE}/pytest-8.3.5.dist-info/WHEEL:Tag: py3-none-any
+{SITE}/nvidia_nccl_cu12-2.21.5.dist-info/WHEEL:Tag: py3-none-manylinux2014_x86_64
 """
+
+
+def dist(name: str, version: str, tag: str, path: str = "") -> Package:
+    return Package("pypi", name, version, path=path, tags=(tag,))
 
 
 def test_an_image_says_what_dpkg_and_pip_brought() -> None:
     found = read_contents(LOOKED.splitlines())
-    assert found.apt == {"libc6": "2.36-9", "python3": "3.11.2-1"}
-    assert found.dists == {
-        Dist("pytest", "8.3.5", frozenset({"py3-none-any"})),
-        Dist("nvidia_nccl_cu12", "2.21.5", frozenset({"py3-none-manylinux2014_x86_64"})),
-    }
+    nccl, pytest_ = "nvidia_nccl_cu12-2.21.5", "pytest-8.3.5"
+    linux = "py3-none-manylinux2014_x86_64"
+    assert found.debs == {"libc6": "2.36-9", "python3": "3.11.2-1"}
+    assert found.of_kind("pypi") == (
+        dist("nvidia_nccl_cu12", "2.21.5", linux, f"{SITE}/{nccl}.dist-info"),
+        dist("pytest", "8.3.5", "py3-none-any", f"{SITE}/{pytest_}.dist-info"),
+    )
 
 
 def test_versions_of_all_stages_are_kept() -> None:
-    found = packages_of([Contents({"g++": "12", "libc6": "2"}), Contents({"libc6": "3"})])
-    assert found == {"g++": ("12",), "libc6": ("2", "3")}
+    image = ImageContents((Package("deb", "libc6", "3"),))
+    stage = ImageContents((Package("deb", "g++", "12"), Package("deb", "libc6", "2")))
+    assert packages_of([stage, image]) == {"g++": ("12",), "libc6": ("2", "3")}
 
 
 TOLD = f"""\
@@ -254,23 +262,26 @@ def test_pip_tells_files_with_their_sha256() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dist", "place"),
+    ("installed", "place"),
     [
-        (Dist("torch", "2.6.0", frozenset({"cp313-cp313-manylinux1_x86_64"})), "a"),
-        (Dist("torch", "2.6.0", frozenset({"cp313-cp313-linux_x86_64"})), "a"),
-        (Dist("torch", "2.6.0", frozenset({"cp312-cp312-manylinux1_x86_64"})), "b"),
-        (Dist("torch", "2.6.0+cpu", frozenset({"cp313-cp313-linux_x86_64"})), "c"),
-        (Dist("horovod", "0.28.1", frozenset({"cp313-cp313-linux_x86_64"})), "d"),
+        (dist("torch", "2.6.0", "cp313-cp313-manylinux1_x86_64"), "a"),
+        (dist("torch", "2.6.0", "cp313-cp313-linux_x86_64"), "a"),
+        (dist("torch", "2.6.0", "cp312-cp312-manylinux1_x86_64"), "b"),
+        (dist("torch", "2.6.0+cpu", "cp313-cp313-linux_x86_64"), "c"),
+        (dist("horovod", "0.28.1", "cp313-cp313-linux_x86_64"), "d"),
     ],
 )
-def test_the_file_of_a_distribution_is_found_by_version_and_tags(dist: Dist, place: str) -> None:
-    found = file_of(dist, files_told(dist.name, TOLD.splitlines()), TARGET)
+def test_the_file_of_a_distribution_is_found_by_version_and_tags(
+    installed: Package, place: str
+) -> None:
+    found = file_of(installed, files_told(installed.name, TOLD.splitlines()), TARGET)
     assert found is not None
     assert found.url.startswith(f"https://i.example/{place}/")
 
 
 def test_a_distribution_that_no_index_has_is_not_found() -> None:
-    assert file_of(Dist("torch", "2.7.0"), files_told("torch", TOLD.splitlines()), TARGET) is None
+    lost = Package("pypi", "torch", "2.7.0")
+    assert file_of(lost, files_told("torch", TOLD.splitlines()), TARGET) is None
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from imagegen.engine.containers import surroundings
-from imagegen.engine.images import store as images
-from imagegen.engine.images.names import LocalImage
+from imagegen.engine.images import local_images
+from imagegen.engine.images.local_image import LocalImage
 from imagegen.model.validation import ValidationRecord
 from imagegen.validation import fingerprint as basis
 from imagegen.validation import reuse as passed
@@ -77,7 +77,7 @@ class Machine:
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
     monkeypatch.setattr(passed, "validate_image", made.launch)
-    monkeypatch.setattr(images, "find", lambda *_: IMAGE)
+    monkeypatch.setattr(local_images, "find", lambda *_: IMAGE)
     monkeypatch.setattr(basis, "surroundings", lambda _: made.host)
     return made
 
@@ -155,7 +155,7 @@ def test_another_host_another_launch_or_other_code_is_no_pass(
     assert len(machine.validate()) == 4
     labels = {"io.imagegen.contract": '{"caps": ["IPC_LOCK"]}'}
     other = LocalImage(IMAGE.id, IMAGE.tags, labels, 1)
-    monkeypatch.setattr(images, "find", lambda *_: other)
+    monkeypatch.setattr(local_images, "find", lambda *_: other)
     assert len(machine.validate()) == 4
     monkeypatch.setattr(basis, "code_digest", lambda: "another")
     assert len(machine.validate()) == 4

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from imagegen.engine.images import store as images
-from imagegen.engine.images.names import LocalImage
+from imagegen.engine.images import local_images
+from imagegen.engine.images.local_image import LocalImage
 from imagegen.errors import NothingSelectedError
 from imagegen.workflow.image_name import named_image
 
@@ -25,7 +25,7 @@ def known(small: Overlay, monkeypatch: pytest.MonkeyPatch) -> dict[str, LocalIma
     """The images of the engine, by name; the matrix `small` is in reach."""
     del small
     found: dict[str, LocalImage] = {}
-    monkeypatch.setattr(images, "find", lambda _, ref: found.get(ref))
+    monkeypatch.setattr(local_images, "find", lambda _, ref: found.get(ref))
     return found
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from imagegen.console.console import make_console
 from imagegen.console.night_report import as_json, as_markdown
-from imagegen.engine.registry import push as registry
+from imagegen.engine.registry import remote_images as registry
 from imagegen.errors import PublishError, ValidationError
 from imagegen.journal.journal import open_journal
 from imagegen.model.build import BuildRecord

@@ -10,9 +10,8 @@ import pytest
 
 from imagegen.engine import client
 from imagegen.engine.host.probe import Probe
-from imagegen.engine.images import bases
-from imagegen.engine.images import store as images
-from imagegen.engine.images.names import LocalImage
+from imagegen.engine.images import bases, local_images
+from imagegen.engine.images.local_image import LocalImage
 from imagegen.journal.journal import open_journal
 from imagegen.model.build import BuildRecord, StepRecord
 from imagegen.model.labels import LABEL_BASE, LABEL_INPUTS, LABEL_RECIPE
@@ -49,8 +48,8 @@ BASE = LocalImage("sha256:base", (), {}, 1)
 def there(monkeypatch: pytest.MonkeyPatch) -> list[LocalImage]:
     """The images that the engine has."""
     found: list[LocalImage] = []
-    monkeypatch.setattr(images, "list_labelled", lambda *_: tuple(found))
-    monkeypatch.setattr(images, "find", lambda *_: BASE)
+    monkeypatch.setattr(local_images, "list_labelled", lambda *_: tuple(found))
+    monkeypatch.setattr(local_images, "find", lambda *_: BASE)
     return found
 
 
@@ -201,7 +200,7 @@ def test_a_cell_whose_base_nobody_has_is_blocked(
         .read_text()
         .replace("bootstrap: true", "bootstrap: false"),
     )
-    monkeypatch.setattr(images, "find", lambda *_: None)
+    monkeypatch.setattr(local_images, "find", lambda *_: None)
     monkeypatch.setattr(bases, "out_of_reach", lambda *_: "no route to host")
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/mmdebstrap")
     ended = run("plan", "--matrix", "small", "--format", "json")
@@ -222,7 +221,7 @@ def test_an_image_that_is_up_to_date_needs_no_base(
 ) -> None:
     del small
     there += images_of(["debian12-*", "debian13-*"])
-    monkeypatch.setattr(images, "find", lambda *_: None)
+    monkeypatch.setattr(local_images, "find", lambda *_: None)
     assert {cell.state for cell in states(tmp_path).values()} == {"up to date"}
 
 

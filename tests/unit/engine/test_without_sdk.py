@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from imagegen.engine import client, look
-from imagegen.engine.images import store as images
-from imagegen.engine.images.names import LocalImage
-from imagegen.engine.look import labels_of, plain_addresses, stock
+from imagegen.engine import client, endpoint
+from imagegen.engine.endpoint import Endpoint, endpoints
+from imagegen.engine.images import local_images
+from imagegen.engine.images.local_image import LocalImage
+from imagegen.engine.without_sdk import image_labels, labelled_images
+from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,8 +29,8 @@ HAS = {
     LISTED: json.dumps([ROW]).encode(),
     "/v1.47/images/base:1/json": json.dumps(ROW | {"RepoTags": ["base:1"], "Config": {}}).encode(),
     "/_ping": b"OK",
-    f"/v1.47/images/{REF}/json": json.dumps({"Config": {"Labels": LABELS}}).encode(),
-    "/v1.47/images/bare/json": json.dumps({"Config": {"Labels": None}}).encode(),
+    f"/v1.47/images/{REF}/json": json.dumps(ROW | {"Config": {"Labels": LABELS}}).encode(),
+    "/v1.47/images/bare/json": json.dumps(ROW | {"Config": {"Labels": None}}).encode(),
 }
 
 
@@ -80,7 +82,7 @@ def sdk(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     def says(found: bool) -> None:
         monkeypatch.setattr(client, "connect", lambda environ: environ)
         image = LocalImage("sha256:2", (REF,), LABELS, 1)
-        monkeypatch.setattr(images, "find", lambda *_: image if found else None)
+        monkeypatch.setattr(local_images, "find", lambda *_: image if found else None)
 
     def refuse(*_: Any) -> None:
         raise AssertionError("the SDK was asked")
@@ -89,15 +91,23 @@ def sdk(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     return says
 
 
+def places(environ: dict[str, str]) -> tuple[Endpoint, ...]:
+    """Where an engine is looked for; none where the context or the TLS files are not there."""
+    try:
+        return endpoints(environ)
+    except EngineError:
+        return ()
+
+
 def at(folder: Path) -> dict[str, str]:
     return {"DOCKER_HOST": f"unix://{folder}/docker.sock"}
 
 
 @pytest.mark.usefixtures("sdk")
 def test_an_image_is_found_and_another_is_not(engine: Server, tmp_path: Path) -> None:
-    assert labels_of(REF, at(tmp_path)) == LABELS
-    assert labels_of("bare", at(tmp_path)) == {}
-    assert labels_of("imagegen/cpu:a@b", at(tmp_path)) == {}
+    assert image_labels(REF, at(tmp_path)) == LABELS
+    assert image_labels("bare", at(tmp_path)) == {}
+    assert image_labels("imagegen/cpu:a@b", at(tmp_path)) == {}
     assert engine.asked[::2] == ["/_ping"] * 3
     assert engine.asked[-1] == "/v1.47/images/imagegen/cpu:a@b/json"
 
@@ -106,15 +116,15 @@ def test_an_image_is_found_and_another_is_not(engine: Server, tmp_path: Path) ->
 def test_the_rootless_engine_answers_where_there_is_no_other(
     engine: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(look, "SYSTEM_SOCKET", str(tmp_path / "nowhere.sock"))
+    monkeypatch.setattr(endpoint, "SYSTEM_SOCKET", str(tmp_path / "nowhere.sock"))
     where = {"XDG_RUNTIME_DIR": str(tmp_path), "DOCKER_CONFIG": str(tmp_path)}
-    assert labels_of(REF, where) == LABELS
+    assert image_labels(REF, where) == LABELS
     assert engine.asked
 
 
 @pytest.mark.usefixtures("sdk")
 def test_without_an_engine_no_image_is_known(tmp_path: Path) -> None:
-    assert labels_of(REF, at(tmp_path)) == {}
+    assert image_labels(REF, at(tmp_path)) == {}
 
 
 def test_an_answer_that_is_neither_yes_nor_no_is_asked_again_by_the_sdk(
@@ -122,7 +132,7 @@ def test_an_answer_that_is_neither_yes_nor_no_is_asked_again_by_the_sdk(
 ) -> None:
     engine.status = 400
     sdk(True)
-    assert labels_of("imagegen/cpu:other", at(tmp_path)) == LABELS
+    assert image_labels("imagegen/cpu:other", at(tmp_path)) == LABELS
 
 
 def test_what_is_no_engine_is_asked_again_by_the_sdk(
@@ -135,7 +145,7 @@ def test_what_is_no_engine_is_asked_again_by_the_sdk(
     sdk(False)
     with socketserver.ThreadingUnixStreamServer(str(tmp_path / "docker.sock"), Silent) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-        assert labels_of(REF, at(tmp_path)) == {}
+        assert image_labels(REF, at(tmp_path)) == {}
         server.shutdown()
 
 
@@ -152,8 +162,8 @@ def test_ssh_tls_and_contexts_are_the_sdks(
     environ: dict[str, str], sdk: Callable[[bool], None]
 ) -> None:
     sdk(True)
-    assert plain_addresses(environ) is None
-    assert labels_of(REF, environ) == LABELS
+    assert not any(one.is_plain for one in places(environ))
+    assert image_labels(REF, environ) == LABELS
 
 
 @pytest.mark.parametrize(
@@ -162,24 +172,26 @@ def test_ssh_tls_and_contexts_are_the_sdks(
         (json.dumps({"auths": {}}), True),
         (json.dumps({"currentContext": "default"}), True),
         (json.dumps({"currentContext": "lab"}), False),
-        ("not json", False),
-        ("[]", False),
+        ("not json", True),
+        ("[]", True),
     ],
 )
 def test_the_context_of_the_configuration_counts(
     written: str, plain: bool, docker_config: Path
 ) -> None:
+    """What cannot be read names the default context, as for the SDK."""
     (docker_config / "config.json").write_text(written)
-    found = plain_addresses({"DOCKER_CONFIG": str(docker_config)})
-    assert (found is not None) == plain
+    found = places({"DOCKER_CONFIG": str(docker_config)})
+    assert any(one.is_plain for one in found) == plain
 
 
 def test_a_plain_host_is_asked_over_tcp() -> None:
-    assert plain_addresses({"DOCKER_HOST": "tcp://10.0.0.1:2375"}) == ("tcp://10.0.0.1:2375",)
+    (found,) = endpoints({"DOCKER_HOST": "tcp://10.0.0.1:2375"})
+    assert (found.url, found.is_plain) == ("tcp://10.0.0.1:2375", True)
 
 
 def test_one_list_and_a_look_at_each_base_say_what_stands(engine: Server, tmp_path: Path) -> None:
-    found = stock("io.imagegen.recipe", ["base:1", "base:2"], at(tmp_path))
+    found = labelled_images("io.imagegen.recipe", ["base:1", "base:2"], at(tmp_path))
     image = LocalImage("sha256:2", (REF,), LABELS, 7)
     base = LocalImage("sha256:2", ("base:1",), {}, 7)
     assert found == ((image,), {"base:1": base})
@@ -187,7 +199,7 @@ def test_one_list_and_a_look_at_each_base_say_what_stands(engine: Server, tmp_pa
 
 
 def test_what_a_plain_socket_cannot_say_is_left_to_the_sdk(engine: Server, tmp_path: Path) -> None:
-    assert stock("io.imagegen.recipe", [], at(tmp_path / "nowhere")) is None
-    assert stock("io.imagegen.recipe", [], {"DOCKER_HOST": "ssh://node"}) is None
+    assert labelled_images("io.imagegen.recipe", [], at(tmp_path / "nowhere")) is None
+    assert labelled_images("io.imagegen.recipe", [], {"DOCKER_HOST": "ssh://node"}) is None
     engine.status = 500
-    assert stock("another", [], at(tmp_path)) is None
+    assert labelled_images("another", [], at(tmp_path)) is None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from google.protobuf.message import DecodeError
 
-from imagegen.engine.builds.build_events import (
-    Progress,
+from imagegen.engine.builds.step_events import (
     StepCached,
     StepFailed,
     StepFinished,
@@ -14,6 +13,7 @@ from imagegen.engine.builds.build_events import (
     StepProgress,
     StepStarted,
 )
+from imagegen.engine.builds.step_tracker import StepTracker
 from imagegen.engine.builds.trace import (
     Log,
     Status,
@@ -68,44 +68,44 @@ def test_other_bytes_are_refused() -> None:
 
 
 def test_a_step_starts_and_finishes_once_however_often_it_is_told() -> None:
-    progress = Progress()
+    tracker = StepTracker()
     told = [vertex(), vertex(10), vertex(10), vertex(10, 12.5), vertex(10, 12.5)]
-    events = [event for trace in told for event in progress.feed(trace)]
+    events = [event for trace in told for event in tracker.feed(trace)]
     assert events == [StepStarted("RUN x", "RUN x"), StepFinished("RUN x", "RUN x", 2.5)]
 
 
 def test_pieces_of_a_step_add_up() -> None:
-    progress = Progress()
+    tracker = StepTracker()
     told = [vertex(10, 11), vertex(20), vertex(20, 23)]
-    events = [event for trace in told for event in progress.feed(trace)]
+    events = [event for trace in told for event in tracker.feed(trace)]
     assert [e.seconds for e in events if isinstance(e, StepFinished)] == [1, 3]
 
 
 def test_a_cached_step_is_told_once() -> None:
-    progress = Progress()
+    tracker = StepTracker()
     told = [vertex(10, 10, cached=True)] * 2
-    assert [e for trace in told for e in progress.feed(trace)] == [StepCached("RUN x", "RUN x")]
+    assert [e for trace in told for e in tracker.feed(trace)] == [StepCached("RUN x", "RUN x")]
 
 
 def test_output_becomes_lines_per_stream() -> None:
-    progress = Progress()
-    list(progress.feed(vertex(10)))
+    tracker = StepTracker()
+    list(tracker.feed(vertex(10)))
     told = [log(b"one\ntw"), log(b"err", stream=2), log(b"o\n50%\r100%\n")]
-    lines = [e.text for trace in told for e in progress.feed(trace) if isinstance(e, StepLog)]
+    lines = [e.text for trace in told for e in tracker.feed(trace) if isinstance(e, StepLog)]
     assert lines == ["one", "two", "100%"]
-    ended = list(progress.feed(vertex(10, 11)))
+    ended = list(tracker.feed(vertex(10, 11)))
     assert ended == [StepLog("RUN x", "RUN x", "err"), StepFinished("RUN x", "RUN x", 1)]
 
 
 def test_progress_inside_a_step() -> None:
-    progress = Progress()
-    list(progress.feed(vertex(10)))
-    (event,) = progress.feed(Trace((), (Status("RUN x", "layer", 1, 2),), ()))
+    tracker = StepTracker()
+    list(tracker.feed(vertex(10)))
+    (event,) = tracker.feed(Trace((), (Status("RUN x", "layer", 1, 2),), ()))
     assert event == StepProgress("RUN x", "RUN x", "layer", 1, 2)
 
 
 def test_the_failure_is_the_step_that_failed_by_itself() -> None:
-    progress = Progress()
+    tracker = StepTracker()
     told = [
         vertex(1, name="RUN other"),
         vertex(1),
@@ -113,24 +113,24 @@ def test_the_failure_is_the_step_that_failed_by_itself() -> None:
         log(b"\n".join(b"%d" % n for n in range(40))),
         vertex(1, 3, error="exit code: 3"),
     ]
-    events = [event for trace in told for event in progress.feed(trace)]
+    events = [event for trace in told for event in tracker.feed(trace)]
     assert StepFailed("RUN x", "RUN x", "exit code: 3") in events
-    assert progress.failure() == ("RUN x", tuple(str(n) for n in range(10, 40)), ())
+    assert tracker.failure() == ("RUN x", tuple(str(n) for n in range(10, 40)), ())
 
 
 def test_the_last_errors_of_the_failed_step_are_kept_beside_its_output() -> None:
-    progress = Progress()
+    tracker = StepTracker()
     told = [
         vertex(1),
         log(b"".join(b"wrong %d\n" % n for n in range(12)), stream=2),
         log(b"".join(b"%d\n" % n for n in range(40))),
         vertex(1, 3, error="exit code: 3"),
     ]
-    assert [event for trace in told for event in progress.feed(trace)]
-    _, lines, errors = progress.failure()
+    assert [event for trace in told for event in tracker.feed(trace)]
+    _, lines, errors = tracker.failure()
     assert lines == tuple(str(n) for n in range(10, 40))
     assert errors == tuple(f"wrong {n}" for n in range(2, 12))
 
 
 def test_without_a_failed_step_there_is_no_name() -> None:
-    assert Progress().failure() == ("", (), ())
+    assert StepTracker().failure() == ("", (), ())

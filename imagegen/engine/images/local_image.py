@@ -1,4 +1,4 @@
-"""What images are called on an engine and what it says of them: no SDK is needed to know that."""
+"""One image on the engine, read from the answers of the Engine API: that takes no SDK."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from imagegen.model.catalog import OsRelease
 
 _UNTAGGED = "<none>:<none>"
 
@@ -31,11 +29,6 @@ def listed(row: Mapping[str, Any]) -> LocalImage:
 def inspected(row: Mapping[str, Any]) -> LocalImage:
     """From the answer of the Engine API's `/images/NAME/json`."""
     return _local(row, (row.get("Config") or {}).get("Labels"))
-
-
-def alias(os: OsRelease) -> str:
-    """The local name that Dockerfiles stand on, whatever the base came from."""
-    return f"imagegen/base:{os.id}"
 
 
 def _local(row: Mapping[str, Any], labels: Mapping[str, str] | None) -> LocalImage:

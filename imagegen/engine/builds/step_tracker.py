@@ -1,4 +1,4 @@
-"""What a build tells its caller, and how BuildKit's trace becomes that."""
+"""Follow the steps of one build: BuildKit's trace becomes events, and the cause of a failure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from imagegen.engine.builds.lines import Lines
+from imagegen.engine.builds.step_events import (
+    BuildEvent,
+    StepCached,
+    StepFailed,
+    StepFinished,
+    StepLog,
+    StepProgress,
+    StepStarted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,63 +25,6 @@ if TYPE_CHECKING:
 TAIL_LINES = 30
 TAIL_ERRORS = 10
 _STDERR = 2
-
-
-@dataclass(frozen=True)
-class StepStarted:
-    """A step runs. BuildKit may run one in several pieces: each starts and finishes."""
-
-    digest: str
-    name: str
-
-
-@dataclass(frozen=True)
-class StepCached:
-    """A step was there already. It may have started and finished a short piece: the look-up."""
-
-    digest: str
-    name: str
-
-
-@dataclass(frozen=True)
-class StepFinished:
-    """A step, or a piece of it, ended well. The seconds of the pieces add up."""
-
-    digest: str
-    name: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class StepFailed:
-    """A step failed, or was cancelled because another one did."""
-
-    digest: str
-    name: str
-    error: str
-
-
-@dataclass(frozen=True)
-class StepLog:
-    """One line that a step printed, without its line end."""
-
-    digest: str
-    name: str
-    text: str
-
-
-@dataclass(frozen=True)
-class StepProgress:
-    """Bytes or items done inside a step; `total` is 0 where it is not known."""
-
-    digest: str
-    name: str
-    id: str
-    current: int
-    total: int
-
-
-BuildEvent = StepStarted | StepCached | StepFinished | StepFailed | StepLog | StepProgress
 
 
 @dataclass
@@ -106,7 +58,7 @@ class _Step:
             self.errors.append(line)
 
 
-class Progress:
+class StepTracker:
     """Follows one build: feed it the trace, get the events, ask it what failed."""
 
     def __init__(self) -> None:

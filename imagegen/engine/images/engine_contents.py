@@ -1,4 +1,4 @@
-"""What builds leave behind on an engine: images without a tag, stopped containers, old cache."""
+"""What an engine keeps for this tool: images with and without a tag, containers, build cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from docker.errors import APIError
 
 from imagegen.engine.client import Engine, engine_errors
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.errors import EngineError
 from imagegen.model.labels import LABEL_MATRIX
 
@@ -26,7 +26,7 @@ _STOPPED = ("created", "exited", "dead")
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptImage:
     """An image of imagegen's; `own_bytes` are those that no other image shares, counted for images
     without a tag."""
 
@@ -37,17 +37,17 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Inventory:
+class EngineContents:
     """What is on the engine: our images, image ids in use, our stopped containers; `there` are the
     ids of all images, whoever made them."""
 
-    images: tuple[Kept, ...]
+    images: tuple[KeptImage, ...]
     used: frozenset[str]
     containers: tuple[str, ...]
     there: frozenset[str] = frozenset()
 
 
-def inventory(engine: Engine, writing: Collection[str]) -> Inventory:
+def engine_contents(engine: Engine, writing: Collection[str]) -> EngineContents:
     """One look at the lists of images and containers; `writing` are the instructions that make a
     layer. Raises EngineError.
 
@@ -60,7 +60,7 @@ def inventory(engine: Engine, writing: Collection[str]) -> Inventory:
     loose = [one.id for one in kept if not one.tags]
     own = own_bytes(engine, [row["Id"] for row in rows], loose, writing)
     ours = [one for one in containers if any(map(_OURS.match, one.get("Names") or ()))]
-    return Inventory(
+    return EngineContents(
         tuple(replace(one, own_bytes=own.get(one.id, 0)) for one in kept),
         frozenset(one["ImageID"] for one in containers if one not in ours or _runs(one)),
         tuple(one["Names"][0][1:] for one in ours if not _runs(one)),
@@ -72,9 +72,9 @@ def _runs(container: Mapping[str, Any]) -> bool:
     return container.get("State") not in _STOPPED
 
 
-def _kept(row: Mapping[str, Any]) -> Kept:
+def _kept(row: Mapping[str, Any]) -> KeptImage:
     tags = tuple(tag for tag in row.get("RepoTags") or () if tag != "<none>:<none>")
-    return Kept(row["Id"], tags, dict(row["Labels"]))
+    return KeptImage(row["Id"], tags, dict(row["Labels"]))
 
 
 def own_bytes(
@@ -95,7 +95,7 @@ def own_bytes(
 def _layers(engine: Engine, image: str) -> tuple[str, ...]:
     """Its layers, the lowest first; none where it went in the meantime."""
     try:
-        return tuple(images.config(engine, image)["RootFS"].get("Layers") or ())
+        return tuple(local_images.inspect(engine, image)["RootFS"].get("Layers") or ())
     except EngineError:
         return ()
 
@@ -112,7 +112,7 @@ def _top_bytes(engine: Engine, image: str, count: int, writing: Collection[str])
         return 0
     sizes = [
         size
-        for text, size in reversed(images.history(engine, image))
+        for text, size in reversed(local_images.history(engine, image))
         if size or text.split(" ", 1)[0] in writing
     ]
     return sum(sizes[:count])

@@ -11,7 +11,7 @@ import io
 import re
 from typing import TYPE_CHECKING
 
-from imagegen.engine.images.store import layers
+from imagegen.engine.images.local_images import layers
 
 if TYPE_CHECKING:
     import tarfile
@@ -33,13 +33,13 @@ def private_keys_in_layers(engine: Engine, ref: str) -> list[str]:
     found: list[tuple[int, str]] = []
     owned: set[str] = set()
     for number, (_, layer) in enumerate(layers(engine, ref), start=1):
-        keys, files = look(layer)
+        keys, files = scan_layer(layer)
         found += [(number, path) for path in keys]
         owned |= files
     return [f"layer {number}: {path}" for number, path in found if path not in owned]
 
 
-def look(layer: tarfile.TarFile) -> tuple[list[str], set[str]]:
+def scan_layer(layer: tarfile.TarFile) -> tuple[list[str], set[str]]:
     """Of one layer: files that start as a private key, and files that package lists name."""
     keys: list[str] = []
     owned: set[str] = set()

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 from docker.errors import ImageNotFound, NotFound
 
 from imagegen.engine.client import Engine, engine_errors
-from imagegen.engine.images.names import LocalImage, inspected, listed
+from imagegen.engine.images.local_image import LocalImage, inspected, listed
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def find(engine: Engine, ref: str) -> LocalImage | None:
             return None
 
 
-def config(engine: Engine, ref: str) -> Mapping[str, Any]:
+def inspect(engine: Engine, ref: str) -> Mapping[str, Any]:
     """The engine's own description of an image. Raises EngineError where it has none."""
     with engine_errors(f"inspect `{ref}`"):
         return _inspect(engine, ref)
@@ -50,7 +50,7 @@ def _inspect(engine: Engine, ref: str) -> Mapping[str, Any]:
 
 def tag(engine: Engine, image_id: str, ref: str) -> None:
     """Make `ref` (`repository:tag`) name the image, whatever it named before."""
-    repository, name = split(ref)
+    repository, name = split_reference(ref)
     with engine_errors(f"tag {image_id} as `{ref}`"):
         engine.api.tag(image_id, repository, name, force=True)
 
@@ -71,7 +71,7 @@ def remove(engine: Engine, ref: str, force: bool = False) -> None:
             return
 
 
-def split(ref: str) -> tuple[str, str]:
+def split_reference(ref: str) -> tuple[str, str]:
     """Repository and tag of a reference; a port is no tag."""
     repository, colon, name = ref.rpartition(":")
     if not colon or "/" in name:

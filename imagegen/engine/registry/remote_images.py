@@ -15,7 +15,7 @@ from docker import auth
 
 from imagegen.engine.builds.causes import cause_of
 from imagegen.engine.client import TRANSPORT_ERRORS, Engine, engine_errors, reason
-from imagegen.engine.images import store as images
+from imagegen.engine.images import local_images
 from imagegen.engine.registry.distribution import Refused, Session, target_of
 from imagegen.errors import PublishError
 
@@ -47,10 +47,10 @@ def push(engine: Engine, image_id: str, ref: str, on_line: Callable[[str], None]
     a tag a registry may collect it. Returns the digest (`sha256:…`) that the registry answers.
     Raises PublishError; EngineError where the engine is gone.
     """
-    repository, _ = images.split(ref)
+    repository, _ = local_images.split_reference(ref)
     tag = f"imagegen-{image_id.removeprefix('sha256:')[:16]}"
     staged = f"{repository}:{tag}"
-    images.tag(engine, image_id, staged)
+    local_images.tag(engine, image_id, staged)
     try:
         with _publish_errors(f"`{staged}` was not pushed", staged):
             told = _push(engine, repository, tag, on_line)
@@ -102,9 +102,9 @@ def move_tag(repository_ref: str, digest: str, tag: str, engine: Engine | None =
 
 def _untag(engine: Engine, staged: str) -> None:
     """Drop the temporary name, unless it is the image's last: the engine would drop the image."""
-    image = images.find(engine, staged)
+    image = local_images.find(engine, staged)
     if image and len(image.tags) > 1:
-        images.remove(engine, staged)
+        local_images.remove(engine, staged)
 
 
 def _push(engine: Engine, repository: str, tag: str, on_line: Callable[[str], None]) -> str:

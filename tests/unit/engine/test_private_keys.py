@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 
-from imagegen.engine.images.layer_keys import look
+from imagegen.engine.images.private_keys import scan_layer
 
 
 def layer(files: dict[str, bytes]) -> tarfile.TarFile:
@@ -31,7 +31,7 @@ def test_private_keys_are_found_by_their_first_bytes() -> None:
         "etc/ssl/cert.pem": begin + b"CERTIFICATE-----\n",
     }
     with layer(files) as tar:
-        found = look(tar)[0]
+        found = scan_layer(tar)[0]
     assert found == ["/root/.ssh/id_ed25519", "/etc/ssl/a.pem", "/etc/ssl/b.key"]
 
 
@@ -47,6 +47,6 @@ def test_what_package_lists_name_is_owned_and_what_an_install_script_makes_is_no
         "etc/ssh/ssh_host_rsa_key": key,
     }
     with layer(files) as tar:
-        keys, owned = look(tar)
+        keys, owned = scan_layer(tar)
     assert [path for path in keys if path not in owned] == ["/etc/ssh/ssh_host_rsa_key"]
     assert "/usr/lib/old.pem" in owned

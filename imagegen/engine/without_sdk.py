@@ -1,0 +1,141 @@
+"""The two questions of a short command, asked over a plain socket: which images are there?
+
+To load the SDK takes longer than to answer a request, and the HTTP client of the standard library,
+which brings TLS and mail headers, a tenth of it. What takes TLS or SSH is left to the SDK.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, urlsplit
+
+from imagegen.engine.endpoint import endpoints
+from imagegen.engine.images.local_image import LocalImage, inspected, listed
+from imagegen.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+T = TypeVar("T")
+
+SECONDS = 10
+PLAIN_PORT = 2375
+
+_NOBODY_THERE = (FileNotFoundError, ConnectionRefusedError, PermissionError)
+_NOT_UNDERSTOOD = (OSError, ValueError, TypeError, KeyError, AttributeError)
+
+
+def image_labels(ref: str, environ: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """The labels of an image of that reference on the engine that `client.connect` would find.
+
+    None where it has no such image, and where no engine answers.
+    """
+    where = os.environ if environ is None else environ
+    none: Mapping[str, str] = {}
+    found = _asked(where, lambda url: _labels(url, ref), nobody=none)
+    return _asked_by_sdk(ref, where) if found is None else found
+
+
+def labelled_images(
+    label: str, refs: Iterable[str], environ: Mapping[str, str] | None = None
+) -> tuple[tuple[LocalImage, ...], Mapping[str, LocalImage]] | None:
+    """All images with a label, and those that the references mean, where there are such.
+
+    None where the SDK has to be asked: no engine answers a plain socket, or not in these words.
+    """
+    where = os.environ if environ is None else environ
+    return _asked(where, lambda url: _images(url, label, refs), nobody=None)
+
+
+def _asked(environ: Mapping[str, str], ask: Callable[[str], T], nobody: T | None) -> T | None:
+    """What the first engine that listens says, `nobody` without one; None where it takes the SDK
+    to understand it."""
+    try:
+        places = endpoints(environ)
+    except EngineError:
+        return None
+    for place in places:
+        if not place.is_plain:
+            return None
+        try:
+            return ask(place.url)
+        except _NOBODY_THERE:
+            continue
+        except _NOT_UNDERSTOOD:
+            return None
+    return nobody
+
+
+def _labels(url: str, ref: str) -> Mapping[str, str]:
+    found = _image(url, _version(url), ref)
+    return found.labels if found else {}
+
+
+def _images(
+    url: str, label: str, refs: Iterable[str]
+) -> tuple[tuple[LocalImage, ...], Mapping[str, LocalImage]]:
+    version = _version(url)
+    wanted = quote(json.dumps({"label": [label]}))
+    rows = _json(url, f"/v{version}/images/json?filters={wanted}")
+    found = {ref: _image(url, version, ref) for ref in refs}
+    return tuple(map(listed, rows)), {ref: image for ref, image in found.items() if image}
+
+
+def _image(url: str, version: str, ref: str) -> LocalImage | None:
+    described = _json(url, f"/v{version}/images/{quote(ref, safe='/:@')}/json")
+    return None if described is None else inspected(described)
+
+
+def _version(url: str) -> str:
+    """The newest version of the API that the engine speaks."""
+    _, head, _ = _get(url, "/_ping")
+    named = [line.split(b":", 1)[1] for line in head if line.lower().startswith(b"api-version:")]
+    return named[0].strip().decode("ascii") if named else ""
+
+
+def _json(url: str, path: str) -> Any:
+    """What the engine says; None where it has no such thing. Raises OSError or ValueError."""
+    status, _, body = _get(url, path)
+    if status not in (200, 404):
+        raise ValueError(status)
+    said = json.loads(body)
+    return said if status == 200 else None
+
+
+def _get(url: str, path: str) -> tuple[int, list[bytes], bytes]:
+    """Status, header lines and body. In HTTP/1.0 an answer is all that comes until the end."""
+    with _connected(url) as connection, connection.makefile("rb") as answer:
+        connection.sendall(f"GET {path} HTTP/1.0\r\nHost: docker\r\n\r\n".encode())
+        head, _, body = answer.read().partition(b"\r\n\r\n")
+    protocol, status, *_ = [*head.split(b" ", 2), b"", b""]
+    if not protocol.startswith(b"HTTP/1."):
+        raise ValueError(f"{url} does not speak HTTP")
+    return int(status), head.split(b"\r\n"), body
+
+
+def _connected(url: str) -> socket.socket:
+    parts = urlsplit(url)
+    if parts.scheme != "unix":
+        return socket.create_connection((parts.hostname, parts.port or PLAIN_PORT), SECONDS)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(SECONDS)
+    try:
+        connection.connect(url.removeprefix("unix://"))
+    except OSError:
+        connection.close()
+        raise
+    return connection
+
+
+def _asked_by_sdk(ref: str, environ: Mapping[str, str]) -> Mapping[str, str]:
+    from imagegen.engine.client import connect
+    from imagegen.engine.images import local_images
+
+    try:
+        found = local_images.find(connect(environ), ref)
+    except EngineError:
+        return {}
+    return found.labels if found else {}
