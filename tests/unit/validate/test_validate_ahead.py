@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from validate.ahead import LONG, begun
 from validate.expected import Expected
-from validate.plugin import Situation
+from validate.prefetch import LONG, begun
 from validate.probes.pip import KEY, checked
 from validate.probes.training import SCRIPT, read
 from validate.process import Begun, Result
+from validate.pytest_plugin import Situation
 
 from .gpu_machines import write
 

@@ -12,10 +12,11 @@ import jsonschema
 import pytest
 
 from unit.conftest import REPOSITORY
-from validate import catalogue, cli, listing, report
+from validate import catalogue, cli
 from validate.found import FAILED, PASSED, SKIPPED, WARNED
 from validate.outside.remote import Remote, RemoteError
 from validate.probes import limits
+from validate.report import listing, report
 
 from . import trees
 

@@ -14,7 +14,7 @@ import testinfra
 
 from unit import conftest
 from unit.conftest import REPOSITORY
-from validate import bounded, cli, process
+from validate import cli, process, testinfra_timeout
 from validate.found import FAILED
 from validate.probes import fabric, native, peers, sshd
 
@@ -131,14 +131,14 @@ def test_a_library_that_hangs_when_it_looks_for_devices(
 
 
 def test_a_command_of_testinfra_has_a_limit_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded, "SECONDS", 0.5)
+    monkeypatch.setattr(testinfra_timeout, "SECONDS", 0.5)
     backend = testinfra.get_host("local://").backend
     begun = time.monotonic()
-    with bounded.testinfra_commands():
+    with testinfra_timeout.testinfra_commands():
         hung = backend.run("trap '' TERM; sleep 600 & echo $!; sleep 600")
         held = backend.run("printf 'a\\377'; sleep 600 &")
     assert time.monotonic() - begun < 10
-    assert (hung.rc, held.rc, held.stdout_bytes) == (bounded.TIMED_OUT, 0, b"a\xff")
+    assert (hung.rc, held.rc, held.stdout_bytes) == (testinfra_timeout.TIMED_OUT, 0, b"a\xff")
     assert not _survives(int(hung.stdout))
 
 

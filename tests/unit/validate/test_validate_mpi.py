@@ -11,7 +11,7 @@ import pytest
 from unit import conftest
 from validate.check import CheckFailed
 from validate.found import FAILED, PASSED, SKIPPED, WARNED
-from validate.plugin import Measure, Situation
+from validate.pytest_plugin import Measure, Situation
 from validate.suites import test_horovod
 
 from . import nodes, trees

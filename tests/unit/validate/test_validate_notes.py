@@ -9,7 +9,7 @@ import pytest
 
 from unit import conftest
 from validate.found import PASSED
-from validate.plugin import Measure, Situation
+from validate.pytest_plugin import Measure, Situation
 from validate.suites import test_gpu, test_ssh
 
 from . import nodes, trees

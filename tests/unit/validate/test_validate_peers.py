@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from validate.check import CheckFailed
-from validate.plugin import Measure, Situation
 from validate.probes.peers import Peer
 from validate.process import Result
+from validate.pytest_plugin import Measure, Situation
 from validate.suites import test_peers as suite
 
 from . import trees

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from validate import catalogue, plugin, session
+from validate import catalogue, pytest_plugin, pytest_run
 from validate.check import Check
 from validate.found import Found
 
@@ -33,7 +33,7 @@ def _run(suites: Path, text: str, *, static: bool = False) -> tuple[list[Found],
     (suites / "test_limits.py").write_text(HEAD + dedent(text))
     sys.modules.pop("test_limits", None)  # that of the run before, under the same name
     recipe = trees.expected(suites.parent)
-    return session.run_suites(["limits"], recipe, "/", session.Asked(static=static))
+    return pytest_run.run_suites(["limits"], recipe, "/", pytest_run.Asked(static=static))
 
 
 def test_outcomes_follow_severity_and_words(suites: Path) -> None:
@@ -135,8 +135,8 @@ def test_a_suite_that_does_not_load_is_reported(suites: Path) -> None:
 def test_a_check_that_hangs_fails_at_the_ceiling(
     suites: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plugin, "CEILING_SECONDS", 1)
-    monkeypatch.setattr(plugin, "patience", lambda: 1.0)
+    monkeypatch.setattr(pytest_plugin, "CEILING_SECONDS", 1)
+    monkeypatch.setattr(pytest_plugin, "patience", lambda: 1.0)
     found, _ = _run(
         suites,
         """
@@ -165,7 +165,7 @@ def test_the_caller_s_pytest_settings_do_not_reach_the_run(
 
 def test_a_slow_look_is_taken_once() -> None:
     looks = []
-    situation = plugin.Situation(None, {}, "/", {})  # type: ignore[arg-type]
+    situation = pytest_plugin.Situation(None, {}, "/", {})  # type: ignore[arg-type]
     for _ in range(2):
         assert situation.once("key", lambda: looks.append(1) or "seen") == "seen"  # type: ignore[func-returns-value]
     assert looks == [1]
@@ -185,7 +185,7 @@ def test_what_is_required_must_have_run(
 ) -> None:
     check = Check("rdma.hw", "p", "fail", "live", "", "")
     found = [Found(check, "rdma", outcome, "", reason=reason)]
-    assert session.required_but_skipped(required, found) == missing
+    assert pytest_run.required_but_skipped(required, found) == missing
 
 
 def test_an_interrupt_is_no_result(suites: Path) -> None:

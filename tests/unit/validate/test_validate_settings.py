@@ -9,7 +9,7 @@ import pytest
 from validate import catalogue
 from validate.found import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import kubernetes
-from validate.session import Asked, required_but_skipped, run_suites
+from validate.pytest_run import Asked, required_but_skipped, run_suites
 from validate.suites.test_torch_gpu import runs_on
 
 from . import nodes, trees

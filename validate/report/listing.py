@@ -3,7 +3,7 @@
 from typing import List
 
 from validate.catalogue import LEFT_OUT, Entry, all_checks, suite_names
-from validate.from_host import CHECKS
+from validate.host_checks import CHECKS
 
 HEAD = """\
 # The checks of `validate`

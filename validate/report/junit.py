@@ -8,7 +8,7 @@ it green.
 from xml.etree import ElementTree
 
 from validate.found import ERROR, FAILED, SKIPPED, WARNED, Found
-from validate.report import Outcome, counts, unmet
+from validate.report.report import Outcome, counts, unmet
 
 PROPERTIES = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
 

@@ -8,11 +8,11 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 import pytest
 
-from validate import ahead, catalogue
-from validate.bounded import testinfra_commands
+from validate import catalogue, prefetch
 from validate.expected import Expected
 from validate.found import Found
-from validate.plugin import Collector, Situation, Wanted
+from validate.pytest_plugin import Collector, Situation, Wanted
+from validate.testinfra_timeout import testinfra_commands
 
 HARDWARE = {"gpu": ("no-gpu-hw", "gpu-not-passed"), "rdma": ("no-rdma-hw", "rdma-not-passed")}
 """Skip codes that say that a required device is not there."""
@@ -42,7 +42,8 @@ def run_suites(
     collector = Collector(situation, wanted)
     own = [path for name, path in asked.own.items() if name in suites]
     files = catalogue.files_of(suites) + own
-    with ahead.begun(situation, suites), _own_pytest(), contextlib.redirect_stdout(io.StringIO()):
+    quiet = contextlib.redirect_stdout(io.StringIO())
+    with prefetch.begun(situation, suites), _own_pytest(), quiet:
         if files:
             code = pytest.main(_arguments(own) + files, plugins=[collector])
             if code == pytest.ExitCode.INTERRUPTED and not collector.broken:

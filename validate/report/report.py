@@ -89,8 +89,8 @@ def row(one: Found) -> Dict[str, Any]:
 
 def save_all(arguments: Any, outcome: Outcome) -> None:
     """Write the reports that the command line names. Raises OSError."""
-    from validate.junit import as_junit
-    from validate.ticket import as_markdown
+    from validate.report.junit import as_junit
+    from validate.report.markdown import as_markdown
 
     wanted = ((arguments.junit, as_junit), (arguments.json, as_json))
     for path, words in (*wanted, (arguments.markdown, as_markdown)):

@@ -3,7 +3,7 @@
 from typing import List
 
 from validate.found import ERROR, FAILED, SKIPPED, WARNED, Found
-from validate.report import MARKS, Outcome, summary, unmet
+from validate.report.report import MARKS, Outcome, summary, unmet
 
 TITLES = ((FAILED, "Failed"), (ERROR, "Broken checks"), (WARNED, "Warned"))
 

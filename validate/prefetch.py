@@ -4,9 +4,9 @@ import of PyTorch and Horovod, and pip's look at all packages."""
 import contextlib
 from typing import Callable, Collection, Dict, Iterator, Tuple
 
-from validate.plugin import Situation
 from validate.probes import pip, training
 from validate.process import Begun, Result
+from validate.pytest_plugin import Situation
 
 LONG: Dict[str, Tuple[str, Callable[[Situation], Begun], Callable[[Result], object]]] = {
     "torch": (training.KEY, training.begin, training.read),
