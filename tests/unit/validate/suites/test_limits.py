@@ -1,0 +1,83 @@
+"""What the launch allows: processes, control groups of both kinds, capabilities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from unit.validate import nodes
+from unit.validate.gpu_machines import Machine, write
+from validate.found import PASSED, WARNED
+from validate.probes import limits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SOFT = {"stack": 64 << 20, "nofile": 1 << 20}
+"""Limits of a launch that raised all of them; the rest is unlimited."""
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    soft_limits(monkeypatch)
+    monkeypatch.setattr(limits, "shm_bytes", lambda _: 32 << 30)
+    return Machine(tmp_path, monkeypatch)
+
+
+def soft_limits(monkeypatch: pytest.MonkeyPatch, **given: int) -> None:
+    said = {**SOFT, **given}
+    monkeypatch.setattr(limits, "soft_limit", lambda kind: said.get(kind, limits.UNLIMITED))
+
+
+@pytest.mark.parametrize(
+    ("soft", "file", "pids", "outcome", "measured"),
+    [
+        (-1, "pids.max", "max", PASSED, "unlimited"),
+        (-1, "pids.max", "4096", PASSED, "4096"),
+        (-1, "pids.max", "1024", WARNED, "1024 processes and threads, 4096 are good"),
+        (-1, "pids/pids.max", "512", WARNED, "512 processes and threads, 4096 are good"),
+        (2048, "pids.max", "max", WARNED, "2048 processes and threads, 4096 are good"),
+        (65536, "pids.max", "1024", WARNED, "1024 processes and threads, 4096 are good"),
+    ],
+)
+def test_few_processes_warn_whichever_limit_is_the_smaller(
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    soft: int,
+    file: str,
+    pids: str,
+    outcome: str,
+    measured: str,
+) -> None:
+    soft_limits(monkeypatch, nproc=soft)
+    write(machine.root, f"/sys/fs/cgroup/{file}", f"{pids}\n")
+    one = machine.findings("limits")["lim.nproc"]
+    assert (one.outcome, one.measured) == (outcome, measured)
+    if outcome == WARNED:
+        assert one.remedy.startswith("docker run --pids-limit -1 --ulimit nproc=-1 ")
+
+
+def test_what_the_control_group_allows_is_told(machine: Machine) -> None:
+    assert machine.findings("limits")["lim.cgroup"].measured == "no limit"
+    for file, said in {
+        "cpu.max": "800000 100000",
+        "memory.max": "max",
+        "cpuset.cpus.effective": "0-7",
+        "pids.max": "5000",
+    }.items():
+        write(machine.root, f"/sys/fs/cgroup/{file}", f"{said}\n")
+    one = machine.findings("limits")["lim.cgroup"]
+    assert one.measured == "cpus 800000 100000, cpuset 0-7, pids 5000"
+
+
+@pytest.mark.parametrize(
+    ("bits", "measured"),
+    [
+        (nodes.PLAIN_CAPABILITIES, "none of note; seccomp off"),
+        ("00000000a80c65fb", "IPC_LOCK, SYS_PTRACE; seccomp off"),
+    ],
+)
+def test_capabilities_of_use_are_told(machine: Machine, bits: str, measured: str) -> None:
+    nodes.capabilities(machine.root, bits)
+    assert machine.findings("limits")["lim.caps"].measured == measured
