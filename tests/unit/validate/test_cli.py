@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from unit.validate import trees
-from validate import catalogue, cli
-from validate.check import SKIP_CODES
+from validate import cli
 from validate.probes import limits
 
 if TYPE_CHECKING:
@@ -257,38 +256,3 @@ def test_the_list_needs_no_expectations(capsys: pytest.CaptureFixture[str]) -> N
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["env.manifest", "env.contract"]
     assert lines[-1].split()[:2] == ["bench.device", "benchmark"]
-
-
-def test_every_check_has_an_id_of_its_own_and_can_be_explained(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    checks = [check for _, check in catalogue.all_checks()]
-    ids = [check.id for check in checks]
-    assert len(ids) == len(set(ids))
-    assert {need for check in checks for need in check.needs} <= set(ids)
-    for name in ids:
-        assert cli.main(["--explain", name]) == 0
-    assert "proves    the image stands on the distribution" in capsys.readouterr().out
-
-
-def test_every_check_that_can_fail_says_why_and_what_to_do() -> None:
-    for _, check in catalogue.all_checks():
-        if check.severity != "info":
-            assert check.cause, check.id
-        assert check.proves
-        assert not check.proves.endswith(".")
-
-
-def test_a_check_runs_after_what_it_needs() -> None:
-    order = [check.id for _, check in catalogue.all_checks()]
-    late = [
-        (check.id, need)
-        for _, check in catalogue.all_checks()
-        for need in check.needs
-        if order.index(need) > order.index(check.id)
-    ]
-    assert late == []
-
-
-def test_skip_codes_are_words_for_a_program() -> None:
-    assert all(code == code.lower() and " " not in code for code in SKIP_CODES)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from unit.validate import nodes
+from unit.validate import nodes, trees
 from unit.validate.gpu_machines import Machine, write
-from validate.found import PASSED, WARNED
+from validate.found import FAILED, PASSED, WARNED
 from validate.probes import limits
 
 if TYPE_CHECKING:
@@ -81,3 +81,37 @@ def test_what_the_control_group_allows_is_told(machine: Machine) -> None:
 def test_capabilities_of_use_are_told(machine: Machine, bits: str, measured: str) -> None:
     nodes.capabilities(machine.root, bits)
     assert machine.findings("limits")["lim.caps"].measured == measured
+
+
+@pytest.mark.parametrize(
+    ("limit", "card", "outcome"),
+    [(-1, True, PASSED), (65536, True, FAILED), (65536, False, WARNED)],
+)
+@pytest.mark.silent("E20")
+def test_little_memory_to_pin_fails_only_where_there_is_a_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, card: bool, outcome: str
+) -> None:
+    monkeypatch.setattr(limits, "soft_limit", lambda _: limit)
+    trees.write(tmp_path, "/proc/self/status", "CapEff:\t0000000000000000\n")
+    if card:
+        trees.hca(tmp_path)
+    found = trees.findings(tmp_path, "limits", trees.expected(tmp_path))
+    assert found["lim.memlock"].outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("size", "device", "outcome"),
+    [
+        (64 << 20, "gpu", FAILED),
+        (64 << 20, "cpu", WARNED),
+        (1 << 30, "gpu", WARNED),
+        (8 << 30, "gpu", PASSED),
+    ],
+)
+def test_shared_memory_is_judged_by_its_size_and_the_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, device: str, outcome: str
+) -> None:
+    monkeypatch.setattr(limits, "shm_bytes", lambda _: size)
+    components = {"validate": {"version": "0.1.0"}}
+    recipe = trees.expected(tmp_path, device=device, components=components)
+    assert trees.findings(tmp_path, "limits", recipe)["lim.shm"].outcome == outcome

@@ -1,15 +1,11 @@
-"""Suites on made-up machines: hardware that is absent rests, hardware that cannot be used fails."""
+"""RDMA on made-up machines: hardware that is absent rests, hardware that cannot be used fails."""
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
-
-import pytest
 
 from unit.validate import trees
 from validate.found import FAILED, PASSED, SKIPPED, WARNED
-from validate.probes import limits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,73 +100,3 @@ def test_another_release_of_rdma_core_fails_by_its_own_name(tmp_path: Path) -> N
     recipe = trees.expected(tmp_path, components={"rdma": rdma})
     found = trees.findings(tmp_path, "rdma", recipe, static=True)
     assert found["rdma.libs"].measured.startswith("rdma-core 44.0 at /")
-
-
-def test_a_component_that_is_left_out_rests_with_the_reason_of_the_recipe(tmp_path: Path) -> None:
-    trees.verbs_stack(tmp_path)
-    found = trees.findings(tmp_path, "horovod", trees.expected(tmp_path))
-    assert {(one.reason, one.measured) for one in found.values()} == {
-        ("not-in-recipe", "it does not compile here")
-    }
-
-
-@pytest.mark.parametrize(
-    ("limit", "card", "outcome"),
-    [(-1, True, PASSED), (65536, True, FAILED), (65536, False, WARNED)],
-)
-@pytest.mark.silent("E20")
-def test_little_memory_to_pin_fails_only_where_there_is_a_card(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, card: bool, outcome: str
-) -> None:
-    monkeypatch.setattr(limits, "soft_limit", lambda _: limit)
-    trees.write(tmp_path, "/proc/self/status", "CapEff:\t0000000000000000\n")
-    if card:
-        trees.hca(tmp_path)
-    found = trees.findings(tmp_path, "limits", trees.expected(tmp_path))
-    assert found["lim.memlock"].outcome == outcome
-
-
-@pytest.mark.parametrize(
-    ("size", "device", "outcome"),
-    [
-        (64 << 20, "gpu", FAILED),
-        (64 << 20, "cpu", WARNED),
-        (1 << 30, "gpu", WARNED),
-        (8 << 30, "gpu", PASSED),
-    ],
-)
-def test_shared_memory_is_judged_by_its_size_and_the_device(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, device: str, outcome: str
-) -> None:
-    monkeypatch.setattr(limits, "shm_bytes", lambda _: size)
-    components = {"validate": {"version": "0.1.0"}}
-    recipe = trees.expected(tmp_path, device=device, components=components)
-    assert trees.findings(tmp_path, "limits", recipe)["lim.shm"].outcome == outcome
-
-
-def test_a_path_may_be_added_to_but_not_taken_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recipe = trees.expected(tmp_path, env={"PATH": "/opt/mpi/bin:/bin", "LANG": "C.UTF-8"})
-    monkeypatch.setenv("LANG", "C.UTF-8")
-    base = os.environ["PATH"]
-    monkeypatch.setenv("PATH", f"/conda/bin:/opt/mpi/bin:{base}:/bin")
-    assert trees.findings(tmp_path, "validate", recipe)["env.contract"].outcome == PASSED
-    monkeypatch.setenv("PATH", f"{base}:/bin")
-    one = trees.findings(tmp_path, "validate", recipe)["env.contract"]
-    assert one.outcome == FAILED
-    assert one.remedy == "export PATH='/opt/mpi/bin:/bin'"
-
-
-def test_an_expectation_file_that_anyone_may_write_fails(tmp_path: Path) -> None:
-    recipe = trees.expected(tmp_path)
-    assert trees.findings(tmp_path, "validate", recipe)["env.manifest"].outcome == PASSED
-    (tmp_path / "image.json").chmod(0o666)
-    one = trees.findings(tmp_path, "validate", recipe)["env.manifest"]
-    assert one.measured == f"{tmp_path}/image.json can be written by others (0666)"
-
-
-def test_the_expectations_of_another_tool_fail(tmp_path: Path) -> None:
-    recipe = trees.expected(tmp_path, components={"validate": {"version": "0.0.9"}})
-    one = trees.findings(tmp_path, "validate", recipe)["env.manifest"]
-    assert one.measured == "this is validate 0.1.0, the image was made with 0.0.9"
