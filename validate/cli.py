@@ -11,13 +11,14 @@ import sys
 import time
 from typing import Any, Dict, Iterator, List, NoReturn
 
-from validate import catalogue, listing, report
+from validate import catalogue
 from validate.benchmark import options as benchmark_options
 from validate.catalogue import ALIASES, BENCHMARK, BENCHMARK_MODULE
 from validate.expected import DEFAULT_PATH, ExpectationError, Expected, load
 from validate.probes.entrypoint import await_start
 from validate.probes.kubernetes import in_pod
-from validate.required import required
+from validate.report import listing, report
+from validate.requirements import required
 
 FAILED, USAGE, NOT_RUN, INTERRUPTED = 1, 2, 3, 130
 
@@ -187,7 +188,7 @@ def _known(asked: List[str], known: List[str]) -> List[str]:
 
 
 def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, str]) -> int:
-    from validate.session import Asked, required_but_skipped, run_suites
+    from validate.pytest_run import Asked, required_but_skipped, run_suites
 
     await_start(arguments.root)
     started = time.time()

@@ -27,8 +27,9 @@ def validate_hosts(
             "`--hosts` needs testinfra", hint="`pip install 'imagegen[hosts]'`"
         ) from None
     expose_validate()
-    from validate import cli, report
+    from validate import cli
     from validate.outside.hosts import HINT, visits
+    from validate.report import report
 
     asked = cli.parsed(["--hosts", hosts, *arguments])
     reports, problems = visits([one for one in hosts.split(",") if one.strip()], asked)

@@ -46,11 +46,11 @@ class Files:
 def with_check(
     report: Report, check_id: str, outcome: str, measured: str, *, reason: str = ""
 ) -> dict[str, Any]:
-    """The report with a check that was made on the host, one of validate/from_host.py."""
+    """The report with a check that was made on the host, one of validate/host_checks.py."""
     expose_validate()
     from validate.found import Found
-    from validate.from_host import CHECKS
-    from validate.report import row
+    from validate.host_checks import CHECKS
+    from validate.report.report import row
 
     suite, check = next(entry for entry in CHECKS if entry[1].id == check_id)
     found = outcome == "failed"
@@ -85,10 +85,10 @@ def of_problem(ref: str, problem: Problem) -> dict[str, Any]:
 def save(files: Files, reports: Sequence[Report]) -> None:
     """Write what was asked for, each file whole. Raises ConfigError where one cannot be written."""
     expose_validate()
-    from validate.junit import as_junit
-    from validate.report import from_data
-    from validate.report import save as write
-    from validate.ticket import as_markdown
+    from validate.report.junit import as_junit
+    from validate.report.markdown import as_markdown
+    from validate.report.report import from_data
+    from validate.report.report import save as write
 
     outcomes = [from_data(dict(report)) for report in reports]
     code = max((int(report["exit_code"]) for report in reports), default=NOT_RUN)

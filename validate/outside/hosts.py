@@ -11,10 +11,10 @@ import sys
 import tarfile
 from typing import Any, Dict, List, Tuple
 
-from validate import report
 from validate.expected import DEFAULT_PATH
 from validate.outside import bundle
 from validate.outside.remote import Remote, RemoteError, joined
+from validate.report import report
 
 RUN_SECONDS = 1800.0
 USAGE, FAILED = 2, 1
@@ -162,8 +162,8 @@ def could_not(outcome: report.Outcome) -> str:
 
 
 def _save(arguments: Any, document: Dict[str, Any], outcomes: List[report.Outcome]) -> None:
-    from validate.junit import as_junit
-    from validate.ticket import as_markdown
+    from validate.report.junit import as_junit
+    from validate.report.markdown import as_markdown
 
     if arguments.json:
         report.save(arguments.json, json.dumps(document, indent=2, sort_keys=True) + "\n")

@@ -1,8 +1,8 @@
 """pip of the image, asked whether packages agree with one another."""
 
-from validate.plugin import Situation
 from validate.probes.interpreter import IMPORT_SECONDS, find
 from validate.process import Begun, Result
+from validate.pytest_plugin import Situation
 
 KEY = "pip check"
 """What Situation keeps the answer under."""

@@ -7,9 +7,9 @@ answered.
 import json
 from typing import Any, Dict, NamedTuple
 
-from validate.plugin import Situation
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, find
 from validate.process import Begun, Result
+from validate.pytest_plugin import Situation
 
 KEY = "training"
 """What Situation keeps the answers under."""

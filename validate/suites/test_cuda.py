@@ -4,7 +4,6 @@ import os
 from typing import List, NoReturn, Optional
 
 from validate.check import check, fail, skip, warn
-from validate.plugin import Measure, Situation
 from validate.probes import cuda, gpu, kubernetes
 from validate.probes.files import is_mounted, mount_points, under
 from validate.probes.libraries import (
@@ -17,6 +16,7 @@ from validate.probes.libraries import (
 )
 from validate.probes.native import OUT, ZERO, Called, call
 from validate.process import run
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 DRIVER = "libcuda.so.1"

@@ -4,7 +4,6 @@ import os
 from typing import Dict, List
 
 from validate.check import check, fail, skip, warn
-from validate.plugin import Measure, Situation
 from validate.probes import cuda, cudnn
 from validate.probes.files import under
 from validate.probes.libraries import (
@@ -18,6 +17,7 @@ from validate.probes.libraries import (
     without_driver,
 )
 from validate.probes.native import SIZE, Called, call
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 CALLS = {"cudnnGetVersion": SIZE, "cudnnGetCudartVersion": SIZE}

@@ -1,9 +1,9 @@
 """GCC: the compilers that `gcc` and `g++` start are of the release that the recipe chose."""
 
 from validate.check import check, fail
-from validate.plugin import Measure, Situation
 from validate.probes.programs import first
 from validate.process import run
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 PROGRAMS = ("gcc", "g++")

@@ -5,7 +5,6 @@ import re
 from typing import Any, Dict, Optional
 
 from validate.check import check, fail
-from validate.plugin import Measure, Situation
 from validate.probes import mpi
 from validate.probes.elf import read_elf
 from validate.probes.import_errors import SLOW, why
@@ -18,6 +17,7 @@ from validate.probes.interpreter import (
 )
 from validate.probes.training import imported
 from validate.process import run
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 LAUNCH_SECONDS = 200

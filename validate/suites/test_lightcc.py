@@ -3,10 +3,10 @@
 import os
 
 from validate.check import check, fail, skip
-from validate.plugin import Measure, Situation
 from validate.probes import cuda, lightcc
 from validate.probes.frameworks import distributions
 from validate.probes.libraries import libraries
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 

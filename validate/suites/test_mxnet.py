@@ -3,8 +3,8 @@
 import os
 
 from validate.check import check, fail, skip
-from validate.plugin import Measure, Situation
 from validate.probes.frameworks import MXNET, distributions, imported, require_import, version_of
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 

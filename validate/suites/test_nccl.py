@@ -5,7 +5,6 @@ import re
 from typing import List
 
 from validate.check import check, fail, skip
-from validate.plugin import Measure, Situation
 from validate.probes import nccl, net_plugin
 from validate.probes.files import names, under
 from validate.probes.libraries import (
@@ -18,6 +17,7 @@ from validate.probes.libraries import (
 )
 from validate.probes.native import OUT, call
 from validate.probes.sysfs import interfaces_up, rdma_devices, with_address
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 OMPI_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include")

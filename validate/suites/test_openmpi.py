@@ -4,13 +4,13 @@ import os
 from typing import Any
 
 from validate.check import check, fail, skip
-from validate.plugin import Measure, Situation
 from validate.probes import ldcache, mpi
 from validate.probes.files import read, under
 from validate.probes.limits import capabilities
 from validate.probes.programs import distinct, first, on_path, parse_environment
 from validate.probes.sysfs import default_route, interfaces_up, with_address
 from validate.process import run
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 LAUNCH_SECONDS = 60

@@ -3,11 +3,11 @@
 import os
 
 from validate.check import check, fail, skip
-from validate.plugin import Measure, Situation
 from validate.probes.import_errors import SLOW
 from validate.probes.interpreter import DISTRO_DISTS, VERSION, ask, find
 from validate.probes.pip import checked
 from validate.probes.programs import first, interpreter_of
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 NAMES = ("python", "python3", "pip", "pip3")

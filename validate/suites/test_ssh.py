@@ -5,12 +5,12 @@ import os
 from typing import Any, Dict, List
 
 from validate.check import check, fail, skip, warn
-from validate.plugin import Measure, Situation
 from validate.probes import ssh, ssh_rules
 from validate.probes.files import read, under
 from validate.probes.sshd import daemon, login, settings, temporary_key
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 PARITY = ("PATH", "LD_LIBRARY_PATH", "OPAL_PREFIX")

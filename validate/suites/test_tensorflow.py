@@ -3,7 +3,6 @@
 import os
 
 from validate.check import check, fail, skip
-from validate.plugin import Measure, Situation
 from validate.probes.frameworks import (
     TENSORFLOW,
     distributions,
@@ -11,6 +10,7 @@ from validate.probes.frameworks import (
     require_import,
     version_of,
 )
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 DISTRIBUTIONS = ["tensorflow", "tensorflow-gpu", "ttensorflow", "tensorflow-cpu"]

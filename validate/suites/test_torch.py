@@ -5,11 +5,11 @@ import re
 from typing import Any, Dict
 
 from validate.check import check, fail, skip, warn
-from validate.plugin import Measure, Situation
 from validate.probes import loaded
 from validate.probes.import_errors import why
 from validate.probes.packages import owner_version
 from validate.probes.training import imported
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 

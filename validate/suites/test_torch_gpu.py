@@ -3,10 +3,10 @@
 from typing import Any, List
 
 from validate.check import check, fail, skip
-from validate.plugin import Measure, Situation
 from validate.probes import cuda
 from validate.probes.import_errors import why
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find
+from validate.pytest_plugin import Measure, Situation
 from validate.versions import same
 
 LIBRARIES = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import resident
+from unit.validate import resident
 
 
 @pytest.fixture(autouse=True)

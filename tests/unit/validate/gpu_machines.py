@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from validate.expected import load
-from validate.session import Asked, run_suites
+from validate.pytest_run import Asked, run_suites
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from .gpu_machines import write
+from unit.validate.gpu_machines import write
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.config import _prepareconfig
 
-from validate import session, suites
+from validate import pytest_run, suites
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ def _lighter() -> list[str]:
 
 
 class ResidentPytest:
-    """Stands for the module `pytest` in validate.session.
+    """Stands for the module `pytest` in validate.pytest_run.
 
     Suites that are not the shipped ones get a pytest of their own: those test the frame itself.
     """
@@ -85,4 +85,4 @@ RESIDENT = ResidentPytest()
 
 def use(monkeypatch: pytest.MonkeyPatch) -> None:
     """From here on the session of validate runs its suites in the pytest that is there."""
-    monkeypatch.setattr(session, "pytest", RESIDENT)
+    monkeypatch.setattr(pytest_run, "pytest", RESIDENT)

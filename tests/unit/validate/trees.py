@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from validate.expected import Expected, load
-from validate.session import Asked, run_suites
+from validate.pytest_run import Asked, run_suites
 
 if TYPE_CHECKING:
     from validate.found import Found

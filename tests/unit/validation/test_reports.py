@@ -23,9 +23,9 @@ from imagegen.validation.reports import (
     with_check,
 )
 from unit.conftest import REPOSITORY
-from validate import report as inner
 from validate.check import Check
 from validate.found import FAILED, PASSED, SKIPPED, WARNED, Found
+from validate.report import report as inner
 
 if TYPE_CHECKING:
     from collections.abc import Callable

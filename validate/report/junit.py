@@ -1,0 +1,79 @@
+"""JUnit for CI: a suite for each run, a case for each check.
+
+JUnit has no word for a warning: it is a passed case with the properties `outcome` and `severity`.
+What makes a run no pass although no check failed is a failed case of its own, so that no CI shows
+it green.
+"""
+
+from xml.etree import ElementTree
+
+from validate.found import ERROR, FAILED, SKIPPED, WARNED, Found
+from validate.report.report import Outcome, counts, unmet
+
+PROPERTIES = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
+
+
+def as_junit(*outcomes: Outcome) -> str:
+    """The XML document."""
+    root = ElementTree.Element("testsuites")
+    for one in outcomes:
+        root.append(_suite(one))
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(outcome: Outcome) -> ElementTree.Element:
+    number, lacking = counts(outcome.found), unmet(outcome)
+    suite = ElementTree.Element(
+        "testsuite",
+        {
+            "name": "validate " + outcome.image,
+            "tests": str(len(outcome.found) + len(lacking)),
+            "failures": str(number[FAILED] + len(lacking)),
+            "errors": str(number[ERROR]),
+            "skipped": str(number[SKIPPED]),
+            "time": "{:.3f}".format(outcome.seconds),
+        },
+    )
+    properties = ElementTree.SubElement(suite, "properties")
+    known = {"warned": number[WARNED], "earlier": sum(bool(one.earlier) for one in outcome.found)}
+    for name, value in known.items():
+        ElementTree.SubElement(properties, "property", {"name": name, "value": str(value)})
+    suite.extend([_case(one) for one in outcome.found])
+    for text in lacking:
+        case = ElementTree.SubElement(suite, "testcase", {"classname": "run", "name": _xml(text)})
+        ElementTree.SubElement(case, "failure", {"message": _xml(text)})
+    return suite
+
+
+def _case(one: Found) -> ElementTree.Element:
+    attributes = {"classname": one.suite, "name": one.check.id, "time": "%.3f" % one.seconds}
+    case = ElementTree.Element("testcase", attributes)
+    properties = ElementTree.SubElement(case, "properties")
+    said = {name: getattr(one, name) for name in PROPERTIES}
+    said["severity"] = one.check.severity
+    for name, value in said.items():
+        if value:
+            ElementTree.SubElement(properties, "property", {"name": name, "value": _xml(value)})
+    text = _xml("\n".join(part for part in (one.measured, one.cause, one.remedy) if part))
+    if one.outcome in (FAILED, ERROR):
+        tag = "failure" if one.outcome == FAILED else "error"
+        ElementTree.SubElement(case, tag, {"message": _xml(one.measured)}).text = text
+    elif one.outcome == SKIPPED:
+        ElementTree.SubElement(case, "skipped", {"message": _xml(one.reason + ": " + one.measured)})
+    elif one.outcome == WARNED:
+        ElementTree.SubElement(case, "system-out").text = "warning: " + text
+    elif one.earlier:
+        note = "passed at {}, not run again".format(one.earlier)
+        ElementTree.SubElement(case, "system-out").text = note
+    return case
+
+
+def _xml(text: str) -> str:
+    """Without the characters that XML 1.0 cannot carry: most of those below 32, surrogates, and
+    two more."""
+    return "".join(char if _carried(char) else "?" for char in text)
+
+
+def _carried(char: str) -> bool:
+    number = ord(char)
+    return char in "\t\n\r" or 32 <= number < 0xD800 or 0xE000 <= number < 0xFFFE or number > 0xFFFF

@@ -1,0 +1,46 @@
+"""A page for a ticket: what is wrong first, with cause and remedy, then every check."""
+
+from typing import List
+
+from validate.found import ERROR, FAILED, SKIPPED, WARNED, Found
+from validate.report.report import MARKS, Outcome, summary, unmet
+
+TITLES = ((FAILED, "Failed"), (ERROR, "Broken checks"), (WARNED, "Warned"))
+
+
+def as_markdown(outcome: Outcome) -> str:
+    """GitHub's Markdown, which GitLab and Jira's importers read too."""
+    lines = ["# validate {}".format(outcome.image).rstrip(), "", summary(outcome), ""]
+    lacking = ["- " + line for line in unmet(outcome)]
+    lines += [*lacking, ""] if lacking else []
+    for kind, title in TITLES:
+        found = [one for one in outcome.found if one.outcome == kind]
+        lines += ["## " + title, ""] if found else []
+        for one in found:
+            lines += _finding(one)
+    lines += ["<details><summary>Every check</summary>", ""]
+    lines += ["| check | outcome | measured |", "| --- | --- | --- |"]
+    lines += [_row(one) for one in outcome.found]
+    return "\n".join([*lines, "", "</details>", ""])
+
+
+def _finding(one: Found) -> List[str]:
+    lines = [
+        "### {}".format(one.check.id),
+        "",
+        one.check.proves,
+        "",
+        "```",
+        one.measured,
+        "```",
+        "",
+    ]
+    lines += ["Cause: " + one.cause, ""] if one.cause else []
+    return lines + (["Remedy:", "", "```sh", one.remedy, "```", ""] if one.remedy else [])
+
+
+def _row(one: Found) -> str:
+    seen = "({}) {}".format(one.reason, one.measured) if one.outcome == SKIPPED else one.measured
+    cell = seen.replace("|", "\\|").replace("\n", " ")
+    mark = MARKS[one.outcome] + (" at {}".format(one.earlier) if one.earlier else "")
+    return "| {} | {} | {} |".format(one.check.id, mark, cell)
