@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from imagegen.model.build import BuildRecord
-    from imagegen.model.validation import ValidationRecord
+# `stream` reads the types of the fields when it runs.
+from imagegen.model.build import BuildRecord  # noqa: TC001
+from imagegen.model.validation import ValidationRecord  # noqa: TC001
 
 
 @dataclass(frozen=True)
