@@ -15,7 +15,8 @@ PROFILES: Dict[str, Tuple[str, ...]] = {
     "rdma": ("gpu", "rdma"),
     "harp": ("gpu", "harp"),
 }
-"""What a container is launched for -> the hardware that it takes part with."""
+"""What a container is launched for -> the hardware that it takes part with. The names are
+those of imagegen/model/cell.py; a test holds the two together."""
 
 HARDWARE = {"gpu": "gpu", "cuda": "gpu", "rdma": "rdma", "harp": "harp"}
 """Suite -> the hardware that its live checks look at."""
