@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from imagegen.model.image import ImageSpec, Pin
 
 MOST_AT_ONCE = 8
-Kind = Literal["base", "apt", "wheel", "url", "artefact"]
+SourceKind = Literal["base", "apt", "wheel", "url", "artefact"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Source:
     `repository` that its step adds.
     """
 
-    kind: Kind
+    kind: SourceKind
     name: str
     version: str
     os: OsRelease
