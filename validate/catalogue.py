@@ -1,5 +1,5 @@
-"""What there is to check: suites in the order they run, the checks in them, profiles, and what was
-left out.
+"""The catalogue holds what there is to check: suites in the order they run, the checks in them, and
+what was left out.
 
 A suite is the file `suites/test_NAME.py` and, where one file would be too long, more files
 `suites/test_NAME_*.py` beside it.
@@ -7,8 +7,9 @@ A suite is the file `suites/test_NAME.py` and, where one file would be too long,
 
 import importlib
 import os
-from typing import Dict, List, NamedTuple, Tuple
+from typing import List, NamedTuple, Tuple
 
+from validate.benchmark import checks as benchmark
 from validate.check import Check
 from validate.expected import Expected
 
@@ -35,7 +36,7 @@ ORDER = (
     "k8s",
     "peers",
 )
-"""What others rest on runs first, and of the others what waits for nothing: PyTorch is imported
+"""What others depend on runs first, and of the others what waits for nothing: PyTorch is imported
 beside it. A suite that is not named here runs after these, by name."""
 
 ALIASES = {
@@ -49,7 +50,8 @@ ALIASES = {
     "kubernetes": "k8s",
     "bench": "benchmark",
 }
-BENCHMARK, BENCHMARK_MODULE = "benchmark", "validate.benchmark.run"
+BENCHMARK = benchmark.SUITE
+"""A suite that is no file of pytest: it runs where it is asked for, after all others."""
 
 ALWAYS = ("os", "limits", "k8s")
 """Suites that hold for every image."""
@@ -57,18 +59,6 @@ ALWAYS = ("os", "limits", "k8s")
 ABOUT = {"horovod": ("horovod", "lightcc"), "peers": ("ssh",)}
 """Suite -> components, one of which an image must have; any other is about that of its name.
 LightCC is a Horovod."""
-
-PROFILES: Dict[str, Tuple[str, ...]] = {
-    "plain": (),
-    "cpu": (),
-    "gpu": ("gpu",),
-    "rdma": ("gpu", "rdma"),
-    "harp": ("gpu", "harp"),
-}
-"""What a container is launched for -> the hardware that it takes part with."""
-
-HARDWARE = {"gpu": "gpu", "cuda": "gpu", "rdma": "rdma", "harp": "harp"}
-"""Suite -> the hardware that its live checks look at."""
 
 LEFT_OUT = {
     "os.time": "a container has no clock of its own, and without a network there is none to "
@@ -122,11 +112,10 @@ def all_checks() -> List[Entry]:
         members = [one for one in members if hasattr(one, "check")]
         members.sort(key=lambda member: member.__code__.co_firstlineno)
         found += [Entry(suite_of(file[:-3]), member.check) for member in members]
-    benchmark = importlib.import_module(BENCHMARK_MODULE).CHECKS
-    return found + [Entry(BENCHMARK, one) for one in benchmark]
+    return found + [Entry(BENCHMARK, one) for one in benchmark.CHECKS]
 
 
-def rests(suite: str, expected: Expected) -> str:
+def not_applicable(suite: str, expected: Expected) -> str:
     """Why a suite does not apply to an image; empty where it does."""
     if suite in ALWAYS:
         return ""
@@ -140,22 +129,10 @@ def rests(suite: str, expected: Expected) -> str:
     return "".join(omitted[:1]) or "`{}` is no component of this image".format(suite)
 
 
-def out_of_profile(suite: str, profile: str) -> bool:
-    """Whether a profile that was asked for leaves the live checks of a suite out."""
-    hardware = HARDWARE.get(suite)
-    return bool(profile and hardware) and hardware not in PROFILES.get(profile, ())
-
-
-def demanded(profile: str, expected: Expected) -> List[str]:
-    """What a profile that was asked for requires of this container."""
-    wanted = PROFILES.get(profile, ())
-    return [name for name in wanted if name != "gpu" or not rests("gpu", expected)]
-
-
 def chosen_by_default(expected: Expected, pod: bool, peers: bool) -> List[str]:
     """The suites of a run for which none was named: those of the image, and of the situation."""
     suites = list(expected.suites)
-    suites += ["gpu"] if not rests("gpu", expected) else []
+    suites += ["gpu"] if not not_applicable("gpu", expected) else []
     suites += ["horovod"] if expected.has("lightcc") else []
     suites += ["k8s"] if pod else []
     suites += ["peers"] if peers else []

@@ -1,10 +1,10 @@
-"""What a check is, and how one speaks: measured, failed with cause and remedy, or skipped with
-a code.
+"""This module defines a check, the four ways in which one ends, and its result.
 
 A check is a pytest function under `suites/` with the `check` decorator on it. It passes by
-returning; it fails by `fail(...)`, which a check of severity `warn` turns into a warning; it
-warns by
-`warn(...)`, whatever its severity; it rests by `skip(code, why)`, with one of SKIP_CODES.
+returning; it fails by `fail(...)`, which a check of severity `warn` turns into a warning; it warns
+by `warn(...)`, whatever its severity; it is skipped by `skip(code, why)`, with one of SKIP_CODES.
+
+Nothing here needs pytest before a check is skipped: reports are also written where there is none.
 """
 
 from typing import Any, Callable, NamedTuple, NoReturn, Tuple, TypeVar
@@ -29,6 +29,9 @@ SKIP_CODES = (
     "not-from-outside",
 )
 
+PASSED, FAILED, WARNED, SKIPPED, ERROR = "passed", "failed", "warned", "skipped", "error"
+"""Outcomes; `error`: the check itself broke."""
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -47,6 +50,21 @@ class Check(NamedTuple):
     remedy: str
     needs: Tuple[str, ...] = ()
     probe: str = ""
+
+
+class CheckResult(NamedTuple):
+    """A check and its outcome. `reason` is the skip code; seconds are wall time; `earlier` is the
+    time of the run in which it passed, where that was not this one."""
+
+    check: Check
+    suite: str
+    outcome: str
+    measured: str
+    cause: str = ""
+    remedy: str = ""
+    reason: str = ""
+    seconds: float = 0.0
+    earlier: str = ""
 
 
 class CheckFailed(AssertionError):
@@ -100,6 +118,6 @@ def skip(code: str, why: str = "") -> NoReturn:
     """End the running check: it does not apply here. The code says why to a program."""
     if code not in SKIP_CODES:
         raise ValueError("unknown skip code {}".format(code))
-    import pytest  # here alone: the words of a check are read where there is no pytest
+    import pytest
 
     pytest.skip("{}: {}".format(code, why) if why else code)

@@ -4,7 +4,6 @@ expectation file, 3 a required thing did not run, or nothing ran at all, 130 int
 import argparse
 import contextlib
 import difflib
-import importlib
 import os
 import signal
 import sys
@@ -13,14 +12,24 @@ from typing import Any, Dict, Iterator, List, NoReturn
 
 from validate import catalogue
 from validate.benchmark import options as benchmark_options
-from validate.catalogue import ALIASES, BENCHMARK, BENCHMARK_MODULE
+from validate.benchmark.run import run_benchmark
+from validate.catalogue import ALIASES, BENCHMARK
 from validate.expected import DEFAULT_PATH, ExpectationError, Expected, load
 from validate.probes.entrypoint import await_start
 from validate.probes.kubernetes import in_pod
-from validate.report import listing, report
-from validate.requirements import required
-
-FAILED, USAGE, NOT_RUN, INTERRUPTED = 1, 2, 3, 130
+from validate.report import listing
+from validate.report.files import save_all
+from validate.report.json_document import as_json
+from validate.report.report import (
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    Report,
+    exit_code,
+    summary,
+    unmet,
+)
+from validate.report.table import as_table
+from validate.requirements import PROFILES, not_run, parse_required, required_by_profile
 
 
 class _Parser(argparse.ArgumentParser):
@@ -30,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _complain(text: str, hint: str) -> int:
     sys.stderr.write("error: {}\n\nhint: {}\n".format(text, hint))
-    return USAGE
+    return EXIT_USAGE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -41,8 +50,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--only", metavar="SUITES", help="comma-separated, see --list")
     must = "what must not be skipped: gpu,rdma,…; gpu=8: so many GPUs"
     add("--require", metavar="THINGS", default="", help=must)
-    profiles = sorted(catalogue.PROFILES)
-    add("--profile", choices=profiles, default="", help="what it was launched for: requires that")
+    add(
+        "--profile",
+        choices=sorted(PROFILES),
+        default="",
+        help="what it was launched for: requires that",
+    )
     add("--suite", metavar="DIR", action="append", default=[], help="test_*.py of your own too")
     add("--peers", metavar="HOSTS", default="", help="the other containers of the job too: a,b")
     add("--loopback", action="store_true", help="move data through each RDMA port too")
@@ -73,19 +86,20 @@ def main(argv: List[str]) -> int:
     try:
         arguments = parsed(argv)
     except SystemExit as end:
-        return int(end.code or 0) if not isinstance(end.code, str) else USAGE
+        return int(end.code or 0) if not isinstance(end.code, str) else EXIT_USAGE
     try:
         if arguments.list or arguments.explain or arguments.catalogue:
             return _tell(arguments)
         if arguments.hosts:
-            outside = importlib.import_module("validate.outside.hosts")
+            from validate.outside import hosts  # testinfra takes a while to load
+
             with _asked_to_end():
-                return int(outside.main(arguments))
+                return hosts.check_hosts(arguments)
         with _asked_to_end():
             return _main(arguments)
     except KeyboardInterrupt:
         sys.stderr.write("error: interrupted\n")
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
 
 
 @contextlib.contextmanager
@@ -113,7 +127,7 @@ def _main(arguments: Any) -> int:
             "run in an image that imagegen built, or name a file: `validate --expect FILE`",
         )
     try:
-        must = required(arguments.require).names
+        must = parse_required(arguments.require).names
     except ValueError as error:
         return _complain(str(error), "validate --require gpu=8,rdma")
     try:
@@ -130,7 +144,7 @@ def _tell(arguments: Any) -> int:
     if arguments.catalogue:
         sys.stdout.write(listing.page())
         return 0
-    lines = listing.table() if arguments.list else listing.explanation(arguments.explain)
+    lines = listing.one_line_each() if arguments.list else listing.explanation(arguments.explain)
     if not lines:
         text = "there is no check `{}`".format(arguments.explain)
         return _complain(text, "`validate --list` shows all of them")
@@ -164,7 +178,7 @@ def _chosen(arguments: Any, expected: Expected, known: List[str]) -> List[str]:
     own = known[len(catalogue.suite_names()) :]
     if arguments.only is None:
         pod, peers = in_pod(arguments.root, dict(os.environ)), bool(_names(arguments.peers))
-        wanted = _known(required(arguments.require).names, [*known, BENCHMARK])
+        wanted = _known(parse_required(arguments.require).names, [*known, BENCHMARK])
         chosen = catalogue.chosen_by_default(expected, pod, peers)
         return [name for name in known if name in chosen or name in own or name in wanted]
     asked = _known(_names(arguments.only), [*known, BENCHMARK])
@@ -188,14 +202,16 @@ def _known(asked: List[str], known: List[str]) -> List[str]:
 
 
 def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, str]) -> int:
-    from validate.pytest_run import Asked, required_but_skipped, run_suites
+    # pytest takes a while to load: `--list` and bad usage do without it.
+    from validate.pytest_plugin import RunOptions
+    from validate.pytest_run import run_suites
 
     await_start(arguments.root)
     started = time.time()
     if arguments.profile:
         expected = expected._replace(data=dict(expected.data, profile=arguments.profile))
-    names, gpus = required(arguments.require)
-    asked = Asked(
+    names, gpus = parse_required(arguments.require)
+    options = RunOptions(
         static=arguments.static,
         loopback=arguments.loopback,
         profile=arguments.profile,
@@ -203,50 +219,43 @@ def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, s
         own=own,
         gpus=gpus,
     )
-    found, broken = run_suites(suites, expected, arguments.root, asked)
+    results, unloaded = run_suites(suites, expected, arguments.root, options)
     if arguments.benchmark:
-        found += importlib.import_module(BENCHMARK_MODULE).run_benchmark(arguments, expected)
-    for text in broken:
+        results += run_benchmark(arguments, expected)
+    for text in unloaded:
         sys.stderr.write("error: a suite does not load: {}\n".format(text))
     if arguments.only is None and not arguments.static:
-        names = names + catalogue.demanded(arguments.profile, expected)
-    missing = required_but_skipped(list(dict.fromkeys(names)), found)
-    outcome = report.Outcome(
+        names = names + required_by_profile(arguments.profile, expected)
+    missing = not_run(list(dict.fromkeys(names)), results)
+    report = Report(
         image=str(expected.data.get("image", "")),
         tool=str(expected.data.get("tool", "")),
         tier="static" if arguments.static else "full",
-        found=found,
+        results=results,
         missing=missing,
         seconds=time.time() - started,
-        exit_code=_exit_code(report.counts(found), missing, broken),
-        unloaded=tuple(broken),
+        exit_code=exit_code(results, missing, unloaded),
+        unloaded=tuple(unloaded),
     )
-    return _write(arguments, outcome)
+    return _write(arguments, report)
 
 
 def _names(text: str) -> List[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _exit_code(number: Dict[str, int], missing: List[str], broken: List[str]) -> int:
-    if number["failed"] or number["error"] or broken:
-        return FAILED
-    executed = number["passed"] + number["warned"]
-    return NOT_RUN if missing or not executed else 0
-
-
-def _write(arguments: Any, outcome: report.Outcome) -> int:
+def _write(arguments: Any, report: Report) -> int:
     try:
-        report.save_all(arguments, outcome)
+        save_all(arguments, as_json(report), report)
     except OSError as error:
         return _complain(
             "cannot write `{}`: {}".format(error.filename, error.strerror), "name another file"
         )
     if "-" not in (arguments.json, arguments.markdown, arguments.junit):
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        text = report.table(outcome, colour)
+        text = as_table(report, colour)
         sys.stdout.write(text + "\n\n" if text else "")
-        for line in report.unmet(outcome):
+        for line in unmet(report):
             sys.stdout.write(line + "\n")
-        sys.stdout.write(report.summary(outcome) + "\n")
-    return outcome.exit_code
+        sys.stdout.write(summary(report) + "\n")
+    return report.exit_code

@@ -3,7 +3,7 @@
 Top level: schema, tool, image, matrix, cell, profile, device (`cpu` or `gpu`), os {id, ID,
 VERSION_ID, arch, glibc, lib_dir}, env {name: value}, components {name: {version, variant, origin,
 source, via, facts}}, omitted {component: reason}, suites [name], contract {caps, devices, ulimits,
-shm_bytes, network}. It is written by imagegen/expectation.py.
+shm_bytes, network}. It is written by imagegen/renderer/image_json.py.
 """
 
 import io
@@ -76,6 +76,17 @@ def load(path: str = DEFAULT_PATH) -> Expected:
     if problem:
         raise ExpectationError("{}: {}".format(path, problem))
     return Expected(data, path)
+
+
+def same_version(promised: str, measured: str) -> bool:
+    """Whether a measured version is the one that the image promises.
+
+    A promise may leave out the last parts (`3.11` holds for 3.11.2), and what a build adds after
+    `+` counts only where the promise has it too (`1.11.0+cu113`).
+    """
+    if "+" not in promised:
+        measured = measured.partition("+")[0]
+    return measured == promised or measured.startswith(promised + ".")
 
 
 def _problem(data: Any) -> str:

@@ -38,7 +38,7 @@ WRITE_BW = Check(
     probe="`imagegen validate --soft-roce`: `ib_write_bw` against itself over rxe0",
 )
 
-CHECKS: Tuple[Tuple[str, Check], ...] = (
+HOST_CHECKS: Tuple[Tuple[str, Check], ...] = (
     ("image", KEYS_IN_LAYERS),
     ("rdma", PINGPONG),
     ("rdma", WRITE_BW),

@@ -1,31 +1,33 @@
-"""What takes long and waits for nothing is begun before the checks are loaded, beside them: the
-import of PyTorch and Horovod, and pip's look at all packages."""
+"""Slow probes start before the checks are loaded and run beside them: the import of PyTorch and
+Horovod, and pip's look at all packages."""
 
 import contextlib
 from typing import Callable, Collection, Dict, Iterator, Tuple
 
+from validate.fixtures import Situation
 from validate.probes import pip, training
-from validate.process import Begun, Result
-from validate.pytest_plugin import Situation
+from validate.process import Result, RunningCommand
 
-LONG: Dict[str, Tuple[str, Callable[[Situation], Begun], Callable[[Result], object]]] = {
-    "torch": (training.KEY, training.begin, training.read),
-    "python": (pip.KEY, pip.begin, lambda result: result),
+PREFETCHED: Dict[
+    str, Tuple[str, Callable[[Situation], RunningCommand], Callable[[Result], object]]
+] = {
+    "torch": (training.KEY, training.begin_import, training.parse_answers),
+    "python": (pip.KEY, pip.begin_check, lambda result: result),
 }
 """Suite -> what Situation keeps it under, how it begins, how its end is read."""
 
 
 @contextlib.contextmanager
-def begun(image: Situation, suites: Collection[str]) -> Iterator[None]:
-    """As long as the block lasts; nothing that was begun survives it."""
+def started(image: Situation, suites: Collection[str]) -> Iterator[None]:
+    """Start the slow probes of these suites; what still runs at the end of the block is ended."""
     with contextlib.ExitStack() as stack:
-        for suite, (key, begin, read) in LONG.items():
+        for suite, (key, begin, read) in PREFETCHED.items():
             if suite in suites and image.expected.has(suite):
                 command = begin(image)
                 stack.callback(command.end)
-                image.begun[key] = _when_asked(command, read)
+                image.prefetched[key] = _when_asked(command, read)
         yield
 
 
-def _when_asked(command: Begun, read: Callable[[Result], object]) -> Callable[[], object]:
+def _when_asked(command: RunningCommand, read: Callable[[Result], object]) -> Callable[[], object]:
     return lambda: read(command.result())

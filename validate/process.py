@@ -60,7 +60,7 @@ class Result(NamedTuple):
         return "`{}` ended with exit code {}: {}".format(name, self.code, last)
 
 
-class Begun:
+class RunningCommand:
     """A command in a session of its own that runs beside us; `result` waits for its end.
 
     `timeout` is in seconds from the start, on an idle machine. Raises nothing of its own. Nothing
@@ -131,7 +131,7 @@ def run(
     `env` replaces the environment where it is given; `on_line` is told each line of stdout as
     it comes; `stdin` is an open file, else there is none.
     """
-    return Begun(argv, timeout, env, stdin).result(on_line)
+    return RunningCommand(argv, timeout, env, stdin).result(on_line)
 
 
 @contextlib.contextmanager

@@ -1,72 +1,56 @@
-"""The pytest plugin: gives checks their fixtures, keeps what each one found, says nothing
-itself."""
+"""The pytest plugin gives checks their fixtures and collects their results; it prints nothing."""
 
 import signal
 import time
-from typing import Any, Callable, Dict, FrozenSet, Generator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Generator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import pytest
 
 from validate import catalogue
-from validate.check import SKIP_CODES, Check, CheckFailed, CheckWarned, skip
+from validate.check import (
+    ERROR,
+    FAILED,
+    PASSED,
+    SKIP_CODES,
+    SKIPPED,
+    WARNED,
+    Check,
+    CheckFailed,
+    CheckResult,
+    CheckWarned,
+    skip,
+)
 from validate.expected import Expected
-from validate.found import ERROR, FAILED, PASSED, SKIPPED, WARNED, Found
+from validate.fixtures import Measure, Situation
 from validate.process import patience
+from validate.requirements import out_of_profile
 
 CEILING_SECONDS = 240
 """No check lasts longer on an idle machine, whatever it waits for: above the sum of the limits of
 its commands."""
 
 
-class Measure:
-    """Given to a check so that it can say what it saw, also where all is well."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def __call__(self, text: object) -> None:
-        self.text = str(text)
-
-
-class Situation(NamedTuple):
-    """What checks look at: expectations, environment, root of the file system, session memory,
-    the other containers of the job, by name, looks that run already, and how many GPUs there have
-    to be (0: any number)."""
-
-    expected: Expected
-    env: Dict[str, str]
-    root: str
-    memory: Dict[str, Any]
-    peers: Tuple[str, ...] = ()
-    begun: Dict[str, Callable[[], Any]] = {}
-    gpus: int = 0
-
-    def once(self, key: str, look: Callable[[], Any]) -> Any:
-        """What `look` returned when first asked: a slow look is shared by the checks that need
-        it. One that runs already is waited for instead."""
-        if key not in self.memory:
-            self.memory[key] = self.begun.pop(key, look)()
-        return self.memory[key]
-
-
-class Wanted(NamedTuple):
-    """Which checks of the files run. `own` are files of the user's: what they call a test is one
-    check, with `@check` or without."""
+class RunOptions(NamedTuple):
+    """What the command line asks for beside the suites. `own` is suite -> file of the user's: what
+    they call a test is one check, with `@check` or without; `profile` is empty where that of the
+    image holds; `gpus` is 0 for any number."""
 
     static: bool = False
     loopback: bool = False
     profile: str = ""
-    own: FrozenSet[str] = frozenset()
+    peers: Sequence[str] = ()
+    own: Mapping[str, str] = {}
+    gpus: int = 0
 
 
 class Collector:
-    """Registered with pytest for one run; `found` holds the results in the order of the checks."""
+    """Registered with pytest for one run; `results` are in the order of the checks."""
 
-    def __init__(self, situation: Situation, wanted: Wanted) -> None:
+    def __init__(self, situation: Situation, options: RunOptions) -> None:
         self.situation = situation
-        self.wanted = wanted
-        self.found: List[Found] = []
-        self.broken: List[str] = []
+        self.options = options
+        self.results: List[CheckResult] = []
+        self.unloaded: List[str] = []
         self._started: Dict[str, float] = {}
 
     @pytest.fixture
@@ -91,42 +75,44 @@ class Collector:
 
     def _wanted(self, item: Any) -> bool:
         check = self._check(item)
-        if check is None or (self.wanted.static and check.tier != "static"):
+        if check is None or (self.options.static and check.tier != "static"):
             return False
-        return check.tier != "asked" or self.wanted.loopback
+        return check.tier != "asked" or self.options.loopback
 
     def _check(self, item: Any) -> Optional[Check]:
         """The check that a collected test is; a plain test of the user's is made one."""
-        found = check_of(item)
+        found = _check_of(item)
         if found is None and self._is_own(item):
             words = item.name.replace("test_", "", 1).replace("[local]", "")
             said = " ".join((item.function.__doc__ or words.replace("_", " ")).split())
-            return Check("{}.{}".format(suite_of(item), words), said, "fail", "static", "", "")
+            return Check("{}.{}".format(_suite_of(item), words), said, "fail", "static", "", "")
         return found
 
     def _is_own(self, item: Any) -> bool:
-        return str(item.path) in self.wanted.own
+        return str(item.path) in self.options.own.values()
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
-            self.broken.append("{}: {}".format(report.nodeid, str(report.longrepr).strip()[-400:]))
+            self.unloaded.append(
+                "{}: {}".format(report.nodeid, str(report.longrepr).strip()[-400:])
+            )
 
     def pytest_internalerror(self, excrepr: Any) -> None:
-        self.broken.append(str(excrepr).strip()[-400:])
+        self.unloaded.append(str(excrepr).strip()[-400:])
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._started[nodeid] = time.time()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: Any) -> None:
-        """A check rests where its component is not in the recipe, or what it needs did not pass."""
-        suite, check = suite_of(item), self._check(item)
-        why = "" if self._is_own(item) else catalogue.rests(suite, self.situation.expected)
+        """Skip a check whose component is not in the recipe, or whose needs did not pass."""
+        suite, check = _suite_of(item), self._check(item)
+        why = "" if self._is_own(item) else catalogue.not_applicable(suite, self.situation.expected)
         if why:
             skip("not-in-recipe", why)
         live = check is not None and check.tier != "static"
-        if live and catalogue.out_of_profile(suite, self.wanted.profile):
-            skip("not-in-profile", "the profile is {}".format(self.wanted.profile))
+        if live and out_of_profile(suite, self.options.profile):
+            skip("not-in-profile", "the profile is {}".format(self.options.profile))
         blocked = self._blocked(check.needs if check else ())
         if blocked:
             skip(*blocked)
@@ -134,7 +120,7 @@ class Collector:
     def _blocked(self, needs: Tuple[str, ...]) -> Optional[Tuple[str, str]]:
         """The skip that follows from what the needed checks came to; None if they let this one
         run."""
-        for one in self.found:
+        for one in self.results:
             if one.check.id not in needs:
                 continue
             if one.outcome in (FAILED, ERROR):
@@ -159,33 +145,35 @@ class Collector:
         check = self._check(item)
         if check is None or (report.when != "call" and report.passed):
             return
-        self.found.append(self._judge(item, check, call, report))
+        self.results.append(self._judge(item, check, call, report))
 
-    def _judge(self, item: Any, check: Check, call: Any, report: Any) -> Found:
+    def _judge(self, item: Any, check: Check, call: Any, report: Any) -> CheckResult:
         seconds = time.time() - self._started.get(item.nodeid, time.time())
-        suite = suite_of(item)
+        suite = _suite_of(item)
         said = getattr(item, "measured", None)
         measured = said.text if said is not None else ""
         error = call.excinfo.value if call.excinfo else None
         if hasattr(report, "wasxfail"):
-            return Found(check, suite, WARNED, report.wasxfail or str(error), seconds=seconds)
+            return CheckResult(check, suite, WARNED, report.wasxfail or str(error), seconds=seconds)
         if report.skipped:
             code, _, why = str(error).partition(": ")
             if code not in SKIP_CODES:
                 code, why = "not-applicable", str(error)
-            return Found(check, suite, SKIPPED, why or measured, "", "", code, seconds)
+            return CheckResult(check, suite, SKIPPED, why or measured, "", "", code, seconds)
         if isinstance(error, CheckFailed):
             warns = isinstance(error, CheckWarned) or check.severity != "fail"
             cause, remedy = error.cause or check.cause, error.remedy or check.remedy
             outcome = WARNED if warns else FAILED
-            return Found(check, suite, outcome, error.measured, cause, remedy, "", seconds)
+            return CheckResult(check, suite, outcome, error.measured, cause, remedy, "", seconds)
         if isinstance(error, AssertionError) and self._is_own(item):
-            return Found(check, suite, FAILED, str(error), check.cause, check.remedy, "", seconds)
+            return CheckResult(
+                check, suite, FAILED, str(error), check.cause, check.remedy, "", seconds
+            )
         if error is not None:
             text = "the check itself broke: {}: {}".format(type(error).__name__, error)
             remedy = "report it with the output of `validate --explain {}`".format(check.id)
-            return Found(check, suite, ERROR, text, check.cause, remedy, "", seconds)
-        return Found(check, suite, PASSED, measured, "", "", "", seconds)
+            return CheckResult(check, suite, ERROR, text, check.cause, remedy, "", seconds)
+        return CheckResult(check, suite, PASSED, measured, "", "", "", seconds)
 
 
 def _time_is_up(*_: object) -> None:
@@ -196,12 +184,12 @@ def _time_is_up(*_: object) -> None:
     )
 
 
-def suite_of(item: Any) -> str:
+def _suite_of(item: Any) -> str:
     """The suite of a collected test, by its file's name."""
     return catalogue.suite_of(str(item.path.stem))
 
 
-def check_of(item: Any) -> Optional[Check]:
+def _check_of(item: Any) -> Optional[Check]:
     """The check that a collected test is, if it is one."""
     found = getattr(getattr(item, "function", None), "check", None)
     return found if isinstance(found, Check) else None

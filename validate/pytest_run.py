@@ -1,56 +1,41 @@
-"""One pytest run over the chosen suites, in this process, and what `--require` makes of it."""
+"""pytest runs the chosen suites once, in this process."""
 
 import contextlib
 import io
 import os
 import sys
-from typing import Dict, Iterator, List, NamedTuple, Tuple
+from typing import Iterator, List, Tuple
 
 import pytest
 
 from validate import catalogue, prefetch
+from validate.check import CheckResult
 from validate.expected import Expected
-from validate.found import Found
-from validate.pytest_plugin import Collector, Situation, Wanted
-from validate.testinfra_timeout import testinfra_commands
+from validate.fixtures import Situation
+from validate.pytest_plugin import Collector, RunOptions
+from validate.testinfra_timeout import limited_commands
 
-HARDWARE = {"gpu": ("no-gpu-hw", "gpu-not-passed"), "rdma": ("no-rdma-hw", "rdma-not-passed")}
-"""Skip codes that say that a required device is not there."""
-
-
-class Asked(NamedTuple):
-    """What the command line asks for beside the suites. `own` is suite -> file of the user's;
-    `profile` is empty where that of the image holds; `gpus` is 0 for any number."""
-
-    static: bool = False
-    loopback: bool = False
-    profile: str = ""
-    peers: List[str] = []
-    own: Dict[str, str] = {}
-    gpus: int = 0
-
-
-EVERYTHING = Asked()
+EVERYTHING = RunOptions()
 
 
 def run_suites(
-    suites: List[str], expected: Expected, root: str, asked: Asked = EVERYTHING
-) -> Tuple[List[Found], List[str]]:
-    """Run the checks of some suites; what they found, and suites that could not be loaded."""
-    situation = Situation(expected, dict(os.environ), root, {}, tuple(asked.peers), {}, asked.gpus)
-    wanted = Wanted(asked.static, asked.loopback, asked.profile, frozenset(asked.own.values()))
-    collector = Collector(situation, wanted)
-    own = [path for name, path in asked.own.items() if name in suites]
+    suites: List[str], expected: Expected, root: str, options: RunOptions = EVERYTHING
+) -> Tuple[List[CheckResult], List[str]]:
+    """Run the checks of some suites; their results, and suites that could not be loaded."""
+    peers = tuple(options.peers)
+    situation = Situation(expected, dict(os.environ), root, {}, peers, {}, options.gpus)
+    collector = Collector(situation, options)
+    own = [path for name, path in options.own.items() if name in suites]
     files = catalogue.files_of(suites) + own
     quiet = contextlib.redirect_stdout(io.StringIO())
-    with prefetch.begun(situation, suites), _own_pytest(), quiet:
+    with prefetch.started(situation, suites), _own_pytest(), quiet:
         if files:
             code = pytest.main(_arguments(own) + files, plugins=[collector])
-            if code == pytest.ExitCode.INTERRUPTED and not collector.broken:
+            if code == pytest.ExitCode.INTERRUPTED and not collector.unloaded:
                 raise KeyboardInterrupt
             if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
-                collector.broken.append("pytest ended with exit code {}".format(int(code)))
-    return collector.found, collector.broken
+                collector.unloaded.append("pytest ended with exit code {}".format(int(code)))
+    return collector.results, collector.unloaded
 
 
 def _arguments(own: List[str]) -> List[str]:
@@ -76,21 +61,8 @@ def _own_pytest() -> Iterator[None]:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.dont_write_bytecode = True
     try:
-        with testinfra_commands():
+        with limited_commands():
             yield
     finally:
         os.environ.clear()
         os.environ.update(kept)
-
-
-def required_but_skipped(required: List[str], found: List[Found]) -> List[str]:
-    """The required things that did not run: suites without a result, devices that are not there."""
-    missing = []
-    for name in required:
-        suite = catalogue.ALIASES.get(name, name)
-        mine = [one for one in found if one.suite == suite]
-        ran = [one for one in mine if one.outcome not in ("skipped",)]
-        absent = [one for one in mine if one.reason in HARDWARE.get(name, ())]
-        if not ran or absent:
-            missing.append(name)
-    return missing

@@ -1,18 +1,38 @@
-"""What `--require` names: suites and devices that must not be skipped, and how many GPUs."""
+"""What a run must not skip: the things that `--require` names, and the hardware of a profile."""
 
-from typing import List, NamedTuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+from validate.catalogue import ALIASES, not_applicable
+from validate.check import SKIPPED, CheckResult
+from validate.expected import Expected
 
 COUNTED = "gpu"
 
+PROFILES: Dict[str, Tuple[str, ...]] = {
+    "plain": (),
+    "cpu": (),
+    "gpu": ("gpu",),
+    "rdma": ("gpu", "rdma"),
+    "harp": ("gpu", "harp"),
+}
+"""What a container is launched for -> the hardware that it takes part with. The names are
+those of imagegen/model/cell.py; a test holds the two together."""
+
+HARDWARE = {"gpu": "gpu", "cuda": "gpu", "rdma": "rdma", "harp": "harp"}
+"""Suite -> the hardware that its live checks look at."""
+
+ABSENT_CODES = {"gpu": ("no-gpu-hw", "gpu-not-passed"), "rdma": ("no-rdma-hw", "rdma-not-passed")}
+"""Device -> the skip codes that say that it is not there."""
+
 
 class Required(NamedTuple):
-    """`gpus` is 0 where any number of them will do."""
+    """Suites and devices by name. `gpus` is 0 where any number of them will do."""
 
     names: List[str]
     gpus: int = 0
 
 
-def required(text: str) -> Required:
+def parse_required(text: str) -> Required:
     """`rdma,gpu=8` as data. Raises ValueError for a number that is none, or of anything else."""
     names, gpus = [], 0
     for word in filter(None, (word.strip() for word in text.split(","))):
@@ -26,3 +46,36 @@ def required(text: str) -> Required:
             raise ValueError("`{}` does not say how many GPUs".format(word))
         gpus = int(number)
     return Required(names, gpus)
+
+
+def required_by_profile(profile: str, expected: Expected) -> List[str]:
+    """The hardware that a profile of the command line requires of this container."""
+    hardware = PROFILES.get(profile, ())
+    return [name for name in hardware if name != "gpu" or not not_applicable("gpu", expected)]
+
+
+def out_of_profile(suite: str, profile: str) -> bool:
+    """Whether a profile of the command line leaves the live checks of a suite out."""
+    hardware = HARDWARE.get(suite)
+    return bool(profile and hardware) and hardware not in PROFILES.get(profile, ())
+
+
+def not_run(required: Sequence[str], results: Sequence[CheckResult]) -> List[str]:
+    """The required things that did not run: suites without a result, devices that are not there."""
+    missing = []
+    for name in required:
+        mine = [one for one in results if one.suite == ALIASES.get(name, name)]
+        ran = [one for one in mine if one.outcome != SKIPPED]
+        absent = [one for one in mine if one.reason in ABSENT_CODES.get(name, ())]
+        if not ran or absent:
+            missing.append(name)
+    return missing
+
+
+def why_not_run(name: str, results: Sequence[CheckResult]) -> str:
+    """A required thing and why it did not run: the device that is absent, else the reason for which
+    its suite was skipped."""
+    skipped = [one for one in results if one.outcome == SKIPPED]
+    found = [one for one in skipped if one.reason in ABSENT_CODES.get(name, ())]
+    found += [one for one in skipped if one.suite == ALIASES.get(name, name)]
+    return "{} ({}: {})".format(name, found[0].reason, found[0].measured) if found else name

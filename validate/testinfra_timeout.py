@@ -1,5 +1,5 @@
-"""testinfra's commands in this container with a time limit: its own have none, and wait for
-whoever holds their output open."""
+"""testinfra's commands in this container get a time limit: its own have none, and wait for whoever
+holds their output open."""
 
 import contextlib
 import os
@@ -8,15 +8,15 @@ import subprocess
 import tempfile
 from typing import Any, Iterator
 
+from testinfra.backend.base import BaseBackend
+
 SECONDS = 120.0
 TIMED_OUT = 124
 
 
 @contextlib.contextmanager
-def testinfra_commands() -> Iterator[None]:
+def limited_commands() -> Iterator[None]:
     """For as long as the block lasts, `host` of a suite, ours or a user's, runs commands so."""
-    from testinfra.backend.base import BaseBackend
-
     before = BaseBackend.run_local
     BaseBackend.run_local = run_local
     try:

@@ -9,7 +9,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_expo
 
 from imagegen.builder.cell_request import export_shared, request_of, run_request
 from imagegen.builder.cell_steps import CellSteps
-from imagegen.builder.labels import labels_of
+from imagegen.builder.labels import labels_for
 from imagegen.builder.size_budget import OVER_BUDGET, overrun
 from imagegen.builder.stale import find_stale, up_to_date
 from imagegen.config.state import state_folder
@@ -21,7 +21,7 @@ from imagegen.errors import EngineError, ImagegenError
 from imagegen.events.events import CellLogged, CellStarted, CellWaits, ImageValidated, Note
 from imagegen.inspection.leftovers import leftovers
 from imagegen.inspection.sbom_files import write_sboms
-from imagegen.journal.locks import cell_lock, locked
+from imagegen.journal.locks import cell_lock_path, holding_lock
 from imagegen.journal.log_files import log_path
 from imagegen.model.base import base_of
 from imagegen.model.build import BuildRecord
@@ -56,12 +56,12 @@ def build_cell(state: BuildState, recipe: Recipe, why: str) -> BuildRecord:
     Where another process builds the cell, this one waits, and takes what came out if it is right.
     """
     spec = recipe.spec
-    path = cell_lock(state.plan.locks, spec.tag)
+    path = cell_lock_path(state.plan.locks, spec.tag)
 
     def on_wait(holder: str) -> None:
         state.sink(CellWaits(spec.cell.id, f"waits: {holder} builds this cell"))
 
-    with locked(path, on_wait, lambda: state.stopping) as waited:
+    with holding_lock(path, on_wait, lambda: state.stopping) as waited:
         if waited and not state.options.force and not state.stopping:
             (now,) = find_stale(state.engine, [recipe], force=False, lock=state.plan.lock)
             if not now.why:
@@ -119,7 +119,7 @@ def _engine_cause(state: BuildState, error: EngineError) -> str:
     """A dead engine ends the whole run; one that refused this build and lives ends this cell."""
     if state.stopping:
         return "cancelled"
-    if client.answers(state.engine):
+    if client.is_alive(state.engine):
         return "engine refused"
     state.lost = error
     return "engine died"
@@ -138,7 +138,7 @@ def _judge(state: BuildState, image_id: str, recipe: Recipe) -> tuple[str, ...]:
     try:
         record = state.gate.judge(image_id, on_line)
     except EngineError as error:
-        if not client.answers(state.engine):
+        if not client.is_alive(state.engine):
             raise
         return error.lines
     except ImagegenError as error:
@@ -194,7 +194,7 @@ def _may_heal(state: BuildState, error: BaseException) -> bool:
 
 def _build_once(state: BuildState, recipe: Recipe, steps: CellSteps) -> str:
     spec, lock = recipe.spec, state.plan.lock
-    labels = labels_of(
+    labels = labels_for(
         recipe,
         state.bases[base_of(spec).id],
         {part: state.parts[part] for part in recipe.parts},

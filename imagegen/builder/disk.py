@@ -10,7 +10,7 @@ from imagegen.text import human_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from imagegen.engine.client import Machine
+    from imagegen.engine.client import EngineMachine
 
 TIGHT_SHARE = 0.8
 """From this share of what is free on, a build is told that it may not fit."""
@@ -23,7 +23,7 @@ def uncounted(components: Sequence[str]) -> str:
     return f"nobody knows the size of {', '.join(components)}: it counts as nothing"
 
 
-def check_room(needed: int, machine: Machine) -> str:
+def check_room(needed: int, machine: EngineMachine) -> str:
     """A warning for a disk that is nearly too small; empty where there is room, or nobody knows.
 
     Raises BuildError where the predicted bytes do not fit.

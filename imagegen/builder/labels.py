@@ -31,7 +31,7 @@ GATED = "the tag waits for validate --static"
 """Labels are set before the gate has judged: an image that it refused keeps this one, untagged."""
 
 
-def labels_of(
+def labels_for(
     recipe: Recipe, base_id: str, files: Mapping[Part, HostFile], *, gated: bool, lock: str = ""
 ) -> dict[str, str]:
     """The labels of one build; `files` are those of its parts, as they came to this host, `lock` is

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.errors import ConfigError, NothingSelectedError
-from imagegen.journal.locks import free, run_lock
+from imagegen.journal.locks import free, run_lock_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def last_build(book: Journal, state: Path, cwd: str) -> Unfinished:
     if run is None:
         text = "there is no build to resume"
         raise NothingSelectedError.of(text, hint="imagegen build --matrix NAME")
-    if run.exit_code is None and not free(run_lock(state, run.id)):
+    if run.exit_code is None and not free(run_lock_path(state, run.id)):
         raise ConfigError.of(f"run {run.id} still builds", hint="wait for it, or stop it")
     if run.exit_code == 0:
         text = f"the last build, run {run.id}, came to its end: nothing is left of it"
@@ -57,4 +57,4 @@ def state_of(run: Run, state: Path) -> str:
     """How a run is doing, in a word: its exit code, `running`, or `killed` before it could say."""
     if run.exit_code is not None:
         return str(run.exit_code)
-    return "killed" if free(run_lock(state, run.id)) else "running"
+    return "killed" if free(run_lock_path(state, run.id)) else "running"

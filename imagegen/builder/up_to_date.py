@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExpectedImage:
     """A cell, the digest of its recipe, and the local name of the base that it stands on."""
 
     cell_id: str
@@ -31,10 +31,10 @@ class Wanted:
     base: str
 
 
-def wanted(recipe: Recipe) -> Wanted:
+def expected_image(recipe: Recipe) -> ExpectedImage:
     """What of a recipe decides whether an image of it stands."""
     spec = recipe.spec
-    return Wanted(spec.cell.id, spec.tag, recipe.digest, base_alias(base_of(spec)))
+    return ExpectedImage(spec.cell.id, spec.tag, recipe.digest, base_alias(base_of(spec)))
 
 
 def stands(image: LocalImage, digest: str, base_id: str) -> bool:
@@ -50,7 +50,7 @@ def record_up_to_date(cell_id: str, tag: str, digest: str, image: LocalImage) ->
     )
 
 
-def all_standing(cells: Sequence[Wanted]) -> tuple[BuildRecord, ...]:
+def all_standing(cells: Sequence[ExpectedImage]) -> tuple[BuildRecord, ...]:
     """A record for each cell where the engine has all their images; else nothing."""
     known = labelled_images(LABEL_RECIPE, sorted({cell.base for cell in cells}))
     if known is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from imagegen.console.console import Console
     from imagegen.engine.client import Engine
     from imagegen.model.image import ImageSpec
-    from imagegen.sources.preflight import Finding, Means
+    from imagegen.sources.preflight import Means, SourceFinding
     from imagegen.workflow.project import Family, House
 
 HINTS = {
@@ -45,7 +45,7 @@ def command(
     overlay: Path | None,
 ) -> None:
     """Prove that bases, packages, wheels and vendor parts can be had, before building."""
-    from imagegen.sources.preflight import check, sources_of
+    from imagegen.sources.preflight import check_sources, sources_of
     from imagegen.workflow.project import House, select
 
     started = time.monotonic()
@@ -54,7 +54,7 @@ def command(
     specs = select(family.specs, cells)
     means = _means(house, ca_bundle)
     uses = sources_of(specs, house.catalog, _compiled(house), _rendered(house, family, specs))
-    found = check(uses, means)
+    found = check_sources(uses, means)
     _report(found, len(specs), time.monotonic() - started, console)
     lost = [finding for finding in found if finding.probe.state == "missing"]
     if lost:
@@ -107,7 +107,7 @@ def _compiled(house: House) -> set[str]:
     return {name for name in house.catalog.components if house.payload.find(template.format(name))}
 
 
-def _report(found: Sequence[Finding], cells: int, seconds: float, console: Console) -> None:
+def _report(found: Sequence[SourceFinding], cells: int, seconds: float, console: Console) -> None:
     from imagegen.text import human_seconds
 
     console.data(
@@ -139,7 +139,7 @@ def _cells(names: Sequence[str], all_cells: int) -> str:
     return " ".join(names) if len(names) <= MOST_CELLS else f"{len(names)} cells"
 
 
-def _problem(finding: Finding) -> Problem:
+def _problem(finding: SourceFinding) -> Problem:
     return Problem(
         f"{finding.source} cannot be had",
         evidence=(finding.probe.evidence, f"needed by: {' '.join(finding.cells)}"),

@@ -37,7 +37,7 @@ def command(
 ) -> None:
     """What `build` would do, without doing it: steps, seconds, bytes, what is stale and why."""
     from imagegen.builder.jobs import jobs_for
-    from imagegen.engine.client import connect, machine
+    from imagegen.engine.client import connect, engine_machine
     from imagegen.journal.journal import open_journal
     from imagegen.sources.supply import open_store
     from imagegen.workflow.plan import (
@@ -62,7 +62,7 @@ def command(
         return
     console.data(as_data(planned))
     _show_steps(planned, console)
-    _show_totals(planned, jobs or jobs_for(machine(engine)), console)
+    _show_totals(planned, jobs or jobs_for(engine_machine(engine)), console)
     _show_cells(planned, why, console)
 
 

@@ -42,7 +42,7 @@ def command(
     What has a tag, was ever published, or is in a container stays. With `--matrix` the cache stays.
     """
     from imagegen.config.state import state_folder
-    from imagegen.engine.client import connect, machine
+    from imagegen.engine.client import connect, engine_machine
     from imagegen.engine.images.engine_contents import engine_contents
     from imagegen.inspection.sbom_files import billed_images
     from imagegen.journal.journal import open_journal
@@ -56,7 +56,7 @@ def command(
     billed = billed_images(state)
     found = engine_contents(engine, COUNTED)
     published = open_journal().published_images()
-    locks = engine_locks(machine(engine).id, state)
+    locks = engine_locks(engine_machine(engine).id, state)
     goes = superfluous(found, published, matrices, lambda tag: _being_built(locks, tag))
     containers = () if matrices else found.containers
     days = None if keep_cache or matrices else cache_days
@@ -71,9 +71,9 @@ def command(
 
 
 def _being_built(locks: Path, tag: str) -> bool:
-    from imagegen.journal.locks import cell_lock, free
+    from imagegen.journal.locks import cell_lock_path, free
 
-    return bool(tag) and not free(cell_lock(locks, tag))
+    return bool(tag) and not free(cell_lock_path(locks, tag))
 
 
 def _remove(engine: Engine, goes: list[Goes], containers: tuple[str, ...]) -> list[Goes]:

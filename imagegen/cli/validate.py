@@ -9,6 +9,7 @@ import click
 
 from imagegen.cli import options
 from imagegen.errors import ConfigError
+from imagegen.model.cell import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from imagegen.model.validation import ValidationRecord
     from imagegen.validation.in_container import ValidationRequest
     from imagegen.validation.reports import Files
-
-PROFILES = ("plain", "cpu", "gpu", "rdma", "harp")
-"""Those of validate/catalogue.py."""
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 

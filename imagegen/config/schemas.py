@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from imagegen.model.cell import MATRIX_PROFILES
 from imagegen.model.constraint import PATTERN as CONSTRAINT
 
 NAME = r"^[a-z][a-z0-9-]*$"
@@ -171,7 +172,7 @@ MATRIX = _object(
     name=_text(NAME),
     title=_text(TEXT),
     tag=_text(TAG),
-    profile={"enum": ["plain", "rdma", "harp"]},
+    profile={"enum": list(MATRIX_PROFILES)},
     base={"enum": ["auto", "registry", "bootstrap"]},
     axes=_map(NAME, _list(_WISH, 1)),
     components=_map(NAME, _COMPONENT_WISH),

@@ -74,7 +74,7 @@ class EngineFacts:
 
 
 @dataclass(frozen=True)
-class Machine:
+class EngineMachine:
     """Where an engine runs; `free_bytes` at its root, None where its disk is not seen from here;
     `id` is the engine's own, the same at all its addresses."""
 
@@ -173,7 +173,7 @@ def _product(version: Mapping[str, Any]) -> str:
     return named[0] if named and named[0] != "Engine" else "Docker Engine"
 
 
-def machine(engine: Engine) -> Machine:
+def engine_machine(engine: Engine) -> EngineMachine:
     """How large the engine's machine is."""
     with engine_errors("ask the engine for its size"):
         info = engine.api.info()
@@ -183,10 +183,10 @@ def machine(engine: Engine) -> Machine:
         with suppress(OSError):
             free = shutil.disk_usage(root).free
     cores, memory = int(info.get("NCPU") or 1), int(info.get("MemTotal") or 0)
-    return Machine(cores, memory, root, free, str(info.get("ID") or engine.endpoint.url))
+    return EngineMachine(cores, memory, root, free, str(info.get("ID") or engine.endpoint.url))
 
 
-def answers(engine: Engine) -> bool:
+def is_alive(engine: Engine) -> bool:
     """Whether the engine is alive."""
     try:
         return engine.api.get(engine.url("/_ping"), timeout=PROBE_SECONDS).ok

@@ -98,7 +98,7 @@ def difference(before: Inventory, after: Inventory) -> Difference:
     return Difference(
         _side(before, there),
         _side(after, there),
-        _changes(components_of(before), components_of(after)),
+        _changes(component_versions(before), component_versions(after)),
         _package_changes(a, b),
         _changes(a.sonames, b.sonames) if a.sonames and b.sonames else (),
         _changes(before.env, after.env),
@@ -124,7 +124,7 @@ def _changes(
     )
 
 
-def components_of(found: Inventory) -> dict[str, str]:
+def component_versions(found: Inventory) -> dict[str, str]:
     """Component -> version and variant, as image.json says, else the label; the OS is one too.
 
     Empty but for the OS in an image of another tool.

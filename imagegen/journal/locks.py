@@ -28,7 +28,7 @@ EVERYBODY = 0o1777
 
 
 @contextmanager
-def locked(
+def holding_lock(
     path: Path, on_wait: Callable[[str], None], stopping: Callable[[], bool] = lambda: False
 ) -> Iterator[bool]:
     """Hold the lock of a file; yields whether somebody else held it first.
@@ -77,7 +77,7 @@ def engine_locks(engine_id: str, state: Path) -> Path:
     return folder
 
 
-def cell_lock(folder: Path, tag: str) -> Path:
+def cell_lock_path(folder: Path, tag: str) -> Path:
     """The file for one image; `folder` is that of its engine."""
     return folder / f"{_short(tag)}.cell"
 
@@ -93,7 +93,7 @@ def _for_everybody(folder: Path) -> bool:
         return False
 
 
-def run_lock(state: Path, run_id: int) -> Path:
+def run_lock_path(state: Path, run_id: int) -> Path:
     """The file that a run holds as long as it lives."""
     return state / "locks" / f"{run_id}.run"
 

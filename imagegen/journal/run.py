@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.config.state import state_folder
 from imagegen.errors import ImagegenError, Interrupted
-from imagegen.journal.locks import locked, run_lock
+from imagegen.journal.locks import holding_lock, run_lock_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ def recorded(book: Journal, verb: str, argv: Sequence[str] = ()) -> Iterator[int
     run_id = book.start_run(verb, argv or sys.argv[1:], str(Path.cwd()))
     code = 1
     try:
-        with locked(run_lock(state_folder(), run_id), lambda _: None):
+        with holding_lock(run_lock_path(state_folder(), run_id), lambda _: None):
             yield run_id
         code = 0
     except ImagegenError as error:

@@ -71,7 +71,7 @@ class Command:
 
 def look(needed_bytes: int, image: str) -> Facts:
     """Gather the facts; `image` is a base image whose registry is tried."""
-    found = machine.look(image)
+    found = machine.host_facts(image)
     try:
         env = read_build_env(os.environ, None, pip_config_files(Path.home()))
     except ConfigError as error:

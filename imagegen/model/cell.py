@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
 BaseMode = Literal["auto", "registry", "bootstrap"]
 
+PROFILES = ("plain", "cpu", "gpu", "rdma", "harp")
+"""What a container can be launched for. validate/requirements.py says what each one requires; a
+test holds the two together."""
+MATRIX_PROFILES = tuple(name for name in PROFILES if name not in ("cpu", "gpu"))
+"""What an image can be made for: whether it computes on a GPU follows from its components."""
+
 
 @dataclass(frozen=True)
 class Want:

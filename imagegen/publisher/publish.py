@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PublishCandidate:
     """An image that might go out: its local tag and id, and the newest record of that id."""
 
     tag: str
@@ -32,20 +32,20 @@ class Candidate:
     validation: ValidationRecord | None
 
 
-def target_of(tag: str, to: str) -> str:
+def published_reference(tag: str, to: str) -> str:
     """Where a local tag goes: `imagegen/cpu:x` to `registry/team` is `registry/team/cpu:x`."""
     return f"{to.rstrip('/')}/{tag.rpartition('/')[2]}"
 
 
-def candidate_of(engine: Engine, tag: str, journal: Journal) -> Candidate:
+def candidate_of(engine: Engine, tag: str, journal: Journal) -> PublishCandidate:
     """What a tag means on the engine now, with the record that decides about exactly that id."""
     image = local_images.find(engine, tag)
     if image is None:
-        return Candidate(tag, "", None)
-    return Candidate(tag, image.id, journal.validation_of(image.id))
+        return PublishCandidate(tag, "", None)
+    return PublishCandidate(tag, image.id, journal.validation_of(image.id))
 
 
-def refusals(candidates: Sequence[Candidate]) -> list[Problem]:
+def refusals(candidates: Sequence[PublishCandidate]) -> list[Problem]:
     """Why any of these may not go out; empty if all may."""
     problems = []
     for candidate in candidates:
@@ -70,7 +70,7 @@ def refusals(candidates: Sequence[Candidate]) -> list[Problem]:
 
 
 def publish(
-    engine: Engine, candidates: Sequence[Candidate], to: str, on_line: Callable[[str], None]
+    engine: Engine, candidates: Sequence[PublishCandidate], to: str, on_line: Callable[[str], None]
 ) -> list[Publication]:
     """Push all, read every digest back, then move all tags.
 
@@ -82,7 +82,7 @@ def publish(
         raise PublishError(*problems)
     planned = []
     for candidate in candidates:
-        reference = target_of(candidate.tag, to)
+        reference = published_reference(candidate.tag, to)
         on_line(f"push {reference}")
         digest = remote_images.push(engine, candidate.image_id, reference, on_line)
         previous = remote_images.digest_of(reference, engine) or ""
@@ -91,7 +91,7 @@ def publish(
     return planned
 
 
-def _keys(engine: Engine, candidates: Sequence[Candidate]) -> list[Problem]:
+def _keys(engine: Engine, candidates: Sequence[PublishCandidate]) -> list[Problem]:
     """Private keys in any layer, where the record does not say that they were looked for."""
     problems = []
     for candidate in candidates:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from imagegen.engine.client import connect
-from imagegen.engine.registry.remote_images import labels_of as remote_labels
+from imagegen.engine.registry.remote_images import remote_labels as remote_labels
 from imagegen.engine.without_sdk import image_labels
 from imagegen.errors import ConfigError, EngineError, PublishError
 from imagegen.model.labels import LABEL_RECIPE

@@ -168,7 +168,7 @@ def as_text(lock: Lock) -> str:
     return _HEAD.format(lock.matrix) + yaml.safe_dump(data, width=1000)
 
 
-def cell_lock(recipe: Recipe) -> CellLock:
+def lock_entry(recipe: Recipe) -> CellLock:
     """What a cell asks for now, in the words of a lock."""
     spec = recipe.spec
     return CellLock(
@@ -196,7 +196,7 @@ def drift_of_cells(lock: Lock, recipes: Iterable[Recipe]) -> list[Drift]:
     found: list[Drift] = []
     for recipe in recipes:
         name = recipe.spec.cell.name
-        locked, now = lock.cells.get(name), cell_lock(recipe)
+        locked, now = lock.cells.get(name), lock_entry(recipe)
         if locked is None or locked.system not in lock.systems:
             found.append(Drift(name, "the whole cell", NOTHING, "in the matrix"))
             continue

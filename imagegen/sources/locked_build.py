@@ -25,10 +25,10 @@ from imagegen.sources.lock_file import (
     Drift,
     Lock,
     SystemLock,
-    cell_lock,
     drift_of_packages,
     drifted,
     exact,
+    lock_entry,
     owners_of,
     preferences,
 )
@@ -41,7 +41,7 @@ from imagegen.sources.pip_index import (
 )
 from imagegen.sources.preflight import areas_of, only_index, pip_environ
 from imagegen.sources.supply import supply
-from imagegen.sources.wheels import Target
+from imagegen.sources.wheels import WheelTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -86,7 +86,7 @@ def lock_of(
         name: _system(engine, group, env, store, on_line) for name, group in sorted(by_os.items())
     }
     matrix = cells[0].recipe.spec.cell.matrix
-    locked = {cell.recipe.spec.cell.name: cell_lock(cell.recipe) for cell in cells}
+    locked = {cell.recipe.spec.cell.name: lock_entry(cell.recipe) for cell in cells}
     return Lock("", matrix, systems, locked)
 
 
@@ -159,9 +159,9 @@ def _wheels(dists: Iterable[Package], recipes: Sequence[Recipe], env: BuildEnv) 
     return dict(sorted(wheels.items()))
 
 
-def _target(specs: Sequence[ImageSpec]) -> Target:
+def _target(specs: Sequence[ImageSpec]) -> WheelTarget:
     python = next((pin.version for spec in specs if (pin := spec.pin("python"))), "3")
-    return Target(python, specs[0].os.glibc, compiled=True)
+    return WheelTarget(python, specs[0].os.glibc, compiled=True)
 
 
 def _told(

@@ -13,8 +13,8 @@ from packaging.version import InvalidVersion, Version
 
 from imagegen.sources.wheels import (
     FILE,
-    Target,
-    fits,
+    WheelTarget,
+    file_fits,
     taken_apart,
 )
 
@@ -49,7 +49,7 @@ def files_told(project: str, lines: Iterable[str]) -> list[IndexFile]:
     return [*found.values()]
 
 
-def file_of(dist: Package, files: Sequence[IndexFile], target: Target) -> IndexFile | None:
+def file_of(dist: Package, files: Sequence[IndexFile], target: WheelTarget) -> IndexFile | None:
     """The file that an installed distribution came from: the wheel with exactly its tags, else one
     for the target (some wheels are renamed after they are made), else the source archive."""
     of_version = [file for file in files if _same(taken_apart(file.name)[0], dist.version)]
@@ -57,7 +57,8 @@ def file_of(dist: Package, files: Sequence[IndexFile], target: Target) -> IndexF
     tags = {*dist.tags}
     exactly = [file for file in wheels if {str(t) for t in taken_apart(file.name)[1]} == tags]
     own = {tag.split("-")[0] for tag in tags}
-    fitting = [f for f in wheels if fits(f.name, f.requires_python, target) and _any_of(f, own)]
+    fits = [file for file in wheels if file_fits(file.name, file.requires_python, target)]
+    fitting = [file for file in fits if _any_of(file, own)]
     sources = [file for file in of_version if not file.name.endswith(".whl")]
     return next(iter([*exactly, *fitting, *sources]), None)
 

@@ -17,7 +17,7 @@ from imagegen.model.base import base_of
 from imagegen.sources.artifacts import Artifacts, artifact_for
 from imagegen.sources.mirrors import rewrite, rewrite_image
 from imagegen.sources.supply import problem_of
-from imagegen.sources.wheels import Target, judge_wheel
+from imagegen.sources.wheels import WheelTarget, judge_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from imagegen.model.image import ImageSpec, Pin
 
 MOST_AT_ONCE = 8
-Kind = Literal["base", "apt", "wheel", "url", "artefact"]
+SourceKind = Literal["base", "apt", "wheel", "url", "artefact"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Source:
     `repository` that its step adds.
     """
 
-    kind: Kind
+    kind: SourceKind
     name: str
     version: str
     os: OsRelease
@@ -67,7 +67,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Finding:
+class SourceFinding:
     """What came of one source, and the names of the cells that need it."""
 
     source: Source
@@ -156,7 +156,7 @@ def _builds(spec: ImageSpec, pin: Pin, catalog: Catalog, compiled: Collection[st
     return any(pin.component in (name, *catalog.components[name].needs) for name in built)
 
 
-def check(uses: Mapping[Source, tuple[str, ...]], means: Means) -> list[Finding]:
+def check_sources(uses: Mapping[Source, tuple[str, ...]], means: Means) -> list[SourceFinding]:
     """Ask for all sources side by side; a finding for each, in the order of `uses`.
 
     What cannot be asked is `unknown`. Raises nothing for a source.
@@ -172,7 +172,7 @@ def check(uses: Mapping[Source, tuple[str, ...]], means: Means) -> list[Finding]
             files = [pool.submit(_check_file, part, means) for part in parts]
         probes = [pair for task in (*systems, *wheels, *files) for pair in task.result()]
     found = dict(probes)
-    return [Finding(source, cells, found[source]) for source, cells in uses.items()]
+    return [SourceFinding(source, cells, found[source]) for source, cells in uses.items()]
 
 
 def pip_environ(env: BuildEnv, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
@@ -243,7 +243,7 @@ def _apt_takes(pattern: str, version: str) -> bool:
 def judge_suite(listing: Listing) -> Probe:
     """Whether a base can be bootstrapped from the archive that was asked for the suite."""
     if listing.problem:
-        return Probe("missing" if listing.gone else "unknown", listing.problem)
+        return Probe("missing" if listing.suite_missing else "unknown", listing.problem)
     return Probe("ok", f"to be bootstrapped: {listing.asked}")
 
 
@@ -267,8 +267,8 @@ def only_index(index: str) -> dict[str, str]:
     return {"PIP_INDEX_URL": index, "PIP_EXTRA_INDEX_URL": ""}
 
 
-def _target(source: Source) -> Target:
-    return Target(source.python, source.os.glibc, source.compiled)
+def _target(source: Source) -> WheelTarget:
+    return WheelTarget(source.python, source.os.glibc, source.compiled)
 
 
 def _check_file(source: Source, means: Means) -> list[tuple[Source, Probe]]:

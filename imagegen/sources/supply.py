@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from imagegen.config.state import state_folder
 from imagegen.engine.builds.context import HostFile
 from imagegen.engine.host.download import (
-    Wanted,
+    Download,
     fetch,
     fetch_unverified,
     sha256_of,
@@ -124,7 +124,7 @@ def _bring(part: Part, store: Store, on_line: Callable[[str], None]) -> HostFile
         listed = artifact_for(store.artifacts, part.name, part.version, part.os)
         path = obtain(listed, store.mirrors, store.cache, store.ca_bundle, on_line)
         return HostFile(f"{part.folder}/{listed.file_name}", path, listed.sha256)
-    wanted = Wanted(rewrite(part.url, store.mirrors), part.sha256, upstream=part.url)
+    wanted = Download(rewrite(part.url, store.mirrors), part.sha256, upstream=part.url)
     name = unquote(urlsplit(part.url).path).rpartition("/")[2]
     if part.sha256 == UNVERIFIED:
         path = fetch_unverified(wanted, store.cache, store.ca_bundle, on_line)
@@ -168,7 +168,7 @@ def obtain(
     if part.path is not None:
         return part.path
     url = rewrite(part.url, mirrors)
-    return fetch(Wanted(url, part.sha256, part.size_bytes, part.url), cache, ca_bundle, on_line)
+    return fetch(Download(url, part.sha256, part.size_bytes, part.url), cache, ca_bundle, on_line)
 
 
 def _file_problem(part: Artifact, text: str, evidence: str) -> Problem:

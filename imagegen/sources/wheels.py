@@ -39,7 +39,7 @@ _LEGACY = ((17, "manylinux2014"), (12, "manylinux2010"), (5, "manylinux1"))
 
 
 @dataclass(frozen=True)
-class Target:
+class WheelTarget:
     """What a file has to run on: CPython (`3.11.2`) and glibc (`2.36`) of an x86_64 image.
 
     `compiled` says that a source archive does as well.
@@ -50,13 +50,13 @@ class Target:
     compiled: bool = False
 
 
-def judge_wheel(wanted: str, target: Target, lines: Sequence[str]) -> Probe:
+def judge_wheel(wanted: str, target: WheelTarget, lines: Sequence[str]) -> Probe:
     """Whether one of the files that pip tells of is of the version `wanted`, and for the target."""
     files = [(unquote(m["file"]), m["requires"] or "") for m in map(FILE.search, lines) if m]
     versions = {file: taken_apart(file)[0] for file, _ in files}
     exactly = SpecifierSet(f"=={wanted}")
     of_version = [(f, r) for f, r in files if versions[f] and exactly.contains(versions[f], True)]
-    fitting = [file for file, requires in of_version if fits(file, requires, target)]
+    fitting = [file for file, requires in of_version if file_fits(file, requires, target)]
     if fitting:
         return Probe("ok", max(fitting, key=lambda file: file.endswith(".whl")))
     trouble = cause_of("", lines)
@@ -84,7 +84,7 @@ def taken_apart(file: str) -> tuple[str, frozenset[Tag]]:
         return "", frozenset()
 
 
-def fits(file: str, requires: str, target: Target) -> bool:
+def file_fits(file: str, requires: str, target: WheelTarget) -> bool:
     _, tags = taken_apart(file)
     runs = not tags.isdisjoint(_supported(target)) if tags else target.compiled
     try:
@@ -94,7 +94,7 @@ def fits(file: str, requires: str, target: Target) -> bool:
 
 
 @cache
-def _supported(target: Target) -> frozenset[Tag]:
+def _supported(target: WheelTarget) -> frozenset[Tag]:
     major, minor = (int(part) for part in target.python.split(".")[:2])
     glibc = int(target.glibc.partition(".")[2])
     platforms = [f"manylinux_2_{n}_x86_64" for n in range(glibc, 4, -1)]

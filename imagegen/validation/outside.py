@@ -29,14 +29,16 @@ def validate_hosts(
     expose_validate()
     from validate import cli
     from validate.outside.hosts import HINT, visits
-    from validate.report import report
+    from validate.report.json_document import from_data
+    from validate.report.report import summary
+    from validate.report.table import as_table
 
     asked = cli.parsed(["--hosts", hosts, *arguments])
     reports, problems = visits([one for one in hosts.split(",") if one.strip()], asked)
     for one in reports:
         on_line(f"{one['host']} ({one['how']})")
-        outcome = report.from_data(one)
-        for line in [*report.table(outcome, colour=False).splitlines(), report.summary(outcome)]:
+        report = from_data(one)
+        for line in [*as_table(report, colour=False).splitlines(), summary(report)]:
             on_line(line)
     if problems:
         raise ValidationError.of(problems[0], evidence=problems[1:], hint=HINT)

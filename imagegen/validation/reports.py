@@ -48,14 +48,14 @@ def with_check(
 ) -> dict[str, Any]:
     """The report with a check that was made on the host, one of validate/host_checks.py."""
     expose_validate()
-    from validate.found import Found
-    from validate.host_checks import CHECKS
-    from validate.report.report import row
+    from validate.check import CheckResult
+    from validate.host_checks import HOST_CHECKS
+    from validate.report.json_document import row
 
-    suite, check = next(entry for entry in CHECKS if entry[1].id == check_id)
+    suite, check = next(entry for entry in HOST_CHECKS if entry[1].id == check_id)
     found = outcome == "failed"
     cause, remedy = (check.cause, check.remedy) if found else ("", "")
-    made = row(Found(check, suite, outcome, measured, cause, remedy, reason))
+    made = row(CheckResult(check, suite, outcome, measured, cause, remedy, reason))
     counts = {**report["counts"], outcome: report["counts"].get(outcome, 0) + 1}
     skips = dict(report.get("skips", {}))
     if reason:
@@ -85,10 +85,10 @@ def of_problem(ref: str, problem: Problem) -> dict[str, Any]:
 def save(files: Files, reports: Sequence[Report]) -> None:
     """Write what was asked for, each file whole. Raises ConfigError where one cannot be written."""
     expose_validate()
+    from validate.report.files import save as write
+    from validate.report.json_document import from_data
     from validate.report.junit import as_junit
     from validate.report.markdown import as_markdown
-    from validate.report.report import from_data
-    from validate.report.report import save as write
 
     outcomes = [from_data(dict(report)) for report in reports]
     code = max((int(report["exit_code"]) for report in reports), default=NOT_RUN)

@@ -94,7 +94,7 @@ def validate_on_soft_roce(
         raise ValidationError.of(f"the engine has no image `{ref}`", hint=hint)
     started = time.monotonic()
     script = "\n".join([*setting(engine, image), *_VALIDATE_AND_TRAFFIC, ""])
-    guest = boot(engine, image.id, script, cache, seconds, on_line)
+    guest = boot_image(engine, image.id, script, cache, seconds, on_line)
     report = report_of(ref, guest)
     for check in report["checks"][-len(TRAFFIC) :]:
         on_line(f"{check['id']}  {check['outcome']}  {check['measured']}")
@@ -109,7 +109,7 @@ def validate_on_soft_roce(
     )
 
 
-def boot(
+def boot_image(
     engine: Engine,
     image_id: str,
     script: str,
@@ -128,7 +128,8 @@ def boot(
         on_line("packing the root file system of the image")
         qemu.pack_root(engine, image_id, disk)
         on_line(f"booting it with the Soft-RoCE device {DEVICE}")
-        powered = qemu.boot(qemu.Machine(kernel.kernel, initrd, disk, answer, seconds), on_line)
+        machine = qemu.VirtualMachine(kernel.kernel, initrd, disk, answer, seconds)
+        powered = qemu.boot(machine, on_line)
         text = answer.read_text(errors="replace") if answer.is_file() else ""
     return Guest(answers(text), powered)
 

@@ -14,7 +14,7 @@ from imagegen.builder.plan import BuildPlan
 from imagegen.builder.resume import last_build
 from imagegen.builder.scheduler import build_family
 from imagegen.builder.stale import find_stale
-from imagegen.builder.up_to_date import all_standing, wanted
+from imagegen.builder.up_to_date import all_standing, expected_image
 from imagegen.config.network import host_network
 from imagegen.config.state import state_folder
 from imagegen.console.build_table import report
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from imagegen.builder.resume import Unfinished
     from imagegen.builder.stale import Staleness
     from imagegen.console.console import Console
-    from imagegen.engine.client import Engine, Machine
+    from imagegen.engine.client import Engine, EngineMachine
     from imagegen.events.events import Sink
     from imagegen.journal.journal import Journal
     from imagegen.model.build import BuildRecord
@@ -91,7 +91,7 @@ def unchanged_images(options: BuildOptions) -> tuple[BuildRecord, ...]:
     """
     if options.cells or options.force or options.locked or options.measured or options.ca_bundle:
         return ()
-    memory = House(options.overlay).last_wanted(options.matrix)
+    memory = House(options.overlay).last_expected(options.matrix)
     return all_standing((memory and memory.recall()) or ())
 
 
@@ -116,11 +116,11 @@ def unfinished_build() -> Unfinished:
 
 def select_recipes(project: House, options: BuildOptions) -> tuple[Family, list[Recipe]]:
     """Read, resolve, order and render the cells that are asked for, and remember what that gave."""
-    memory = None if options.cells else project.last_wanted(options.matrix)
+    memory = None if options.cells else project.last_expected(options.matrix)
     family = project.family(options.matrix)
     recipes = project.recipes(family, options.cells)
     if memory:
-        memory.keep(tuple(map(wanted, recipes)))
+        memory.keep(tuple(map(expected_image, recipes)))
     return family, recipes
 
 
@@ -133,7 +133,7 @@ def build_recipes(
     lock: Lock | None = None,
 ) -> BuildResult:
     """Build what is stale of these recipes. Failures are in the records."""
-    machine = client.machine(engine)
+    machine = client.engine_machine(engine)
     plan = plan_build(project, machine, options, run, lock)
     cells = tuple(recipe.spec.cell.id for recipe in recipes)
     with run.console.builds(cells) as show, LogFiles(plan.logs) as log_files:
@@ -146,7 +146,7 @@ def build_recipes(
 
 
 def plan_build(
-    project: House, machine: Machine, options: BuildOptions, run: Run, lock: Lock | None
+    project: House, machine: EngineMachine, options: BuildOptions, run: Run, lock: Lock | None
 ) -> BuildPlan:
     """What the builds of a run stand on, as yet without cells. Raises ConfigError."""
     network = host_network(options.ca_bundle)
@@ -172,7 +172,7 @@ def _last_good(found: Sequence[Staleness], journal: Journal) -> dict[str, BuildR
 
 
 def _forecast(
-    plan: BuildPlan, prices: Prices, machine: Machine, options: BuildOptions, sink: Sink
+    plan: BuildPlan, prices: Prices, machine: EngineMachine, options: BuildOptions, sink: Sink
 ) -> tuple[BuildPlan, Sink]:
     """What the build will take: time, disk, and the layers that its cells share.
 

@@ -42,7 +42,7 @@ def build_until(options: BuildOptions, component: str, console: Console, *, shel
     engine = client.connect()
     with recorded(journal, "until") as run_id:
         run = Run(run_id, journal, console)
-        plan = plan_build(project, client.machine(engine), options, run, lock)
+        plan = plan_build(project, client.engine_machine(engine), options, run, lock)
         plan = replace(plan, cells=(Staleness(recipes[0], "--until", None),))
         with console.builds([recipes[0].spec.cell.id]) as show, LogFiles(plan.logs) as logs:
             reached = build_stages(plan, component, engine, options, fan_out(logs, show))

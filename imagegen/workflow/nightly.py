@@ -16,7 +16,7 @@ from imagegen.errors import BuildError, ImagegenError, Problem, ValidationError
 from imagegen.journal.journal import open_journal
 from imagegen.journal.run import recorded
 from imagegen.model.night import CellReport, NightReport
-from imagegen.publisher.publish import Candidate, publish, target_of
+from imagegen.publisher.publish import PublishCandidate, publish, published_reference
 from imagegen.validation.failures import failed_checks
 from imagegen.validation.in_container import ValidationRequest, validate_image
 from imagegen.validation.reports import Files, of_problem, of_record, save
@@ -137,14 +137,16 @@ def _publish(night: _Night, engine: Engine, to: str, run: Run) -> None:
     """Push what is not in the registry yet; all tags move, or none."""
     waiting = []
     for cell in night.healthy:
-        reference = target_of(cell.image, to)
+        reference = published_reference(cell.image, to)
         last = run.journal.last_publication(reference)
         there = registry.digest_of(reference, engine)
         if last and last.image_id == cell.image_id and last.digest == there:
             night.note(cell, publication="there already", digest=last.digest)
         else:
             waiting.append(cell)
-    candidates = [Candidate(c.image, c.image_id, night.records.get(c.image)) for c in waiting]
+    candidates = [
+        PublishCandidate(c.image, c.image_id, night.records.get(c.image)) for c in waiting
+    ]
     published = publish(engine, candidates, to, run.console.line) if candidates else []
     for cell, one in zip(waiting, published, strict=True):
         run.journal.add_publication(run.id, one)

@@ -163,7 +163,7 @@ def _out_of_reach(engine: Engine, stale: Sequence[Recipe], store: Store) -> dict
     with ThreadPoolExecutor(max(1, len(wanted))) as pool:
         asked = {
             (base.id, mode): pool.submit(
-                bases.lacking, engine, base, mode, rewrite_image(base.image, store.mirrors)
+                bases.why_no_base, engine, base, mode, rewrite_image(base.image, store.mirrors)
             )
             for base, mode in wanted
         }

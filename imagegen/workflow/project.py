@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from imagegen.builder.up_to_date import Wanted
+    from imagegen.builder.up_to_date import ExpectedImage
     from imagegen.matrix.reader import Matrix
     from imagegen.model.catalog import Catalog
     from imagegen.model.cell import Cell
@@ -120,7 +120,7 @@ class House:
         with no_collection():
             return [self.recipe(family, spec) for spec in select(family.specs, patterns)]
 
-    def last_wanted(self, matrix: str) -> Memory[tuple[Wanted, ...]] | None:
+    def last_expected(self, matrix: str) -> Memory[tuple[ExpectedImage, ...]] | None:
         """Where the last run that rendered all cells of a matrix left what it wanted of an engine.
 
         None for a matrix that is given by its path, and for an order of layers of this machine.

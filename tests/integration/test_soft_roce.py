@@ -62,7 +62,7 @@ def machines(engine: Engine, cpu_image: str, tmp_path_factory: pytest.TempPathFa
     with ThreadPoolExecutor(1) as pool:
         whole = pool.submit(command, *arguments, seconds=SECONDS)
         script = faults_script(engine, cpu_image)
-        guest = soft_roce.boot(engine, cpu_image, script, cache, SECONDS, lambda _: None)
+        guest = soft_roce.boot_image(engine, cpu_image, script, cache, SECONDS, lambda _: None)
         assert not guest.powered.timed_out
         return Machines(whole.result(), dict(guest.told))
 

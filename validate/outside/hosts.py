@@ -14,30 +14,32 @@ from typing import Any, Dict, List, Tuple
 from validate.expected import DEFAULT_PATH
 from validate.outside import bundle
 from validate.outside.remote import Remote, RemoteError, joined
-from validate.report import report
+from validate.report.files import save_all
+from validate.report.json_document import REPORT_SCHEMA, from_data
+from validate.report.report import EXIT_USAGE, Report, summary, unmet
+from validate.report.table import as_table
 
 RUN_SECONDS = 1800.0
-USAGE, FAILED = 2, 1
 OWN, BROUGHT = "its own validate", "checks brought along"
 FOLDER = "/tmp/imagegen-validate-{}"
-HANDED_ON = (
+FORWARDED = (
     *("--only", "--require", "--profile", "--peers", "--root"),
     *("--ranks", "--model", "--batch-size", "--num-iters"),
 )
 FLAGS = ("--static", "--loopback", "--benchmark")
 
 
-def handed_on(arguments: Any) -> List[str]:
+def forwarded(arguments: Any) -> List[str]:
     """Of the command line what the other side is to be told."""
     words: List[str] = []
-    for option in HANDED_ON:
+    for option in FORWARDED:
         value = getattr(arguments, option.lstrip("-").replace("-", "_"))
         words += [option, str(value)] if value not in (None, "") else []
     return words + [f for f in FLAGS if getattr(arguments, f.lstrip("-"))]
 
 
 class Visit:
-    """A stay in one container: `with Visit(...) as visit: visit.report()`."""
+    """A stay in one container: `with Visit(...) as visit: visit.document()`."""
 
     def __init__(self, spec: str, arguments: Any) -> None:
         self._arguments = arguments
@@ -55,9 +57,9 @@ class Visit:
     def __exit__(self, *_: object) -> None:
         self._remote.run("rm -rf {}".format(self._folder))
 
-    def report(self) -> Dict[str, Any]:
+    def document(self) -> Dict[str, Any]:
         """The JSON report of the other side. Raises RemoteError where there is none."""
-        words = self._program() + handed_on(self._arguments) + self._files() + ["--json", "-"]
+        words = self._program() + forwarded(self._arguments) + self._files() + ["--json", "-"]
         limit = int(RUN_SECONDS)
         said = self._remote.run("timeout {} {}".format(limit, joined(words)), limit + 30)
         try:
@@ -105,33 +107,33 @@ def _packed(folder: str) -> bytes:
     return buffer.getvalue()
 
 
-def main(arguments: Any) -> int:
+def check_hosts(arguments: Any) -> int:
     """Visit each host; the largest exit code."""
     specs = [spec.strip() for spec in arguments.hosts.split(",") if spec.strip()]
-    reports, problems = visits(specs, arguments)
+    documents, problems = visits(specs, arguments)
     for problem in problems:
         sys.stderr.write("error: {}\n".format(problem))
     if problems:
         sys.stderr.write("\nhint: {}\n".format(HINT))
-    code = max([int(one["exit_code"]) for one in reports] + [USAGE if problems else 0])
+    code = max([int(one["exit_code"]) for one in documents] + [EXIT_USAGE if problems else 0])
     if not specs:
         sys.stderr.write("error: `--hosts` names no host\n\nhint: {}\n".format(HINT))
-        return USAGE
-    outcomes = [report.from_data(one) for one in reports]
+        return EXIT_USAGE
+    document = {"schema": REPORT_SCHEMA, "exit_code": code, "hosts": documents}
+    reports = [from_data(one) for one in documents]
     try:
-        _save(arguments, {"schema": report.SCHEMA, "exit_code": code, "hosts": reports}, outcomes)
+        save_all(arguments, json.dumps(document, indent=2, sort_keys=True) + "\n", *reports)
     except OSError as error:
         text = "error: cannot write `{}`: {}\n\nhint: name another file\n"
         sys.stderr.write(text.format(error.filename, error.strerror))
-        return USAGE
+        return EXIT_USAGE
     if "-" not in (arguments.json, arguments.junit, arguments.markdown):
-        for number, outcome in enumerate(outcomes):
-            one = reports[number]
-            sys.stdout.write("{} ({})\n\n".format(one["host"], one["how"]))
-            sys.stdout.write(report.table(outcome, False) + "\n\n")
-            for line in report.unmet(outcome):
+        for number, report in enumerate(reports):
+            sys.stdout.write("{host} ({how})\n\n".format(**documents[number]))
+            sys.stdout.write(as_table(report, False) + "\n\n")
+            for line in unmet(report):
                 sys.stdout.write(line + "\n")
-            sys.stdout.write(could_not(outcome) + report.summary(outcome) + "\n\n")
+            sys.stdout.write(_not_from_outside(report) + summary(report) + "\n\n")
     return code
 
 
@@ -143,31 +145,19 @@ HINT = (
 
 def visits(specs: List[str], arguments: Any) -> Tuple[List[Dict[str, Any]], List[str]]:
     """The reports of the hosts that gave one, and what is wrong with the others."""
-    reports, problems = [], []
+    documents, problems = [], []
     for spec in specs:
         try:
             with Visit(spec, arguments) as visit:
-                reports.append(visit.report())
+                documents.append(visit.document())
         except (RemoteError, OSError) as error:
             problems.append(str(error))
-    return reports, problems
+    return documents, problems
 
 
-def could_not(outcome: report.Outcome) -> str:
+def _not_from_outside(report: Report) -> str:
     """A line that names the checks that cannot be made from outside; empty where all were."""
     kept = [
-        one.check.id for one in outcome.found if one.reason in ("not-from-outside", "needs-root")
+        one.check.id for one in report.results if one.reason in ("not-from-outside", "needs-root")
     ]
     return "could not run from outside: {}\n".format(", ".join(kept)) if kept else ""
-
-
-def _save(arguments: Any, document: Dict[str, Any], outcomes: List[report.Outcome]) -> None:
-    from validate.report.junit import as_junit
-    from validate.report.markdown import as_markdown
-
-    if arguments.json:
-        report.save(arguments.json, json.dumps(document, indent=2, sort_keys=True) + "\n")
-    if arguments.junit:
-        report.save(arguments.junit, as_junit(*outcomes))
-    if arguments.markdown:
-        report.save(arguments.markdown, "\n".join(as_markdown(one) for one in outcomes))

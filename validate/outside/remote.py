@@ -6,6 +6,8 @@ import shlex
 import tempfile
 from typing import IO, Any, List, NamedTuple, Optional
 
+import testinfra
+
 from validate.process import run
 
 EXEC = re.compile(r"^((?:docker|podman|kubectl)\b.*? exec) ")
@@ -37,8 +39,6 @@ class Remote:
     """One of `--hosts`. Raises RemoteError where there is no such host."""
 
     def __init__(self, spec: str) -> None:
-        import testinfra
-
         self.spec = spec
         self._seconds = COMMAND_SECONDS
         self._stdin: Optional[IO[bytes]] = None

@@ -9,9 +9,9 @@ import os
 import re
 from typing import Dict, List, Tuple
 
+from validate.expected import same_version
 from validate.probes import sysfs
 from validate.probes.files import names, read, under
-from validate.versions import same
 
 NO_DRIVER = 35
 """cudaErrorInsufficientDriver: before CUDA 12 cudaRuntimeGetVersion answers so without a driver."""
@@ -163,11 +163,15 @@ def differs(promised: str, found: Dict[str, str]) -> str:
 
     All must be of its release; of those that count as the recipe does one must be the same.
     """
-    others = [name for name, one in found.items() if not same(short(promised), one)]
+    others = [name for name, one in found.items() if not same_version(short(promised), one)]
     if others:
         return ", ".join("{} says {}".format(name, found[name] or "nothing") for name in others)
     alike = {name: one for name, one in found.items() if kind(promised) == kind(one)}
-    if not kind(promised) or not alike or any(same(promised, one) for one in alike.values()):
+    if (
+        not kind(promised)
+        or not alike
+        or any(same_version(promised, one) for one in alike.values())
+    ):
         return ""
     return ", ".join("{} says {}".format(*pair) for pair in alike.items())
 

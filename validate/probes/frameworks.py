@@ -3,10 +3,10 @@
 from typing import Dict, List
 
 from validate.check import fail, skip
+from validate.fixtures import Situation
 from validate.probes import cuda
 from validate.probes.import_errors import why
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find
-from validate.pytest_plugin import Situation
 
 TENSORFLOW = """
 import json, os

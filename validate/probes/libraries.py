@@ -4,12 +4,12 @@ import os
 import re
 from typing import Dict, List, NamedTuple, Tuple
 
+from validate.fixtures import Situation
 from validate.probes import cuda, nccl
 from validate.probes.dlopen import LoaderPath, distinct, loader_path
 from validate.probes.files import names, read, under
 from validate.probes.import_errors import without
 from validate.probes.interpreter import ask, find
-from validate.pytest_plugin import Situation
 
 SITES = """
 import json, os, sys

@@ -1,21 +1,21 @@
 """pip of the image, asked whether packages agree with one another."""
 
+from validate.fixtures import Situation
 from validate.probes.interpreter import IMPORT_SECONDS, find
-from validate.process import Begun, Result
-from validate.pytest_plugin import Situation
+from validate.process import Result, RunningCommand
 
 KEY = "pip check"
 """What Situation keeps the answer under."""
 
 
-def begin(image: Situation) -> Begun:
+def begin_check(image: Situation) -> RunningCommand:
     python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
-    return Begun(
+    return RunningCommand(
         [python, "-m", "pip", "--disable-pip-version-check", "check"], IMPORT_SECONDS, image.env
     )
 
 
 def checked(image: Situation) -> Result:
     """How `pip check` ended; once in a run."""
-    found: Result = image.once(KEY, lambda: begin(image).result())
+    found: Result = image.once(KEY, lambda: begin_check(image).result())
     return found

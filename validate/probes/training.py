@@ -7,9 +7,9 @@ answered.
 import json
 from typing import Any, Dict, NamedTuple
 
+from validate.fixtures import Situation
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, find
-from validate.process import Begun, Result
-from validate.pytest_plugin import Situation
+from validate.process import Result, RunningCommand
 
 KEY = "training"
 """What Situation keeps the answers under."""
@@ -62,18 +62,18 @@ class Imported(NamedTuple):
     horovod: Answer
 
 
-def begin(image: Situation) -> Begun:
+def begin_import(image: Situation) -> RunningCommand:
     python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
-    return Begun([python, "-c", SCRIPT], IMPORT_SECONDS, image.env)
+    return RunningCommand([python, "-c", SCRIPT], IMPORT_SECONDS, image.env)
 
 
-def imported(image: Situation) -> Imported:
+def torch_and_horovod(image: Situation) -> Imported:
     """Looked up once in a run."""
-    found: Imported = image.once(KEY, lambda: read(begin(image).result()))
+    found: Imported = image.once(KEY, lambda: parse_answers(begin_import(image).result()))
     return found
 
 
-def read(result: Result) -> Imported:
+def parse_answers(result: Result) -> Imported:
     """The answers in what the script printed: a process that fails after both had answered fails
     both."""
     facts = _facts(result.out)

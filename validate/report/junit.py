@@ -7,45 +7,45 @@ it green.
 
 from xml.etree import ElementTree
 
-from validate.found import ERROR, FAILED, SKIPPED, WARNED, Found
-from validate.report.report import Outcome, counts, unmet
+from validate.check import ERROR, FAILED, SKIPPED, WARNED, CheckResult
+from validate.report.report import Report, counts, unmet
 
 PROPERTIES = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
 
 
-def as_junit(*outcomes: Outcome) -> str:
+def as_junit(*reports: Report) -> str:
     """The XML document."""
     root = ElementTree.Element("testsuites")
-    for one in outcomes:
+    for one in reports:
         root.append(_suite(one))
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def _suite(outcome: Outcome) -> ElementTree.Element:
-    number, lacking = counts(outcome.found), unmet(outcome)
+def _suite(report: Report) -> ElementTree.Element:
+    number, lacking = counts(report.results), unmet(report)
     suite = ElementTree.Element(
         "testsuite",
         {
-            "name": "validate " + outcome.image,
-            "tests": str(len(outcome.found) + len(lacking)),
+            "name": "validate " + report.image,
+            "tests": str(len(report.results) + len(lacking)),
             "failures": str(number[FAILED] + len(lacking)),
             "errors": str(number[ERROR]),
             "skipped": str(number[SKIPPED]),
-            "time": "{:.3f}".format(outcome.seconds),
+            "time": "{:.3f}".format(report.seconds),
         },
     )
     properties = ElementTree.SubElement(suite, "properties")
-    known = {"warned": number[WARNED], "earlier": sum(bool(one.earlier) for one in outcome.found)}
+    known = {"warned": number[WARNED], "earlier": sum(bool(one.earlier) for one in report.results)}
     for name, value in known.items():
         ElementTree.SubElement(properties, "property", {"name": name, "value": str(value)})
-    suite.extend([_case(one) for one in outcome.found])
+    suite.extend([_case(one) for one in report.results])
     for text in lacking:
         case = ElementTree.SubElement(suite, "testcase", {"classname": "run", "name": _xml(text)})
         ElementTree.SubElement(case, "failure", {"message": _xml(text)})
     return suite
 
 
-def _case(one: Found) -> ElementTree.Element:
+def _case(one: CheckResult) -> ElementTree.Element:
     attributes = {"classname": one.suite, "name": one.check.id, "time": "%.3f" % one.seconds}
     case = ElementTree.Element("testcase", attributes)
     properties = ElementTree.SubElement(case, "properties")

@@ -1,9 +1,9 @@
-"""The checks in words: `--list`, `--explain ID`, and the page CHECKS.md."""
+"""The catalogue in words: `--list`, `--explain ID`, and the page CHECKS.md."""
 
 from typing import List
 
-from validate.catalogue import LEFT_OUT, Entry, all_checks, suite_names
-from validate.host_checks import CHECKS
+from validate.catalogue import BENCHMARK, LEFT_OUT, Entry, all_checks, suite_names
+from validate.host_checks import HOST_CHECKS
 
 HEAD = """\
 # The checks of `validate`
@@ -17,7 +17,7 @@ container.
 """
 
 
-def table() -> List[str]:
+def one_line_each() -> List[str]:
     """One line a check: id, suite, tier, severity, what it proves."""
     rows = [
         (e.check.id, e.suite, e.check.tier, e.check.severity, e.check.proves) for e in all_checks()
@@ -30,7 +30,7 @@ def table() -> List[str]:
 
 def explanation(check_id: str) -> List[str]:
     """All about one check; nothing where there is no such check."""
-    for suite, one in [*all_checks(), *CHECKS]:
+    for suite, one in [*all_checks(), *HOST_CHECKS]:
         if one.id == check_id:
             fields = [("proves", one.proves), ("suite", suite), ("tier", one.tier)]
             fields += [("severity", one.severity), ("probe", one.probe)]
@@ -46,11 +46,11 @@ def page() -> str:
     """CHECKS.md."""
     entries = all_checks()
     parts = [HEAD]
-    for suite in list(suite_names()) + ["benchmark"]:
+    for suite in list(suite_names()) + [BENCHMARK]:
         parts.append("## {}\n".format(suite))
         parts += [_section(entry) for entry in entries if entry.suite == suite]
     parts.append("## Made on the host by `imagegen validate`\n")
-    parts += [_section(Entry(suite, check)) for suite, check in CHECKS]
+    parts += [_section(Entry(suite, check)) for suite, check in HOST_CHECKS]
     parts.append("## Left out\n")
     parts.append("\n".join("- {}: {}".format(*pair) for pair in sorted(LEFT_OUT.items())) + "\n")
     return "\n".join(parts)

@@ -1,30 +1,30 @@
-"""A page for a ticket: what is wrong first, with cause and remedy, then every check."""
+"""The Markdown page of a run, to paste into a ticket: findings first, then every check."""
 
 from typing import List
 
-from validate.found import ERROR, FAILED, SKIPPED, WARNED, Found
-from validate.report.report import MARKS, Outcome, summary, unmet
+from validate.check import ERROR, FAILED, SKIPPED, WARNED, CheckResult
+from validate.report.report import MARKS, Report, summary, unmet
 
 TITLES = ((FAILED, "Failed"), (ERROR, "Broken checks"), (WARNED, "Warned"))
 
 
-def as_markdown(outcome: Outcome) -> str:
+def as_markdown(report: Report) -> str:
     """GitHub's Markdown, which GitLab and Jira's importers read too."""
-    lines = ["# validate {}".format(outcome.image).rstrip(), "", summary(outcome), ""]
-    lacking = ["- " + line for line in unmet(outcome)]
+    lines = ["# validate {}".format(report.image).rstrip(), "", summary(report), ""]
+    lacking = ["- " + line for line in unmet(report)]
     lines += [*lacking, ""] if lacking else []
     for kind, title in TITLES:
-        found = [one for one in outcome.found if one.outcome == kind]
+        found = [one for one in report.results if one.outcome == kind]
         lines += ["## " + title, ""] if found else []
         for one in found:
             lines += _finding(one)
     lines += ["<details><summary>Every check</summary>", ""]
     lines += ["| check | outcome | measured |", "| --- | --- | --- |"]
-    lines += [_row(one) for one in outcome.found]
+    lines += [_row(one) for one in report.results]
     return "\n".join([*lines, "", "</details>", ""])
 
 
-def _finding(one: Found) -> List[str]:
+def _finding(one: CheckResult) -> List[str]:
     lines = [
         "### {}".format(one.check.id),
         "",
@@ -39,7 +39,7 @@ def _finding(one: Found) -> List[str]:
     return lines + (["Remedy:", "", "```sh", one.remedy, "```", ""] if one.remedy else [])
 
 
-def _row(one: Found) -> str:
+def _row(one: CheckResult) -> str:
     seen = "({}) {}".format(one.reason, one.measured) if one.outcome == SKIPPED else one.measured
     cell = seen.replace("|", "\\|").replace("\n", " ")
     mark = MARKS[one.outcome] + (" at {}".format(one.earlier) if one.earlier else "")

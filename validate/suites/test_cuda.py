@@ -4,6 +4,8 @@ import os
 from typing import List, NoReturn, Optional
 
 from validate.check import check, fail, skip, warn
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes import cuda, gpu, kubernetes
 from validate.probes.files import is_mounted, mount_points, under
 from validate.probes.libraries import (
@@ -16,8 +18,6 @@ from validate.probes.libraries import (
 )
 from validate.probes.native import OUT, ZERO, Called, call
 from validate.process import run
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
 
 DRIVER = "libcuda.so.1"
 
@@ -51,7 +51,7 @@ def test_toolkit(image: Situation, measure: Measure) -> None:
     if against:
         fail("{}, the recipe says {}".format(against, _promised(image)))
     build = str(image.expected.fact("cuda", "nvcc") or "")
-    if build and nvcc and not same(build, found["nvcc"]):
+    if build and nvcc and not same_version(build, found["nvcc"]):
         fail("nvcc says {}, the recipe says {}".format(found["nvcc"] or "nothing", build))
 
 

@@ -4,6 +4,8 @@ import os
 from typing import Dict, List
 
 from validate.check import check, fail, skip, warn
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes import cuda, cudnn
 from validate.probes.files import under
 from validate.probes.libraries import (
@@ -17,8 +19,6 @@ from validate.probes.libraries import (
     without_driver,
 )
 from validate.probes.native import SIZE, Called, call
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
 
 CALLS = {"cudnnGetVersion": SIZE, "cudnnGetCudartVersion": SIZE}
 
@@ -74,7 +74,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     text = "{} from {}".format(found or "no version", path)
     more = ", for CUDA {}".format(cuda.release(built)) if built else ""
     measure(text + (", by its name: it answers with a driver only" if by_name else more))
-    if not same(cudnn.short(_promised(image)), found):
+    if not same_version(cudnn.short(_promised(image)), found):
         why = instead_of(image, _name(image), _package(image), cudnn.short(_promised(image)))
         fail("{}, the recipe says {}".format(text, _promised(image)), *why)
     line = back_on_the_path(image, "cudnn", path)

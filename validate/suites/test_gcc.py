@@ -1,10 +1,10 @@
 """GCC: the compilers that `gcc` and `g++` start are of the release that the recipe chose."""
 
 from validate.check import check, fail
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes.programs import first
 from validate.process import run
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
 
 PROGRAMS = ("gcc", "g++")
 
@@ -24,7 +24,7 @@ def test_version(image: Situation, measure: Measure) -> None:
         packages = " ".join("{}-{}".format(name, _suffix(promised)) for name in missing)
         text = "{} not on PATH, the recipe says {}".format(" and ".join(missing), promised)
         fail(text, "they are not installed", "apt-get install " + packages)
-    wrong = [name for name, version in found.items() if not same(promised, version)]
+    wrong = [name for name, version in found.items() if not same_version(promised, version)]
     if wrong:
         seen = ["{} {}".format(name, found[name] or "that says nothing") for name in wrong]
         remedy = ["ln -sf {0}-{1} /usr/bin/{0}".format(n, _suffix(promised)) for n in wrong]

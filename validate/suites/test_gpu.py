@@ -5,12 +5,12 @@ import re
 from typing import List, NoReturn
 
 from validate.check import check, fail, skip, warn
+from validate.fixtures import Measure, Situation
 from validate.probes import cuda, gpu, kubernetes
 from validate.probes.files import names, read, under
 from validate.probes.libraries import environment, libraries
 from validate.probes.programs import first
 from validate.process import run
-from validate.pytest_plugin import Measure, Situation
 
 SMI_SECONDS = 30.0
 PASS_ALL = (

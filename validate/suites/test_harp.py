@@ -3,10 +3,10 @@
 import os
 
 from validate.check import check, fail, skip
+from validate.fixtures import Measure, Situation
 from validate.probes import cuda, harp_host, kubernetes, net_plugin
 from validate.probes.files import under
 from validate.probes.libraries import libraries
-from validate.pytest_plugin import Measure, Situation
 
 LAUNCH = (
     "docker run --gpus all --privileged --network host -v /sys:/sys "

@@ -4,11 +4,11 @@ import os
 from typing import List
 
 from validate.check import check, fail, skip
+from validate.fixtures import Measure, Situation
 from validate.probes import cuda, nccl, net_plugin
 from validate.probes.files import under
 from validate.probes.libraries import environment, libraries, nccl_copies
 from validate.probes.native import call
-from validate.pytest_plugin import Measure, Situation
 
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 

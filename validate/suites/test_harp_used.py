@@ -3,10 +3,10 @@
 import re
 
 from validate.check import check, fail, skip
+from validate.fixtures import Measure, Situation
 from validate.probes import cuda, nccl
 from validate.probes.libraries import environment, libraries
 from validate.probes.native import ended, run_script
-from validate.pytest_plugin import Measure, Situation
 
 ONE_RANK = """
 import ctypes, sys

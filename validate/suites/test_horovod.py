@@ -5,6 +5,8 @@ import re
 from typing import Any, Dict, Optional
 
 from validate.check import check, fail
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes import mpi
 from validate.probes.elf import read_elf
 from validate.probes.import_errors import SLOW, why
@@ -15,10 +17,8 @@ from validate.probes.interpreter import (
     ask,
     find,
 )
-from validate.probes.training import imported
+from validate.probes.training import torch_and_horovod
 from validate.process import run
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
 
 LAUNCH_SECONDS = 200
 REBUILD = "imagegen build   # compiles Horovod again, against what is in the image"
@@ -29,7 +29,7 @@ def _python(image: Situation) -> str:
 
 
 def _built(image: Situation) -> Dict[str, Any]:
-    answer = imported(image).horovod
+    answer = torch_and_horovod(image).horovod
     if not answer.ok:
         fail(answer.problem, *why(answer, image.env))
     facts: Dict[str, Any] = answer.facts
@@ -53,7 +53,7 @@ def test_dist(image: Situation, measure: Measure) -> None:
         fail("installed: {}".format(" and ".join(dists) or "neither horovod nor light-horovod"))
     if not image.expected.has("horovod"):
         return  # LightCC: lightcc.dist knows its version
-    if not same(image.expected.version("horovod"), version):
+    if not same_version(image.expected.version("horovod"), version):
         fail("horovod {}, the recipe says {}".format(version, image.expected.version("horovod")))
 
 

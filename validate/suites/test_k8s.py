@@ -3,9 +3,9 @@
 import os
 
 from validate.check import check, fail, skip
+from validate.fixtures import Measure, Situation
 from validate.probes import kubernetes
 from validate.probes.limits import capabilities
-from validate.pytest_plugin import Measure, Situation
 
 PRIVILEGES = {"rdma": "IPC_LOCK", "harp": "SYS_ADMIN"}
 """Component -> the capability that it needs of the pod."""

@@ -3,11 +3,11 @@
 import os
 
 from validate.check import check, fail, skip
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes import cuda, lightcc
 from validate.probes.frameworks import distributions
 from validate.probes.libraries import libraries
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
 
 
 @check(
@@ -28,7 +28,7 @@ def test_dist(image: Situation, measure: Measure) -> None:
         )
     if lightcc.ORIGINAL in found and name != lightcc.ORIGINAL:
         fail("{} and horovod {} are installed".format(name, found[lightcc.ORIGINAL]))
-    if not same(promised, found[name]):
+    if not same_version(promised, found[name]):
         fail("{} {}, the recipe says {}".format(name, found[name], promised))
 
 

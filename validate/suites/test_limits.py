@@ -3,10 +3,10 @@
 import os
 
 from validate.check import check, fail, warn
+from validate.fixtures import Measure, Situation
 from validate.probes import kubernetes, limits
 from validate.probes.files import under
 from validate.probes.sysfs import rdma_devices
-from validate.pytest_plugin import Measure, Situation
 
 MIB = 1 << 20
 SHM_LEAST, SHM_GOOD = 256 * MIB, 8192 * MIB

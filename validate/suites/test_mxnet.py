@@ -3,9 +3,9 @@
 import os
 
 from validate.check import check, fail, skip
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes.frameworks import MXNET, distributions, imported, require_import, version_of
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
 
 
 @check(
@@ -35,5 +35,5 @@ def test_version(image: Situation, measure: Measure) -> None:
     if not found:
         skip("blocked-by", "mxnet.import")
     measure(found + ("" if answer.ok else " by its metadata: it cannot be imported without a GPU"))
-    if not same(promised, found):
+    if not same_version(promised, found):
         fail("mxnet {}, the recipe says {}".format(found, promised))

@@ -5,6 +5,8 @@ import re
 from typing import List
 
 from validate.check import check, fail, skip
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes import nccl, net_plugin
 from validate.probes.files import names, under
 from validate.probes.libraries import (
@@ -17,8 +19,6 @@ from validate.probes.libraries import (
 )
 from validate.probes.native import OUT, call
 from validate.probes.sysfs import interfaces_up, rdma_devices, with_address
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
 
 OMPI_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include")
 
@@ -45,7 +45,7 @@ def test_version(image: Situation, measure: Measure) -> None:
         fail("{} is nowhere on the loader's path, nor in a wheel".format(nccl.LIBRARY))
     found = _said(image, path)
     measure("{} from {}".format(found or "no version", path))
-    if not same(image.expected.version("nccl"), found):
+    if not same_version(image.expected.version("nccl"), found):
         text = "{} from {}, the recipe says {}"
         promised = image.expected.version("nccl")
         why = instead_of(image, nccl.LIBRARY, "libnccl2", promised)
@@ -116,7 +116,7 @@ def test_copies(image: Situation, measure: Measure) -> None:
     measure("; ".join(str(one) for one in copies))
     torch = str(image.expected.fact("torch", "nccl") or "")
     promised = [one for one in (image.expected.version("nccl"), torch) if one]
-    strange = [c for c in copies if not any(same(one, c.version) for one in promised)]
+    strange = [c for c in copies if not any(same_version(one, c.version) for one in promised)]
     if len({one.version for one in copies}) > 1 and strange:
         fail("; ".join(str(one) for one in copies))
 

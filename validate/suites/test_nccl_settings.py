@@ -3,11 +3,11 @@
 import os
 
 from validate.check import check, fail, skip, warn
+from validate.fixtures import Measure, Situation
 from validate.probes import cuda, nccl
 from validate.probes.files import under
 from validate.probes.libraries import libraries, nccl_copies
 from validate.probes.limits import capabilities
-from validate.pytest_plugin import Measure, Situation
 
 CUMEM_HOST = ((2, 24), (2, 26, 5))
 """NCCL releases that allocate host memory by NUMA node without asking whether they may."""

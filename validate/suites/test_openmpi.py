@@ -4,14 +4,14 @@ import os
 from typing import Any
 
 from validate.check import check, fail, skip
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes import ldcache, mpi
 from validate.probes.files import read, under
 from validate.probes.limits import capabilities
 from validate.probes.programs import distinct, first, on_path, parse_environment
 from validate.probes.sysfs import default_route, interfaces_up, with_address
 from validate.process import run
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
 
 LAUNCH_SECONDS = 60
 
@@ -68,7 +68,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     promised = image.expected.version("openmpi")
     if not version:
         fail(result.says() if not result.ok else "not Open MPI: " + result.tail(1))
-    if not same(promised, version):
+    if not same_version(promised, version):
         fail("Open MPI {}, the recipe says {}".format(version, promised))
 
 

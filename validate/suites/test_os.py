@@ -7,12 +7,12 @@ from typing import Any, Dict, List
 
 from validate.check import check, fail, skip
 from validate.expected import Expected
+from validate.fixtures import Measure, Situation
 from validate.probes import ldcache, secrets, ssh
 from validate.probes.files import started_at, under
 from validate.probes.interpreter import LOCATE, ask, find
 from validate.probes.os_release import read_os_release
 from validate.process import run
-from validate.pytest_plugin import Measure, Situation
 
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 """They come with the host's driver at start, never with an image."""

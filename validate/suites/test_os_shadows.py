@@ -6,10 +6,10 @@ import re
 from typing import Dict, List
 
 from validate.check import check, fail
+from validate.fixtures import Measure, Situation
 from validate.probes.dlopen import LoaderPath, loader_path
 from validate.probes.files import names, read, under
 from validate.probes.libraries import out_of_the_way
-from validate.pytest_plugin import Measure, Situation
 
 FAMILIES = re.compile(r"lib(nccl|cudnn|cudart|mpi|ibverbs|rdmacm)\.so\.\d+(\.0)?$")
 """Names as programs ask for them; `libcudart.so.11.0` has a zero."""

@@ -5,11 +5,11 @@ import re
 from typing import Any, Dict, List
 
 from validate.check import check, fail, skip, warn
+from validate.fixtures import Measure, Situation
 from validate.probes import mpi, peers
 from validate.probes.interpreter import find
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
-from validate.pytest_plugin import Measure, Situation
 
 LAUNCH_SECONDS = 90.0
 KEYS = (

@@ -3,12 +3,12 @@
 import os
 
 from validate.check import check, fail, skip
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes.import_errors import SLOW
 from validate.probes.interpreter import DISTRO_DISTS, VERSION, ask, find
 from validate.probes.pip import checked
 from validate.probes.programs import first, interpreter_of
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
 
 NAMES = ("python", "python3", "pip", "pip3")
 
@@ -31,7 +31,7 @@ def test_version(image: Situation, measure: Measure) -> None:
         fail(answer.problem)
     version = str(answer.facts["version"])
     measure("{} at {}".format(version, python))
-    if not same(image.expected.version("python"), version):
+    if not same_version(image.expected.version("python"), version):
         fail(
             "{} is {}, the recipe says {}".format(python, version, image.expected.version("python"))
         )

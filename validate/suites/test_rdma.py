@@ -8,13 +8,13 @@ from collections import Counter
 from typing import Any, List
 
 from validate.check import check, fail, skip, warn
+from validate.fixtures import Measure, Situation
 from validate.probes import fabric, kubernetes, sysfs, verbs_stack
 from validate.probes.dlopen import loader_path
 from validate.probes.files import names, under
 from validate.probes.libraries import out_of_the_way
 from validate.probes.programs import first
 from validate.process import run
-from validate.pytest_plugin import Measure, Situation
 
 LAUNCH = (
     "docker run --device=/dev/infiniband --cap-add IPC_LOCK --ulimit memlock=-1 "

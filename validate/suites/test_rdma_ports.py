@@ -4,6 +4,7 @@ import os
 from typing import Dict, List, Tuple
 
 from validate.check import check, fail, skip, warn
+from validate.fixtures import Measure, Situation
 from validate.probes import cuda, fabric, gpu, nccl
 from validate.probes.files import names, under
 from validate.probes.libraries import environment, libraries, nccl_copies
@@ -11,7 +12,6 @@ from validate.probes.native import ended, facts_of, run_script
 from validate.probes.programs import first
 from validate.probes.sysfs import Port, ports, verbs
 from validate.process import run
-from validate.pytest_plugin import Measure, Situation
 
 LOOPBACK_SECONDS = 60.0
 JUMBO = 4200

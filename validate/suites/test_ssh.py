@@ -5,13 +5,13 @@ import os
 from typing import Any, Dict, List
 
 from validate.check import check, fail, skip, warn
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes import ssh, ssh_rules
 from validate.probes.files import read, under
 from validate.probes.sshd import daemon, login, settings, temporary_key
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
 
 PARITY = ("PATH", "LD_LIBRARY_PATH", "OPAL_PREFIX")
 PARITY_PREFIXES = ("NVIDIA_", "CUDA_", "NCCL_", "OMPI_", "HOROVOD_")
@@ -42,7 +42,7 @@ def test_sshd(image: Situation, measure: Measure) -> None:
         result = run(["/usr/sbin/sshd", "-t", "-h", key])
     if not result.ok:
         fail(result.says())
-    if not same(image.expected.version("ssh"), version):
+    if not same_version(image.expected.version("ssh"), version):
         text = "OpenSSH {}, the recipe says {}".format(version, image.expected.version("ssh"))
         fail(text, "another OpenSSH was installed over it", "imagegen build")
 

@@ -3,6 +3,8 @@
 import os
 
 from validate.check import check, fail, skip
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes.frameworks import (
     TENSORFLOW,
     distributions,
@@ -10,8 +12,6 @@ from validate.probes.frameworks import (
     require_import,
     version_of,
 )
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
 
 DISTRIBUTIONS = ["tensorflow", "tensorflow-gpu", "ttensorflow", "tensorflow-cpu"]
 
@@ -44,7 +44,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     if not found:
         skip("blocked-by", "tf.import")
     measure(found + ("" if answer.ok else " by its metadata: it cannot be imported without a GPU"))
-    if not same(promised, found):
+    if not same_version(promised, found):
         fail("tensorflow {}, the recipe says {}".format(found, promised))
 
 
@@ -66,5 +66,5 @@ def test_cuda_build(image: Situation, measure: Measure) -> None:
         dists = [name for name in DISTRIBUTIONS if name in distributions(image)]
         fail("{} was built without CUDA".format(" and ".join(dists) or "tensorflow"))
     promised = str(image.expected.fact("tensorflow", "cuda") or "")
-    if built and promised and not (same(built, promised) or same(promised, built)):
+    if built and promised and not (same_version(built, promised) or same_version(promised, built)):
         fail("built for CUDA {}, the recipe says {}".format(built, promised))

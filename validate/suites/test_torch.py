@@ -5,16 +5,16 @@ import re
 from typing import Any, Dict
 
 from validate.check import check, fail, skip, warn
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes import loaded
 from validate.probes.import_errors import why
 from validate.probes.packages import owner_version
-from validate.probes.training import imported
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
+from validate.probes.training import torch_and_horovod
 
 
 def _facts(image: Situation) -> Dict[str, Any]:
-    answer = imported(image).torch
+    answer = torch_and_horovod(image).torch
     if not answer.ok:
         fail(answer.problem, *why(answer, image.env))
     facts: Dict[str, Any] = answer.facts
@@ -50,7 +50,9 @@ def test_version(image: Situation, measure: Measure) -> None:
     # Then the release number is the package's, and its database is asked for it.
     reports = str(expected.fact("torch", "reports", "") or "")
     packaged = owner_version(str(facts["file"]), image.env) if reports else ""
-    right = same(reports or promised, version) and (not reports or same(promised, packaged))
+    right = same_version(reports or promised, version) and (
+        not reports or same_version(promised, packaged)
+    )
     here = "{} from {}".format(version, os.path.dirname(str(facts["file"])))
     here += ", package {}".format(packaged or "unknown") if reports else ""
     measure(here)
@@ -81,7 +83,7 @@ def test_cuda_build(image: Situation, measure: Measure) -> None:
     toolkit = image.expected.version("cuda") if image.expected.has("cuda") else ""
     beside = ", beside the image's {}: extensions are compiled with that".format(toolkit)
     # A wheel has a CUDA of its own, which need not be that of the image.
-    other = bool(cuda and toolkit) and not same(str(cuda), toolkit)
+    other = bool(cuda and toolkit) and not same_version(str(cuda), toolkit)
     measure("CUDA {}{}".format(cuda, beside if other else ""))
     if cuda is None:
         fail("torch.version.cuda is None", remedy=_from_index(image))
@@ -133,7 +135,7 @@ def test_loaded_libs(image: Situation, measure: Measure) -> None:
     if not twice:
         return
     text = "; ".join("{}: {}".format(f, loaded.told(p)) for f, p in sorted(twice.items()))
-    mixed = loaded.mixed(twice, str(imported(image).horovod.facts.get("library", "")))
+    mixed = loaded.mixed(twice, str(torch_and_horovod(image).horovod.facts.get("library", "")))
     if mixed:
         cause = "Horovod is linked to {}, of which PyTorch brings another release"
         fail(text, cause.format(", ".join(mixed)), "imagegen build   # on one release for both")

@@ -3,11 +3,11 @@
 from typing import Any, List
 
 from validate.check import check, fail, skip
+from validate.expected import same_version
+from validate.fixtures import Measure, Situation
 from validate.probes import cuda
 from validate.probes.import_errors import why
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find
-from validate.pytest_plugin import Measure, Situation
-from validate.versions import same
 
 LIBRARIES = """
 import json, torch
@@ -92,7 +92,7 @@ def test_nccl(image: Situation, measure: Measure) -> None:
     promised = [str(image.expected.fact("torch", "nccl") or "")]
     promised += [image.expected.version("nccl")] if image.expected.has("nccl") else []
     promised = [one for one in promised if one]
-    if version and promised and not any(same(one, str(version)) for one in promised):
+    if version and promised and not any(same_version(one, str(version)) for one in promised):
         text = "PyTorch uses NCCL {}, the recipe says {}"
         fail(text.format(version, " or ".join(promised)))
 

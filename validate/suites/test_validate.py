@@ -6,7 +6,7 @@ import os
 from validate import __version__
 from validate.check import check, fail
 from validate.expected import Expected
-from validate.pytest_plugin import Measure, Situation
+from validate.fixtures import Measure, Situation
 
 PATHS = ("PATH", "LD_LIBRARY_PATH")
 """Variables that a launch may add to, as long as what the image needs stays, in its order."""

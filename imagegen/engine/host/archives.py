@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from imagegen.engine.builds.causes import cause_of
 from imagegen.engine.containers.containers import LaunchSpec, running
 from imagegen.engine.host import process
-from imagegen.engine.host.download import locked
+from imagegen.engine.host.download import one_at_a_time
 from imagegen.engine.host.probe import Probe
 from imagegen.engine.images import bases, local_images
 from imagegen.errors import EngineError
@@ -53,12 +53,12 @@ class Listing:
     """The versions that an archive has of each package that it knows.
 
     `problem` says what it did not answer, so that what is not listed may be there after all;
-    `gone` that the suite itself is not there.
+    `suite_missing` that the suite itself is not there.
     """
 
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     problem: str = ""
-    gone: bool = False
+    suite_missing: bool = False
     asked: str = ""
 
 
@@ -85,8 +85,8 @@ def probe_base(engine: Engine | None, os: OsRelease, mode: str) -> Probe | None:
         return Probe("ok", "its registry has it")
     if mode == "auto" and os.bootstrap:
         return None
-    gone = re.search(r"not found|unknown|denied", why) and cause_of(why) != "network"
-    return Probe("missing" if gone else "unknown", why)
+    missing = re.search(r"not found|unknown|denied", why) and cause_of(why) != "network"
+    return Probe("missing" if missing else "unknown", why)
 
 
 def apt_in_base(
@@ -132,7 +132,7 @@ def apt_on_host(
     if shutil.which("apt-get") is None or release.get("ID") != os.os_id:
         return Listing(problem=f"the base is not on this engine, and this host is no {os.os_id}")
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / "lock"):
+    with one_at_a_time(folder / "lock"):
         config = _private_apt(folder, release.get("VERSION_CODENAME", ""), os.suite, areas)
         told: list[str] = []
         ended = process.run(["apt-get", "-q", "-c", str(config), "update"], told.append)
@@ -197,8 +197,8 @@ def with_areas(sources: str, areas: Sequence[str]) -> str:
 def _listing(code: int, told: Sequence[str], madison: Sequence[str], asked: str) -> Listing:
     errors = [line for line in told if line.startswith(("E:", "W: Failed", "Err:"))]
     problem = (errors or [f"apt-get update ended with {code}"])[0] if code or errors else ""
-    gone = any(re.search(r"does not have a Release file|404 +Not Found", line) for line in errors)
-    return Listing(versions_of(madison), problem, gone, asked)
+    lost = any(re.search(r"does not have a Release file|404 +Not Found", line) for line in errors)
+    return Listing(versions_of(madison), problem, lost, asked)
 
 
 def versions_of(madison: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -50,7 +50,7 @@ _PAGE_START = re.compile(rb"\s*<(!doctype|html|\?xml)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Download:
     """A file: where to ask, what it has to be. `size_bytes` 0 is not known.
 
     `upstream` is the address before a mirror took its place, for messages.
@@ -77,7 +77,7 @@ class _Refused(Exception):
 
 
 def fetch(
-    wanted: Wanted,
+    download: Download,
     cache: Path,
     ca_bundle: Path | None = None,
     on_line: Callable[[str], None] = lambda _: None,
@@ -87,16 +87,16 @@ def fetch(
     Addresses are http, https or file. Raises ConfigError where the address has something else
     than what is wanted, BuildError where it does not give it or the disk does not take it.
     """
-    target = cache / wanted.sha256
-    with _alone(wanted, target):
-        if not (target.is_file() and sha256_of(target) == wanted.sha256):
-            on_line(f"downloading {wanted}")
-            _bring(_Part(wanted, Path(f"{target}.part"), ca_bundle, on_line), target)
+    target = cache / download.sha256
+    with _alone(download, target):
+        if not (target.is_file() and sha256_of(target) == download.sha256):
+            on_line(f"downloading {download}")
+            _bring(_Part(download, Path(f"{target}.part"), ca_bundle, on_line), target)
     return target
 
 
 def fetch_unverified(
-    wanted: Wanted,
+    download: Download,
     cache: Path,
     ca_bundle: Path | None = None,
     on_line: Callable[[str], None] = lambda _: None,
@@ -105,11 +105,11 @@ def fetch_unverified(
 
     What is there already is taken. Raises BuildError where the address does not give it.
     """
-    target = cache / f"unverified-{hashlib.sha256(wanted.url.encode()).hexdigest()}"
-    with _alone(wanted, target):
+    target = cache / f"unverified-{hashlib.sha256(download.url.encode()).hexdigest()}"
+    with _alone(download, target):
         if not target.is_file():
-            on_line(f"downloading {wanted}, which nothing vouches for")
-            part = _Part(wanted, Path(f"{target}.part"), ca_bundle, on_line)
+            on_line(f"downloading {download}, which nothing vouches for")
+            part = _Part(download, Path(f"{target}.part"), ca_bundle, on_line)
             # With no sha256 to measure by, pieces of two files would not be noticed.
             part.path.unlink(missing_ok=True)
             part.transfer()
@@ -118,18 +118,18 @@ def fetch_unverified(
 
 
 @contextmanager
-def _alone(wanted: Wanted, target: Path) -> Iterator[None]:
+def _alone(download: Download, target: Path) -> Iterator[None]:
     """Nobody else brings in the target meanwhile; what goes wrong is told in the user's words."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(Path(f"{target}.lock")):
+        with one_at_a_time(Path(f"{target}.lock")):
             yield
     except (_Refused, _Interruption, *TRANSPORT_ERRORS) as error:
         why = str(error) if isinstance(error, (_Refused, _Interruption)) else reason(error)
-        text = f"{wanted} cannot be downloaded"
+        text = f"{download} cannot be downloaded"
         raise BuildError.of(text, evidence=[why], hint=_HINT) from error
     except OSError as error:
-        text = f"{wanted} cannot be kept in `{target.parent}`"
+        text = f"{download} cannot be kept in `{target.parent}`"
         raise BuildError.of(text, evidence=[error.strerror or str(error)]) from error
 
 
@@ -143,7 +143,7 @@ def sha256_of(path: Path) -> str:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def one_at_a_time(path: Path) -> Iterator[None]:
     """One holder at a time, over threads and processes; a process that dies lets go."""
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -154,7 +154,7 @@ def locked(path: Path) -> Iterator[None]:
 class _Part:
     """A file that comes in, over any number of attempts and runs."""
 
-    wanted: Wanted
+    download: Download
     path: Path
     ca_bundle: Path | None
     on_line: Callable[[str], None]
@@ -178,12 +178,12 @@ class _Part:
                 self._attempt()
 
     def _attempt(self) -> None:
-        if urlsplit(self.wanted.url).scheme == "file":
+        if urlsplit(self.download.url).scheme == "file":
             self._copy()
             return
         have = self.size
         answer = requests.get(
-            self.wanted.url,
+            self.download.url,
             headers={**PLAIN, **({"Range": f"bytes={have}-"} if have else {})},
             stream=True,
             timeout=TIMEOUT_SECONDS,
@@ -196,7 +196,7 @@ class _Part:
                 self._take(answer, have)
 
     def _copy(self) -> None:
-        source = path_of(self.wanted.url)
+        source = path_of(self.download.url)
         if not source.is_file():
             msg = f"there is no file `{source}`"
             raise _Refused(msg)
@@ -245,19 +245,19 @@ class _Stalled:
     def tell(self, state: tenacity.RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
         if error is not None:
-            self._part.on_line(f"{self._part.wanted}: {reason(error)}; once more")
+            self._part.on_line(f"{self._part.download}: {reason(error)}; once more")
 
 
 def _bring(part: _Part, target: Path) -> None:
     part.transfer()
-    if part.resumed and sha256_of(part.path) != part.wanted.sha256:
+    if part.resumed and sha256_of(part.path) != part.download.sha256:
         # The file there changed between the runs: pieces of two files are neither.
         part.path.unlink()
         part.transfer()
-    problem = _not_wanted(part.wanted, part.path)
+    problem = _not_wanted(part.download, part.path)
     if problem:
         part.path.unlink()
-        text = f"{part.wanted} is not the file that is wanted"
+        text = f"{part.download} is not the file that is wanted"
         hint = "correct the address, or the sha256 if the file was meant to change"
         raise ConfigError.of(text, evidence=problem, hint=hint)
     with part.path.open("rb") as file:
@@ -265,14 +265,14 @@ def _bring(part: _Part, target: Path) -> None:
     part.path.replace(target)
 
 
-def _not_wanted(wanted: Wanted, path: Path) -> list[str]:
+def _not_wanted(download: Download, path: Path) -> list[str]:
     """How a complete file differs from what is wanted; empty where it does not."""
     size, found = path.stat().st_size, sha256_of(path)
-    if found == wanted.sha256:
+    if found == download.sha256:
         return []
-    evidence = [f"sha256 is {found}, wanted {wanted.sha256}"]
-    if wanted.size_bytes not in (0, size):
-        evidence.append(f"it has {size} bytes, wanted {wanted.size_bytes}")
+    evidence = [f"sha256 is {found}, wanted {download.sha256}"]
+    if download.size_bytes not in (0, size):
+        evidence.append(f"it has {size} bytes, wanted {download.size_bytes}")
     with path.open("rb") as file:
         if _PAGE_START.match(file.read(512)):
             evidence.append("it is a page of HTML or XML, such as servers send for an error")

@@ -85,7 +85,7 @@ def here() -> Host:
     )
 
 
-def look(image: str) -> HostFacts:
+def host_facts(image: str) -> HostFacts:
     """Gather the facts; `image` is the base whose registry is tried."""
     engine, engine_facts, failure = _ask_engine()
     return HostFacts(

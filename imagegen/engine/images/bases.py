@@ -77,7 +77,7 @@ def ensure_base(
     return _base(engine, os, "bootstrap")
 
 
-def lacking(engine: Engine, os: OsRelease, mode: Mode, mirror: str = "") -> str:
+def why_no_base(engine: Engine, os: OsRelease, mode: Mode, mirror: str = "") -> str:
     """Why `ensure_base` could not make a base; empty where it can, as far as is seen without doing
     it. Raises EngineError where the engine does not answer."""
     present = _present(engine, os)

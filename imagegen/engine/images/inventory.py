@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from imagegen.engine.client import answers
+from imagegen.engine.client import is_alive
 from imagegen.engine.images import local_images
 from imagegen.engine.images.contents import (
     LOOK_SECONDS,
@@ -76,7 +76,7 @@ def _look(engine: Engine, image_id: str, sizes: bool) -> tuple[ImageContents, tu
     try:
         ended = run_script(engine, image_id, sizes)
     except EngineError as error:
-        if not answers(engine):
+        if not is_alive(engine):
             raise
         why = "; ".join(line for problem in error.problems for line in problem.evidence)
         return ImageContents(), (f"what is inside: it does not start `sleep` and `sh` ({why})",)

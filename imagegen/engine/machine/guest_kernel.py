@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from imagegen.engine.host import process
-from imagegen.engine.host.download import locked
+from imagegen.engine.host.download import one_at_a_time
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def ensure_kernel(cache: Path, on_line: Callable[[str], None]) -> GuestKernel:
     key = hashlib.sha256("\n".join([INIT, *MODULES]).encode()).hexdigest()[:16]
     found = GuestKernel(cache / f"{key}.vmlinuz", cache / f"{key}.initrd")
     cache.mkdir(parents=True, exist_ok=True)
-    with locked(cache / "lock"):
+    with one_at_a_time(cache / "lock"):
         if not (found.kernel.is_file() and found.initrd.is_file()):
             with tempfile.TemporaryDirectory(dir=cache) as folder:
                 _make(Path(folder), found, on_line)
@@ -105,7 +105,7 @@ def archive(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
     return bytes(packed)
 
 
-def in_order(wanted: Sequence[str], depends: Mapping[str, Sequence[str]]) -> list[str]:
+def load_order(wanted: Sequence[str], depends: Mapping[str, Sequence[str]]) -> list[str]:
     """The wanted modules after all that they depend on. What `depends` lacks is built in."""
     order: dict[str, None] = {}
 
@@ -132,7 +132,7 @@ def _make(folder: Path, target: GuestKernel, on_line: Callable[[str], None]) -> 
     root = _unpacked(folder, on_line)
     (vmlinuz,) = (root / "boot").glob("vmlinuz-*")
     modules = _modules(next((root / "lib/modules").iterdir()))
-    order = in_order(MODULES, {name: dependencies(data) for name, data in modules.items()})
+    order = load_order(MODULES, {name: dependencies(data) for name, data in modules.items()})
     entries = [(name, _FOLDER, b"") for name in _FOLDERS]
     entries += [("bin/busybox", _PROGRAM, (root / "bin/busybox").read_bytes())]
     entries += [("init", _PROGRAM, INIT.encode())]

@@ -34,7 +34,7 @@ EXPIRED, KILLED = 124, 137
 
 
 @dataclass(frozen=True)
-class Machine:
+class VirtualMachine:
     """What to boot. `disk` is read only; what the guest writes to its second port is `answer`."""
 
     kernel: Path
@@ -58,7 +58,7 @@ def missing_programs() -> list[str]:
     return [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
 
 
-def command(machine: Machine) -> list[str]:
+def qemu_command(machine: VirtualMachine) -> list[str]:
     """QEMU's command line. `timeout` ends it even where this program was killed.
 
     `-cpu max`: images may be built for processors later than QEMU's default. Mitigations against
@@ -77,7 +77,7 @@ def command(machine: Machine) -> list[str]:
     ]
 
 
-def boot(machine: Machine, on_line: Callable[[str], None]) -> Powered:
+def boot(machine: VirtualMachine, on_line: Callable[[str], None]) -> Powered:
     """Boot, tell what the guest prints once the image is mounted, wait until it is off.
 
     Raises EngineError where QEMU cannot be started or ends by itself with an error.
@@ -92,7 +92,7 @@ def boot(machine: Machine, on_line: Callable[[str], None]) -> Powered:
         up = up or line == READY
 
     try:
-        ended = process.run(command(machine), hear)
+        ended = process.run(qemu_command(machine), hear)
     except OSError as error:
         raise EngineError.of(f"`{QEMU}` cannot be run", hint=HINT_FIX) from error
     timed_out = ended.code in (EXPIRED, KILLED)

@@ -32,7 +32,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Target:
+class RemoteReference:
     """A reference taken apart, with the way to its registry."""
 
     host: str
@@ -45,7 +45,7 @@ class Target:
         return f"{'http' if self.plain_http else 'https'}://{self.host}/v2/{self.repository}"
 
 
-def target_of(ref: str, engine: Engine | None = None) -> Target:
+def remote_reference(ref: str, engine: Engine | None = None) -> RemoteReference:
     """Take `host/name`, `host/name:tag` or `host/name@digest` apart."""
     name, _, digest = ref.partition("@")
     host, path = auth.split_repo_name(name)
@@ -55,7 +55,7 @@ def target_of(ref: str, engine: Engine | None = None) -> Target:
         # The default registry: its protocol host is that of the SDK's index address.
         host = str(urlsplit(auth.INDEX_URL).hostname)
         repository = repository if "/" in repository else f"library/{repository}"
-    return Target(host, repository, digest or tag or "latest", plain)
+    return RemoteReference(host, repository, digest or tag or "latest", plain)
 
 
 def _hostname(host: str) -> str:
@@ -89,7 +89,7 @@ def _is_insecure(engine: Engine, host: str) -> bool:
 class Session:
     """Requests to one repository, with a token where the registry asks for one."""
 
-    target: Target
+    target: RemoteReference
     http: requests.Session = field(default_factory=requests.Session)
 
     def __post_init__(self) -> None:

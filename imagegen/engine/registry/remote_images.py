@@ -16,7 +16,7 @@ from docker import auth
 from imagegen.engine.builds.causes import cause_of
 from imagegen.engine.client import TRANSPORT_ERRORS, Engine, engine_errors, reason
 from imagegen.engine.images import local_images
-from imagegen.engine.registry.distribution import Refused, Session, target_of
+from imagegen.engine.registry.distribution import Refused, Session, remote_reference
 from imagegen.errors import PublishError
 
 if TYPE_CHECKING:
@@ -68,18 +68,18 @@ def digest_of(ref: str, engine: Engine | None = None) -> str | None:
 
     Plain HTTP is spoken to loopback addresses, and to those that `engine` lists as insecure.
     """
-    target = target_of(ref, engine)
+    target = remote_reference(ref, engine)
     doing = f"the registry does not say what `{ref}` is"
     with _publish_errors(doing, ref), Session(target) as session:
         return _retry(session.digest)(target.reference)
 
 
-def labels_of(ref: str, engine: Engine | None = None) -> Mapping[str, str]:
+def remote_labels(ref: str, engine: Engine | None = None) -> Mapping[str, str]:
     """The labels of the image that a tag names in its registry; empty where there is none.
 
     Nothing is pulled. Raises PublishError where the registry does not answer.
     """
-    target = target_of(ref, engine)
+    target = remote_reference(ref, engine)
     doing = f"the registry does not say what `{ref}` is"
     with _publish_errors(doing, ref), Session(target) as session:
         return _retry(session.labels)(target.reference)
@@ -90,7 +90,7 @@ def move_tag(repository_ref: str, digest: str, tag: str, engine: Engine | None =
 
     `repository_ref` is `host/name`, a tag in it is ignored. Raises PublishError.
     """
-    target = target_of(repository_ref, engine)
+    target = remote_reference(repository_ref, engine)
     doing = f"tag `{tag}` was not moved to {digest}"
     with _publish_errors(doing, repository_ref), Session(target) as session:
         kind, manifest = _retry(session.manifest)(digest)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from imagegen.builder.disk import check_room, uncounted
-from imagegen.engine.client import Machine
+from imagegen.engine.client import EngineMachine
 from imagegen.errors import BuildError
 
 GB = 1_000_000_000
 
 
-def machine(free: int | None) -> Machine:
-    return Machine(2, 8 * GB, "/var/lib/docker", free)
+def machine(free: int | None) -> EngineMachine:
+    return EngineMachine(2, 8 * GB, "/var/lib/docker", free)
 
 
 @pytest.mark.parametrize(("needed", "free"), [(0, 0), (8 * GB, 10 * GB), (99 * GB, None)])

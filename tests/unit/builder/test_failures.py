@@ -10,7 +10,7 @@ from imagegen.builder.failures import HINTS, build_failures
 from imagegen.builder.jobs import jobs_for
 from imagegen.builder.size_budget import OVER_BUDGET
 from imagegen.engine.builds.causes import CAUSES
-from imagegen.engine.client import Machine
+from imagegen.engine.client import EngineMachine
 from imagegen.model.build import BuildRecord
 
 if TYPE_CHECKING:
@@ -72,4 +72,4 @@ def test_every_cause_that_has_a_hint_is_one_that_builds_give() -> None:
     [(1, 64 * GIB, 2), (2, 64 * GIB, 4), (64, 256 * GIB, 8), (16, 9 * GIB, 2), (2, GIB, 1)],
 )
 def test_as_many_builds_as_cores_and_memory_carry(cores: int, memory: int, jobs: int) -> None:
-    assert jobs_for(Machine(cores, memory, "/var/lib/docker", None)) == jobs
+    assert jobs_for(EngineMachine(cores, memory, "/var/lib/docker", None)) == jobs

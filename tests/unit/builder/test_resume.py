@@ -9,7 +9,7 @@ import pytest
 from imagegen.builder.resume import last_build, state_of
 from imagegen.errors import ConfigError, NothingSelectedError
 from imagegen.journal.journal import Journal, open_journal
-from imagegen.journal.locks import locked, run_lock
+from imagegen.journal.locks import holding_lock, run_lock_path
 from imagegen.model.build import BuildRecord
 
 if TYPE_CHECKING:
@@ -63,13 +63,16 @@ def test_another_folder_and_a_run_that_still_builds_are_refused(
     run = begin(book)
     with pytest.raises(ConfigError, match="hint: cd /here"):
         last_build(book, tmp_path, "/elsewhere")
-    with locked(run_lock(tmp_path, run), print), pytest.raises(ConfigError, match="still builds"):
+    with (
+        holding_lock(run_lock_path(tmp_path, run), print),
+        pytest.raises(ConfigError, match="still builds"),
+    ):
         last_build(book, tmp_path, "/here")
 
 
 def test_how_a_run_is_doing(book: Journal, tmp_path: Path) -> None:
     run = begin(book)
-    with locked(run_lock(tmp_path, run), print):
+    with holding_lock(run_lock_path(tmp_path, run), print):
         assert state_of(book.history()[0], tmp_path) == "running"
     assert state_of(book.history()[0], tmp_path) == "killed"
     book.end_run(run, 130)

@@ -35,7 +35,7 @@ from imagegen.engine.images.local_image import LocalImage
 from imagegen.errors import ConfigError, EngineError, Interrupted, Problem, ValidationError
 from imagegen.events.events import CellEnded, CellWaits, Event, Sink
 from imagegen.events.sinks import fan_out
-from imagegen.journal.locks import cell_lock, locked
+from imagegen.journal.locks import cell_lock_path, holding_lock
 from imagegen.journal.log_files import LogFiles
 from imagegen.model.base import base_alias
 from imagegen.model.build import BuildRecord
@@ -98,7 +98,7 @@ class Machine:
         monkeypatch.setattr(preparing, "ensure_base", self.ensure_base)
         monkeypatch.setattr(cell_build, "wait_exponential", lambda **_: lambda _: 0.0)
         monkeypatch.setattr(images, "history", lambda *_: ())
-        monkeypatch.setattr(client, "answers", lambda _: self.alive)
+        monkeypatch.setattr(client, "is_alive", lambda _: self.alive)
 
     def find(self, _: object, ref: str) -> LocalImage | None:
         return LocalImage(BASE_ID if "base" in ref else ref, (), {}, 1000)
@@ -465,7 +465,7 @@ def test_an_engine_that_refuses_one_build_and_lives_stops_no_other(
 def test_another_process_that_builds_the_cell_is_waited_for_and_its_image_taken(
     recipes: list[Recipe], machine: Machine, tmp_path: Path
 ) -> None:
-    path = cell_lock(tmp_path / "locks", recipes[0].spec.tag)
+    path = cell_lock_path(tmp_path / "locks", recipes[0].spec.tag)
     told: list[str] = []
 
     def follow(event: Event) -> None:
@@ -475,7 +475,7 @@ def test_another_process_that_builds_the_cell_is_waited_for_and_its_image_taken(
             threading.Timer(0.05, theirs.close).start()
 
     with ExitStack() as theirs:
-        theirs.enter_context(locked(path, told.append))
+        theirs.enter_context(holding_lock(path, told.append))
         (record,) = build(recipes[:1], tmp_path, sink=follow).values()
     assert told[0] == f"waits: process {os.getpid()} builds this cell"
     assert (record.outcome, machine.requests) == ("up-to-date", [])

@@ -8,10 +8,10 @@ import pytest
 
 from imagegen.builder import up_to_date as standing
 from imagegen.builder.up_to_date import (
-    Wanted,
+    ExpectedImage,
     all_standing,
+    expected_image,
     stands,
-    wanted,
 )
 from imagegen.engine import client
 from imagegen.engine.images.local_image import LocalImage
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from unit.conftest import Ended, Overlay
 
 BASE = LocalImage("sha256:base", ("imagegen/base:debian12",), {}, 1)
-CELL = Wanted("small/a", "small:a", "sha256:recipe", BASE.tags[0])
+CELL = ExpectedImage("small/a", "small:a", "sha256:recipe", BASE.tags[0])
 
 
-def image(cell: Wanted, base: str = BASE.id, **changed: str) -> LocalImage:
+def image(cell: ExpectedImage, base: str = BASE.id, **changed: str) -> LocalImage:
     labels = {LABEL_RECIPE: changed.get("recipe", cell.digest), LABEL_BASE: base}
     return LocalImage(f"sha256:{cell.tag}".ljust(40, "0"), (cell.tag,), labels, 7)
 
@@ -55,7 +55,7 @@ def test_an_image_stands_on_its_recipe_and_on_the_base_of_now() -> None:
 
 
 def test_all_stand_or_nothing_is_said(stock: Callable[..., None]) -> None:
-    other = Wanted("small/b", "small:b", "sha256:second", BASE.tags[0])
+    other = ExpectedImage("small/b", "small:b", "sha256:second", BASE.tags[0])
     stock(image(CELL), image(other))
     records = all_standing([CELL, other])
     assert [(one.cell_id, one.outcome, one.size_bytes) for one in records] == [
@@ -98,10 +98,10 @@ def no_render(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def rendered(
     small: Overlay, no_sdk: None, run: Callable[..., Ended], stock: Callable[..., None]
-) -> tuple[Wanted, ...]:
+) -> tuple[ExpectedImage, ...]:
     """The cells of a matrix of which a run before rendered all, and the engine has all."""
     del small, no_sdk
-    found = tuple(map(wanted, House().recipes(House().family("small"))))
+    found = tuple(map(expected_image, House().recipes(House().family("small"))))
     stock(bases={})
     assert "the SDK was asked" in run("build", "--matrix", "small").err
     stock(*map(image, found), bases={})
@@ -109,7 +109,7 @@ def rendered(
 
 
 def test_a_build_of_what_stands_renders_nothing_and_is_in_the_journal(
-    rendered: tuple[Wanted, ...], run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+    rendered: tuple[ExpectedImage, ...], run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     no_render(monkeypatch)
     ended = run("build", "--matrix", "small")

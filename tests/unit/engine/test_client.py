@@ -24,7 +24,7 @@ from imagegen.engine.client import (
 from imagegen.engine.endpoint import Endpoint, endpoints
 from imagegen.engine.images import local_images
 from imagegen.engine.images.bases import bootstrap_command
-from imagegen.engine.registry.distribution import target_of
+from imagegen.engine.registry.distribution import remote_reference
 from imagegen.errors import EngineError, Problem
 
 if TYPE_CHECKING:
@@ -226,13 +226,13 @@ def test_references_are_split_at_the_tag(ref: str, parts: tuple[str, str]) -> No
 
 
 def test_registry_targets() -> None:
-    local = target_of("127.0.0.1:5000/team/cpu:x")
+    local = remote_reference("127.0.0.1:5000/team/cpu:x")
     assert (local.base, local.reference) == ("http://127.0.0.1:5000/v2/team/cpu", "x")
-    digest = target_of("registry.example/cpu@sha256:ab")
+    digest = remote_reference("registry.example/cpu@sha256:ab")
     assert (digest.base, digest.reference) == ("https://registry.example/v2/cpu", "sha256:ab")
-    assert target_of("debian").repository == "library/debian"
-    assert target_of("[::1]:5000/cpu").plain_http
-    assert target_of("localhost/cpu").plain_http
+    assert remote_reference("debian").repository == "library/debian"
+    assert remote_reference("[::1]:5000/cpu").plain_http
+    assert remote_reference("localhost/cpu").plain_http
 
 
 def test_a_bootstrap_asks_for_no_mirror_of_its_own() -> None:

@@ -14,7 +14,7 @@ import pytest
 import tenacity
 
 from imagegen.engine.host import download
-from imagegen.engine.host.download import Wanted, fetch
+from imagegen.engine.host.download import Download, fetch
 from imagegen.engine.host.probe import Probe, probe, without_secrets
 from imagegen.errors import BuildError, ConfigError
 
@@ -83,15 +83,15 @@ class Web:
 
     def wanted(
         self, script: Callable[[Handler, int], None], sha256: str = SHA256, size: int = 0
-    ) -> Wanted:
+    ) -> Download:
         path = f"/f{len(self.server.scripts)}.whl"
         self.server.scripts[path] = script
-        return Wanted(self.url(path), sha256, size)
+        return Download(self.url(path), sha256, size)
 
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self.server.server_port}{path}"
 
-    def fetch(self, wanted: Wanted) -> Path:
+    def fetch(self, wanted: Download) -> Path:
         return fetch(wanted, self.cache, on_line=self.said.append)
 
     @property
@@ -253,7 +253,7 @@ def test_redirects_are_followed(web: Web) -> None:
 def test_nobody_listening_is_told_in_words(web: Web) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as closed:
         port = closed.server_port
-    wanted = Wanted(f"http://127.0.0.1:{port}/x.whl", SHA256, upstream="https://up.example/x.whl")
+    wanted = Download(f"http://127.0.0.1:{port}/x.whl", SHA256, upstream="https://up.example/x.whl")
     with pytest.raises(BuildError) as caught:
         web.fetch(wanted)
     (problem,) = caught.value.problems
@@ -264,12 +264,12 @@ def test_nobody_listening_is_told_in_words(web: Web) -> None:
 def test_files_of_this_machine_are_checked_the_same_way(web: Web, tmp_path: Path) -> None:
     source = tmp_path / "a file.whl"
     source.write_bytes(DATA)
-    assert web.fetch(Wanted(source.as_uri(), SHA256)).read_bytes() == DATA
+    assert web.fetch(Download(source.as_uri(), SHA256)).read_bytes() == DATA
     source.write_bytes(b"other")
     with pytest.raises(ConfigError):
-        web.fetch(Wanted(source.as_uri(), hashlib.sha256(b"else").hexdigest()))
+        web.fetch(Download(source.as_uri(), hashlib.sha256(b"else").hexdigest()))
     with pytest.raises(BuildError, match="there is no file"):
-        web.fetch(Wanted((tmp_path / "none").as_uri(), hashlib.sha256(b"x").hexdigest()))
+        web.fetch(Download((tmp_path / "none").as_uri(), hashlib.sha256(b"x").hexdigest()))
 
 
 def test_a_folder_that_cannot_be_written_is_told(web: Web, tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_a_folder_that_cannot_be_written_is_told(web: Web, tmp_path: Path) -> No
         web.fetch(web.wanted(lambda h, _: h.ranged(DATA)))
 
 
-def _fetch_elsewhere(wanted: Wanted, cache: Path) -> None:
+def _fetch_elsewhere(wanted: Download, cache: Path) -> None:
     sys.exit(0 if fetch(wanted, cache).read_bytes() == DATA else 1)
 
 
@@ -305,7 +305,7 @@ def test_of_two_processes_one_downloads_and_the_other_finds_it(web: Web) -> None
 def test_what_is_shown_of_an_address_holds_no_secret() -> None:
     url = "https://me:token@host.example:8443/a/b.tgz?sig=secret"
     assert without_secrets(url) == "https://host.example:8443/a/b.tgz?…"
-    assert "secret" not in str(Wanted(url, SHA256)) + str(Wanted("file:///x", SHA256, 0, url))
+    assert "secret" not in str(Download(url, SHA256)) + str(Download("file:///x", SHA256, 0, url))
 
 
 def test_a_probe_asks_without_fetching(web: Web) -> None:

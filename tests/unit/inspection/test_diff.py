@@ -15,7 +15,7 @@ from imagegen.engine.images.inventory import Inventory, Layer
 from imagegen.inspection.diff import (
     Change,
     Weight,
-    components_of,
+    component_versions,
     difference,
     weights,
 )
@@ -112,7 +112,7 @@ def test_what_was_not_read_is_not_told_as_gone() -> None:
 def test_components_without_a_promise_come_from_the_label() -> None:
     label = json.dumps({"release torch": "2.6.0 (cuda) 0123456789ab", "os": "1"})
     image = replace(A, labels={LABEL_INPUTS: label}, contents=ImageContents())
-    assert components_of(image) == {"torch": "2.6.0 (cuda)"}
+    assert component_versions(image) == {"torch": "2.6.0 (cuda)"}
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from imagegen.journal import locks as cell_locks
 from imagegen.journal.journal import open_journal
 from imagegen.journal.locks import (
     EVERYBODY,
-    cell_lock,
+    cell_lock_path,
     engine_locks,
     free,
-    locked,
+    holding_lock,
 )
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 HOLDER = """
 import sys
 from pathlib import Path
-from imagegen.journal.locks import locked
-with locked(Path(sys.argv[1]), print):
+from imagegen.journal.locks import holding_lock
+with holding_lock(Path(sys.argv[1]), print):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -61,13 +61,13 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_lock_that_is_waited_for_in_vain_is_not_held(tmp_path: Path) -> None:
-    path = cell_lock(tmp_path, "image:tag")
+    path = cell_lock_path(tmp_path, "image:tag")
     told: list[str] = []
-    with locked(path, told.append) as waited:
+    with holding_lock(path, told.append) as waited:
         assert not waited
         assert not free(path)
         content = path.read_text()
-        with locked(path, told.append, lambda: True):
+        with holding_lock(path, told.append, lambda: True):
             assert path.read_text() == content
     assert free(path)
     assert free(tmp_path / "nothing")
@@ -78,11 +78,11 @@ def test_a_lock_ends_with_its_process_however_that_ends(tmp_path: Path) -> None:
     with another_process(HOLDER, path) as theirs:
         assert theirs.stdout
         assert theirs.stdout.readline() == "held\n"
-        with locked(path, told.append, lambda: bool(told)):
+        with holding_lock(path, told.append, lambda: bool(told)):
             assert not free(path)
         assert told == [f"process {theirs.pid}"]
         theirs.kill()
-    with locked(path, told.append) as waited:
+    with holding_lock(path, told.append) as waited:
         assert not waited
 
 
@@ -93,8 +93,8 @@ def test_one_engine_has_one_folder_of_locks_whatever_the_state_folder(
     assert first == engine_locks("ID:1", tmp_path / "b") != engine_locks("ID:2", tmp_path / "a")
     assert first.parent == shared
     assert first.stat().st_mode & EVERYBODY == EVERYBODY
-    path = cell_lock(first, "image:tag")
-    with locked(path, print):
+    path = cell_lock_path(first, "image:tag")
+    with holding_lock(path, print):
         assert path.stat().st_mode & 0o777 == 0o666
 
 

@@ -11,10 +11,10 @@ from imagegen.errors import PublishError
 from imagegen.model.validation import ValidationRecord
 from imagegen.publisher import publish as publishing
 from imagegen.publisher.publish import (
-    Candidate,
+    PublishCandidate,
     publish,
+    published_reference,
     refusals,
-    target_of,
 )
 
 if TYPE_CHECKING:
@@ -26,10 +26,12 @@ ENGINE = cast("Engine", object())
 TO = "localhost:5000/team"
 
 
-def candidate(name: str, *, passed: bool = True, of: str = "", tier: str = "full") -> Candidate:
+def candidate(
+    name: str, *, passed: bool = True, of: str = "", tier: str = "full"
+) -> PublishCandidate:
     image_id = f"sha256:{name}"
     record = ValidationRecord(of or image_id, name, tier, passed, {}, 1.0)
-    return Candidate(f"imagegen/cpu:{name}", image_id, record)
+    return PublishCandidate(f"imagegen/cpu:{name}", image_id, record)
 
 
 class Registry:
@@ -59,25 +61,26 @@ def there(monkeypatch: pytest.MonkeyPatch) -> Registry:
     return Registry(monkeypatch)
 
 
-def out(*candidates: Candidate) -> list[tuple[str, str, str]]:
+def out(*candidates: PublishCandidate) -> list[tuple[str, str, str]]:
     published = publish(ENGINE, candidates, TO, lambda _: None)
     return [(one.reference, one.digest, one.previous) for one in published]
 
 
 def test_a_local_tag_keeps_its_last_part_in_the_registry() -> None:
-    assert target_of("imagegen/cpu:x", "localhost:5000/team/") == "localhost:5000/team/cpu:x"
+    there = published_reference("imagegen/cpu:x", "localhost:5000/team/")
+    assert there == "localhost:5000/team/cpu:x"
 
 
 @pytest.mark.parametrize(
     ("one", "text", "hint"),
     [
         (
-            Candidate("imagegen/cpu:a", "", None),
+            PublishCandidate("imagegen/cpu:a", "", None),
             "the engine has no such image",
             "imagegen build",
         ),
         (
-            Candidate("imagegen/cpu:a", "sha256:a", None),
+            PublishCandidate("imagegen/cpu:a", "sha256:a", None),
             "it has no validation record for these bytes",
             "imagegen validate imagegen/cpu:a",
         ),
@@ -94,7 +97,7 @@ def test_a_local_tag_keeps_its_last_part_in_the_registry() -> None:
     ],
 )
 def test_an_image_is_refused_with_the_reason(
-    there: Registry, one: Candidate, text: str, hint: str
+    there: Registry, one: PublishCandidate, text: str, hint: str
 ) -> None:
     (problem,) = refusals([one])
     assert problem.text == f"`imagegen/cpu:a` is not published: {text}"

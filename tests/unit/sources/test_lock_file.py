@@ -18,11 +18,11 @@ from imagegen.sources.lock_file import (
     Lock,
     SystemLock,
     as_text,
-    cell_lock,
     drift_of_cells,
     drift_of_packages,
     drifted,
     exact,
+    lock_entry,
     lock_path,
     owners_of,
     preferences,
@@ -36,7 +36,7 @@ from imagegen.sources.pip_index import (
     links_page,
     project_of,
 )
-from imagegen.sources.wheels import Target
+from imagegen.sources.wheels import WheelTarget
 from imagegen.workflow.project import House
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def recipe(small: Overlay) -> Recipe:
 
 
 def lock_of(recipe: Recipe, **changes: object) -> Lock:
-    cell = replace(cell_lock(recipe), **changes)  # type: ignore[arg-type]
+    cell = replace(lock_entry(recipe), **changes)  # type: ignore[arg-type]
     cells = {recipe.spec.cell.name: cell}
     return Lock("matrices/small.lock.yaml", "small", {recipe.spec.os.id: SYSTEM}, cells)
 
@@ -244,7 +244,7 @@ TOLD = f"""\
   Found link https://i.example/c/torch-2.6.0%2Bcpu-cp313-cp313-linux_x86_64.whl (from https://i.example/cpu/)
   Found link https://i.example/d/horovod-0.28.1.tar.gz#sha256={OTHER} (from https://i.example/simple/horovod/), version: 0.28.1
 """  # noqa: E501
-TARGET = Target("3.13.5", "2.41", compiled=True)
+TARGET = WheelTarget("3.13.5", "2.41", compiled=True)
 
 
 def test_pip_tells_files_with_their_sha256() -> None:

@@ -29,7 +29,7 @@ from imagegen.sources.preflight import (
     Means,
     Source,
     areas_of,
-    check,
+    check_sources,
     judge_package,
     judge_suite,
     only_index,
@@ -156,7 +156,7 @@ def test_what_an_incomplete_listing_lacks_is_unknown(house: House) -> None:
 
 def test_a_suite_that_is_not_there_cannot_be_bootstrapped() -> None:
     assert judge_suite(LISTING) == Probe("ok", "to be bootstrapped: the archive")
-    assert judge_suite(Listing(problem="E: no Release file", gone=True)).state == "missing"
+    assert judge_suite(Listing(problem="E: no Release file", suite_missing=True)).state == "missing"
     assert judge_suite(Listing(problem="E: Could not resolve")).state == "unknown"
 
 
@@ -220,7 +220,7 @@ def test_an_archive_that_cannot_be_asked_leaves_its_own_sources_unknown(
     monkeypatch.setattr(archives, "pip_says", no_pip)
     monkeypatch.setattr(archives, "apt_on_host", lambda *_: LISTING)
     wanted = sources_of(specs[:1], house.catalog, COMPILED)
-    found = check(wanted, means(tmp_path))
+    found = check_sources(wanted, means(tmp_path))
     assert [finding.source for finding in found] == [*wanted]
     by_kind = {finding.source.kind: finding.probe for finding in found}
     assert by_kind["wheel"] == Probe("unknown", "this host has no pip to ask")
@@ -243,7 +243,7 @@ def test_a_vendor_part_has_to_be_listed_and_to_be_there(
     wanted = sources_of(with_horovod(specs, artifact="light"), house.catalog, COMPILED)
     (part,) = (source for source in wanted if source.kind == "artefact")
     assert wanted[part] == ("debian12-rdma-core", "debian12-none")
-    (finding,) = check({part: wanted[part]}, means(tmp_path))
+    (finding,) = check_sources({part: wanted[part]}, means(tmp_path))
     assert finding.probe.state == "missing"
     told = "the vendor part `light` 0.28.1 for debian12 is not listed; list it there"
     assert told in finding.probe.evidence
@@ -253,13 +253,13 @@ def test_a_vendor_part_has_to_be_listed_and_to_be_there(
         f" sha256: {hashlib.sha256(b'h').hexdigest()}, licence: ask the vendor}}\n"
     )
     parts = read_artifacts(Payload((tmp_path,), ()))
-    (finding,) = check({part: wanted[part]}, means(tmp_path, parts))
+    (finding,) = check_sources({part: wanted[part]}, means(tmp_path, parts))
     assert finding.probe.state == "missing"
     assert "licence: ask the vendor" in finding.probe.evidence
     assert "put h.whl with sha256" in finding.probe.evidence
 
     (tmp_path / "h.whl").write_bytes(b"h")
-    (finding,) = check({part: wanted[part]}, means(tmp_path, parts))
+    (finding,) = check_sources({part: wanted[part]}, means(tmp_path, parts))
     assert finding.probe == Probe("ok", str(tmp_path / "h.whl"))
 
 
@@ -271,10 +271,10 @@ def test_a_tarball_is_asked_for_at_its_mirror(
     (source,) = (source for source in wanted if source.kind == "url")
     mirrored = replace(means(tmp_path), mirrors={"https://vendor.example": tmp_path.as_uri()})
     where = f"{tmp_path.as_uri()}/h-1.tgz (mirror of https://vendor.example/h-1.tgz)"
-    (finding,) = check({source: wanted[source]}, mirrored)
+    (finding,) = check_sources({source: wanted[source]}, mirrored)
     assert finding.probe == Probe("missing", f"{where}: no such file")
     (tmp_path / "h-1.tgz").touch()
-    (finding,) = check({source: wanted[source]}, mirrored)
+    (finding,) = check_sources({source: wanted[source]}, mirrored)
     assert finding.probe == Probe("ok", f"{where}: is there")
 
 
@@ -294,7 +294,7 @@ def test_a_wheel_of_one_index_is_asked_for_there_alone(
     rows = with_horovod(specs, index="https://vendor.example/simple")
     wanted = sources_of(rows, house.catalog, COMPILED)
     wheels = {s: cells for s, cells in wanted.items() if s.name == "horovod"}
-    assert [finding.probe.state for finding in check(wheels, means(tmp_path))] == ["ok"]
+    assert [finding.probe.state for finding in check_sources(wheels, means(tmp_path))] == ["ok"]
     assert asked == [("horovod", "https://vendor.example/simple", "")]
     assert only_index("https://vendor.example/links.html") == {
         "PIP_FIND_LINKS": "https://vendor.example/links.html",
@@ -309,15 +309,15 @@ def test_the_verb_ends_with_6_where_something_is_missing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def answer(wanted: dict[Source, tuple[str, ...]], _: Means) -> list[preflight.Finding]:
+    def answer(wanted: dict[Source, tuple[str, ...]], _: Means) -> list[preflight.SourceFinding]:
         bad = Probe("missing", f"has {version}")
         good = Probe("ok", "is there")
         return [
-            preflight.Finding(s, cells, bad if code and s.name == "pytest" else good)
+            preflight.SourceFinding(s, cells, bad if code and s.name == "pytest" else good)
             for s, cells in wanted.items()
         ]
 
-    monkeypatch.setattr(preflight, "check", answer)
+    monkeypatch.setattr(preflight, "check_sources", answer)
     monkeypatch.setattr("imagegen.engine.client.connect", _no_engine)
     with pytest.raises(SystemExit) as ended:
         main(["check-sources", "-m", "cpu", "debian12-none", "--format", "json"])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from imagegen.sources.wheels import Target, judge_wheel
+from imagegen.sources.wheels import WheelTarget, judge_wheel
 
-BOOKWORM = Target("3.11.2", "2.36")
+BOOKWORM = WheelTarget("3.11.2", "2.36")
 HOST = "https://files.example/packages/ab/cd"
 FROM = "(from https://index.example/simple/x/)"
 LINES = (
@@ -62,11 +62,11 @@ def test_a_version_without_a_file_for_this_image_is_missing(wanted: str) -> None
 
 
 def test_another_python_and_another_glibc_take_other_files() -> None:
-    assert judge_wheel("2.0", Target("3.13.5", "2.41"), LINES).state == "ok"
-    assert judge_wheel("2.1", Target("3.11.2", "2.41"), LINES).state == "ok"
-    assert judge_wheel("2.2", Target("3.11.2", "2.12"), LINES).state == "missing"
-    assert judge_wheel("4.0", Target("3.12.1", "2.36"), LINES).state == "ok"
-    assert judge_wheel("4.0", Target("3.13.5", "2.36"), LINES).state == "missing"
+    assert judge_wheel("2.0", WheelTarget("3.13.5", "2.41"), LINES).state == "ok"
+    assert judge_wheel("2.1", WheelTarget("3.11.2", "2.41"), LINES).state == "ok"
+    assert judge_wheel("2.2", WheelTarget("3.11.2", "2.12"), LINES).state == "missing"
+    assert judge_wheel("4.0", WheelTarget("3.12.1", "2.36"), LINES).state == "ok"
+    assert judge_wheel("4.0", WheelTarget("3.13.5", "2.36"), LINES).state == "missing"
 
 
 def test_what_only_has_a_source_archive_is_left_to_pip() -> None:
@@ -76,7 +76,7 @@ def test_what_only_has_a_source_archive_is_left_to_pip() -> None:
 
 
 def test_what_is_compiled_may_be_a_source_archive() -> None:
-    compiled = Target("3.11.2", "2.36", compiled=True)
+    compiled = WheelTarget("3.11.2", "2.36", compiled=True)
     assert judge_wheel("1.1", compiled, LINES).evidence == "pure-1.1.tar.gz"
     assert judge_wheel("1.0", compiled, LINES).evidence == "pure-1.0-py3-none-any.whl"
 

@@ -9,14 +9,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from validate.expected import load
-from validate.pytest_run import Asked, run_suites
+from validate.pytest_plugin import RunOptions
+from validate.pytest_run import run_suites
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
 
-    from validate.found import Found
+    from validate.check import CheckResult
 
 LIB_DIR = "/usr/lib/x86_64-linux-gnu"
 _COMPILED: dict[tuple[str, tuple[str, ...]], bytes] = {}
@@ -93,7 +94,7 @@ class Machine:
         """A library in the distribution's folder."""
         return compiled(self.root, f"{LIB_DIR}/{name}", source, *options)
 
-    def findings(self, suite: str, *, static: bool = False) -> dict[str, Found]:
+    def findings(self, suite: str, *, static: bool = False) -> dict[str, CheckResult]:
         """What the checks of one suite say, by id."""
         recipe = {
             "schema": 1,
@@ -104,7 +105,7 @@ class Machine:
             "suites": [suite],
         }
         path = write(self.root, "image.json", json.dumps(recipe))
-        asked = Asked(static=static, gpus=self.gpus, loopback=self.loopback)
+        asked = RunOptions(static=static, gpus=self.gpus, loopback=self.loopback)
         found, broken = run_suites([suite], load(str(path)), str(self.root), asked)
         assert broken == []
         assert [one for one in found if one.outcome == "error"] == []

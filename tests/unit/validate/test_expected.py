@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from validate.versions import same
+from validate.expected import same_version
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ from validate.versions import same
 def test_versions_agree_where_the_promise_says_so(
     promised: str, measured: str, agree: bool
 ) -> None:
-    assert same(promised, measured) is agree
+    assert same_version(promised, measured) is agree

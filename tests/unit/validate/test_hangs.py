@@ -18,8 +18,9 @@ from unit.validate import trees
 from unit.validate.gpu_machines import Machine, write
 from unit.validate.test_process import _survives
 from validate import cli, process, testinfra_timeout
-from validate.found import FAILED
+from validate.check import FAILED
 from validate.probes import fabric, native, peers, sshd
+from validate.report.report import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +134,7 @@ def test_a_command_of_testinfra_has_a_limit_too(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(testinfra_timeout, "SECONDS", 0.5)
     backend = testinfra.get_host("local://").backend
     begun = time.monotonic()
-    with testinfra_timeout.testinfra_commands():
+    with testinfra_timeout.limited_commands():
         hung = backend.run("trap '' TERM; sleep 600 & echo $!; sleep 600")
         held = backend.run("printf 'a\\377'; sleep 600 &")
     assert time.monotonic() - begun < 10
@@ -164,5 +165,5 @@ def test_a_run_that_is_asked_to_end_takes_its_commands_along(
             assert run.poll() is None
             time.sleep(0.05)
         run.send_signal(number)
-        assert run.wait(20) == cli.INTERRUPTED
+        assert run.wait(20) == EXIT_INTERRUPTED
     assert not _survives(int(note.read_text()))

@@ -12,7 +12,7 @@ import pytest
 from unit.conftest import REPOSITORY
 from unit.validate import trees
 from validate import cli
-from validate.found import FAILED, PASSED, SKIPPED, WARNED
+from validate.check import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import limits
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ import pytest
 
 from unit.validate.gpu_machines import write
 from validate.expected import Expected
-from validate.prefetch import LONG, begun
+from validate.fixtures import Situation
+from validate.prefetch import PREFETCHED, started
 from validate.probes.pip import KEY, checked
-from validate.probes.training import SCRIPT, read
-from validate.process import Begun, Result
-from validate.pytest_plugin import Situation
+from validate.probes.training import SCRIPT, parse_answers
+from validate.process import Result, RunningCommand
 
 TORCH = {"version": "1.13.1", "mapped": ["/lib/libc10.so"]}
 HOROVOD = {"mpi": True, "nccl": False, "gloo": False, "library": "/lib/mpi_lib_v2.so"}
@@ -35,38 +35,38 @@ def image(promised: dict[str, Any]) -> Situation:
 
 
 def test_both_answer() -> None:
-    found = read(ended(FIRST + "\nbanner of a library\n" + SECOND))
+    found = parse_answers(ended(FIRST + "\nbanner of a library\n" + SECOND))
     assert found.torch.facts == {**TORCH, "mapped": ["/lib/libc10.so", "/lib/libmpi.so"]}
     assert found.horovod.facts == HOROVOD
 
 
 def test_horovod_that_does_not_load_is_not_torch_s_failure() -> None:
-    found = read(ended(FIRST, 1, "ImportError: undefined symbol: _ZN3c10\n"))
+    found = parse_answers(ended(FIRST, 1, "ImportError: undefined symbol: _ZN3c10\n"))
     assert found.torch.facts == TORCH
     assert found.horovod.problem.endswith("exit code 1: ImportError: undefined symbol: _ZN3c10")
 
 
 def test_torch_that_does_not_load_answers_for_neither() -> None:
-    found = read(ended("", 1, "ImportError: libx.so"))
+    found = parse_answers(ended("", 1, "ImportError: libx.so"))
     assert found.torch == found.horovod
     assert not found.torch.ok
 
 
 def test_a_crash_at_the_end_is_a_failure() -> None:
-    found = read(ended(FIRST + "\n" + SECOND, -11))
+    found = parse_answers(ended(FIRST + "\n" + SECOND, -11))
     assert not found.torch.ok
     assert not found.horovod.ok
 
 
 def test_a_horovod_that_hangs_is_told_from_one_that_is_broken() -> None:
-    found = read(ended(FIRST, -9, timed_out=True))
+    found = parse_answers(ended(FIRST, -9, timed_out=True))
     assert found.torch.ok
     assert found.horovod.timed_out
 
 
 def test_an_end_without_a_word_is_no_answer() -> None:
-    assert read(ended("")).torch.problem == "`python3` printed no facts"
-    assert not read(ended(FIRST)).horovod.ok
+    assert parse_answers(ended("")).torch.problem == "`python3` printed no facts"
+    assert not parse_answers(ended(FIRST)).horovod.ok
 
 
 def test_the_script_names_torch_first(tmp_path: Path) -> None:
@@ -74,22 +74,24 @@ def test_the_script_names_torch_first(tmp_path: Path) -> None:
     write(tmp_path, "torch/__init__.py", text)
     write(tmp_path, "numpy/__init__.py", "raise ImportError\n")
     write(tmp_path, "horovod/__init__.py", "raise RuntimeError('built for another torch')\n")
-    end = Begun([sys.executable, "-S", "-c", SCRIPT], 20, {"PYTHONPATH": str(tmp_path)}).result()
-    found = read(end)
+    end = RunningCommand(
+        [sys.executable, "-S", "-c", SCRIPT], 20, {"PYTHONPATH": str(tmp_path)}
+    ).result()
+    found = parse_answers(end)
     assert found.torch.facts["version"] == "2.0"
     assert found.horovod.problem.endswith("RuntimeError: built for another torch")
 
 
 def slow(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """pip is a script of the shell."""
-    row = (KEY, lambda _: Begun(["sh", "-c", script]), lambda result: result)
-    monkeypatch.setitem(LONG, "python", row)
+    row = (KEY, lambda _: RunningCommand(["sh", "-c", script]), lambda result: result)
+    monkeypatch.setitem(PREFETCHED, "python", row)
 
 
 def test_what_was_begun_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow(monkeypatch, f"echo once >> {tmp_path}/log; echo no conflict")
     one = image({"python": {}})
-    with begun(one, ["python"]):
+    with started(one, ["python"]):
         assert checked(one).out == "no conflict\n"
         assert checked(one) is checked(one)
     assert (tmp_path / "log").read_text() == "once\n"
@@ -98,9 +100,9 @@ def test_what_was_begun_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_nothing_survives_the_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow(monkeypatch, f"echo $$ > {tmp_path}/pid; exec sleep 60")
     pid = tmp_path / "pid"
-    started = time.monotonic()
-    with begun(image({"python": {}}), ["python"]):
-        while not (pid.exists() and pid.read_text()) and time.monotonic() < started + 10:
+    start = time.monotonic()
+    with started(image({"python": {}}), ["python"]):
+        while not (pid.exists() and pid.read_text()) and time.monotonic() < start + 10:
             time.sleep(0.01)
     assert not Path("/proc", pid.read_text().strip()).exists()
 
@@ -108,11 +110,11 @@ def test_nothing_survives_the_block(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(("promised", "suites"), [({}, ["python"]), ({"python": {}}, ["torch"])])
 def test_what_no_suite_asks_is_not_begun(promised: dict[str, Any], suites: list[str]) -> None:
     one = image(promised)
-    with begun(one, suites):
-        assert one.begun == {}
+    with started(one, suites):
+        assert one.prefetched == {}
 
 
 def test_a_program_that_is_not_there_is_an_answer() -> None:
     one = image({"python": {"interpreter": "/no/python"}})
-    with begun(one, ["python"]):
+    with started(one, ["python"]):
         assert checked(one).code == 127

@@ -10,8 +10,9 @@ import pytest
 
 from unit.validate import trees
 from validate import catalogue, pytest_plugin, pytest_run
-from validate.check import Check
-from validate.found import Found
+from validate.check import Check, CheckResult
+from validate.fixtures import Situation
+from validate.requirements import not_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,11 +29,11 @@ def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def _run(suites: Path, text: str, *, static: bool = False) -> tuple[list[Found], list[str]]:
+def _run(suites: Path, text: str, *, static: bool = False) -> tuple[list[CheckResult], list[str]]:
     (suites / "test_limits.py").write_text(HEAD + dedent(text))
     sys.modules.pop("test_limits", None)  # that of the run before, under the same name
     recipe = trees.expected(suites.parent)
-    return pytest_run.run_suites(["limits"], recipe, "/", pytest_run.Asked(static=static))
+    return pytest_run.run_suites(["limits"], recipe, "/", pytest_plugin.RunOptions(static=static))
 
 
 def test_outcomes_follow_severity_and_words(suites: Path) -> None:
@@ -164,7 +165,7 @@ def test_the_caller_s_pytest_settings_do_not_reach_the_run(
 
 def test_a_slow_look_is_taken_once() -> None:
     looks = []
-    situation = pytest_plugin.Situation(None, {}, "/", {})  # type: ignore[arg-type]
+    situation = Situation(None, {}, "/", {})  # type: ignore[arg-type]
     for _ in range(2):
         assert situation.once("key", lambda: looks.append(1) or "seen") == "seen"  # type: ignore[func-returns-value]
     assert looks == [1]
@@ -183,8 +184,8 @@ def test_what_is_required_must_have_run(
     required: list[str], outcome: str, reason: str, missing: list[str]
 ) -> None:
     check = Check("rdma.hw", "p", "fail", "live", "", "")
-    found = [Found(check, "rdma", outcome, "", reason=reason)]
-    assert pytest_run.required_but_skipped(required, found) == missing
+    found = [CheckResult(check, "rdma", outcome, "", reason=reason)]
+    assert not_run(required, found) == missing
 
 
 def test_an_interrupt_is_no_result(suites: Path) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from validate.expected import Expected, load
-from validate.pytest_run import Asked, run_suites
+from validate.pytest_plugin import RunOptions
+from validate.pytest_run import run_suites
 
 if TYPE_CHECKING:
-    from validate.found import Found
+    from validate.check import CheckResult
 
 LIB_DIR = "/usr/lib/x86_64-linux-gnu"
 RECIPE: dict[str, Any] = {
@@ -50,9 +51,11 @@ def expected(folder: Path, **changes: Any) -> Expected:
     return load(str(write(folder, "image.json", json.dumps({**RECIPE, **changes}))))
 
 
-def findings(root: Path, suite: str, recipe: Expected, *, static: bool = False) -> dict[str, Found]:
+def findings(
+    root: Path, suite: str, recipe: Expected, *, static: bool = False
+) -> dict[str, CheckResult]:
     """What the checks of one suite say about a made-up machine, by id."""
-    found, broken = run_suites([suite], recipe, str(root), Asked(static=static))
+    found, broken = run_suites([suite], recipe, str(root), RunOptions(static=static))
     assert broken == []
     return {one.check.id: one for one in found}
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from imagegen.cli.validate import PROFILES
 from imagegen.errors import ValidationError
+from imagegen.model.cell import PROFILES
 from imagegen.validation.outside import failures, validate_hosts
-from validate import catalogue
+from validate import requirements
 from validate.outside import remote
 from validate.process import Result
 
@@ -57,4 +57,4 @@ def test_a_machine_that_ssh_does_not_reach_is_named(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_profiles_are_those_of_validate() -> None:
-    assert set(PROFILES) == set(catalogue.PROFILES)
+    assert tuple(requirements.PROFILES) == PROFILES

@@ -23,9 +23,9 @@ from imagegen.validation.reports import (
     with_check,
 )
 from unit.conftest import REPOSITORY
-from validate.check import Check
-from validate.found import FAILED, PASSED, SKIPPED, WARNED, Found
-from validate.report import report as inner
+from validate.check import FAILED, PASSED, SKIPPED, WARNED, Check, CheckResult
+from validate.report.json_document import as_data
+from validate.report.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ SEEN = {"os": PASSED, "ssh": WARNED, "rdma": SKIPPED}
 def record(tag: str, *, earlier: str = "", **outcomes: str) -> ValidationRecord:
     """What `validate` said in an image, through its own report; `earlier` is when it passed."""
     found = [
-        Found(
+        CheckResult(
             Check(f"{suite}.one", "it is well", "fail", "live", "", ""),
             suite,
             outcome,
@@ -52,7 +52,7 @@ def record(tag: str, *, earlier: str = "", **outcomes: str) -> ValidationRecord:
         for suite, outcome in outcomes.items()
     ]
     code = int(FAILED in outcomes.values())
-    data = inner.as_data(inner.Outcome("cpu:x", "0.1.0", "full", found, [], 1.5, code))
+    data = as_data(Report("cpu:x", "0.1.0", "full", found, [], 1.5, code))
     return ValidationRecord("sha256:" + tag, tag, "full", not code, data["counts"], 2.0, data)
 
 

@@ -118,7 +118,7 @@ def test_the_first_root_is_a_script() -> None:
 
 def test_modules_come_after_what_they_depend_on() -> None:
     depends = {"rxe": ["core", "tunnel"], "uverbs": ["core"], "core": [], "tunnel": ["core"]}
-    assert guest_kernel.in_order(["rxe", "built_in", "uverbs"], depends) == [
+    assert guest_kernel.load_order(["rxe", "built_in", "uverbs"], depends) == [
         "core",
         "tunnel",
         "rxe",
@@ -160,8 +160,8 @@ def test_the_job_follows_the_first_root_as_an_archive_of_its_own() -> None:
 
 
 def test_the_machine_has_a_limit_of_its_own_and_no_way_out() -> None:
-    machine = qemu.Machine(Path("k"), Path("i"), Path("d"), Path("a"), 90)
-    line = qemu.command(machine)
+    machine = qemu.VirtualMachine(Path("k"), Path("i"), Path("d"), Path("a"), 90)
+    line = qemu.qemu_command(machine)
     assert line[:3] == ["timeout", "--kill-after=5", "90"]
     assert "user,id=net,restrict=on" in line
     assert "file:a" in line

@@ -274,7 +274,8 @@ def test_for_programs_and_as_a_picture(tmp_path: Path) -> None:
 def engine(there: list[LocalImage], monkeypatch: pytest.MonkeyPatch) -> list[LocalImage]:
     """What the verb connects to."""
     monkeypatch.setattr(client, "connect", lambda: ENGINE)
-    monkeypatch.setattr(client, "machine", lambda _: client.Machine(2, 1 << 33, "/", None))
+    machine = client.EngineMachine(2, 1 << 33, "/", None)
+    monkeypatch.setattr(client, "engine_machine", lambda _: machine)
     return there
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unit.validate.gpu_machines import Machine, write
-from validate.found import FAILED, PASSED, SKIPPED
+from validate.check import FAILED, PASSED, SKIPPED
 from validate.probes.import_errors import SLOW, Why, why
 from validate.probes.interpreter import Answer
 

@@ -14,7 +14,7 @@ from unit.conftest import REPOSITORY
 from unit.validate import trees
 from validate import cli
 from validate.probes import limits
-from validate.report import report
+from validate.report.json_document import as_data, from_data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ def test_reports_agree_with_one_another_and_with_the_schema(tmp_path: Path) -> N
     page = (tmp_path / "r.md").read_text()
     assert "## Warned\n\n### lim.shm\n" in page
     assert "```sh\ndocker run --shm-size=32g IMAGE" in page
-    assert report.as_data(report.from_data(document)) == document
+    assert as_data(from_data(document)) == document
 
 
 @pytest.mark.usefixtures("roomy")

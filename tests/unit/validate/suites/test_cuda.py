@@ -16,7 +16,7 @@ from unit.validate.gpu_machines import (
     version_function,
     write,
 )
-from validate.found import FAILED, PASSED, SKIPPED, WARNED
+from validate.check import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import cuda
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unit.validate.gpu_machines import LIB_DIR, Machine, compiled, size_function, write
-from validate.found import FAILED, PASSED, SKIPPED, WARNED
+from validate.check import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import cudnn
 
 if TYPE_CHECKING:

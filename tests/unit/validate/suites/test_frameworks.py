@@ -9,7 +9,7 @@ import pytest
 
 from unit import conftest
 from unit.validate.gpu_machines import Machine, compiled, gpu_on_bus, write
-from validate.found import FAILED, PASSED, SKIPPED, WARNED
+from validate.check import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import cuda, lightcc
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from unit.validate.gpu_machines import (
     runtime_library,
     write,
 )
-from validate.found import FAILED, PASSED, SKIPPED, WARNED
+from validate.check import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import gpu
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from validate.found import Found
+    from validate.check import CheckResult
 
 ON_THE_BUS = "on the host's bus, but not here: "
 MOUNTS = "".join(
@@ -46,11 +46,11 @@ def driven(machine: Machine, nvml: str = "", driver: str = "") -> None:
     write(machine.root, "/proc/self/mountinfo", MOUNTS)
 
 
-def outcomes(found: dict[str, Found]) -> dict[str, str]:
+def outcomes(found: dict[str, CheckResult]) -> dict[str, str]:
     return {name: one.outcome for name, one in found.items()}
 
 
-def failed(found: dict[str, Found]) -> list[str]:
+def failed(found: dict[str, CheckResult]) -> list[str]:
     return [name for name, one in found.items() if one.outcome == FAILED]
 
 

@@ -11,9 +11,8 @@ import pytest
 from unit import conftest
 from unit.validate import trees
 from unit.validate.gpu_machines import LIB_DIR, Machine, compiled, write
-from validate.check import CheckFailed
-from validate.found import FAILED, PASSED, WARNED
-from validate.pytest_plugin import Measure, Situation
+from validate.check import FAILED, PASSED, WARNED, CheckFailed
+from validate.fixtures import Measure, Situation
 from validate.suites import test_os
 
 if TYPE_CHECKING:

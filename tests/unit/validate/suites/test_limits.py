@@ -8,7 +8,7 @@ import pytest
 
 from unit.validate import nodes, trees
 from unit.validate.gpu_machines import Machine, write
-from validate.found import FAILED, PASSED, WARNED
+from validate.check import FAILED, PASSED, WARNED
 from validate.probes import limits
 
 if TYPE_CHECKING:

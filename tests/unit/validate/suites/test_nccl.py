@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unit.validate.gpu_machines import LIB_DIR, Machine, compiled, version_function, write
-from validate.found import FAILED, PASSED, SKIPPED, WARNED
+from validate.check import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import nccl, sysfs
 
 if TYPE_CHECKING:

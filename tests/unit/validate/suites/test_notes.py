@@ -10,8 +10,8 @@ import pytest
 from unit import conftest
 from unit.validate import nodes, trees
 from unit.validate.gpu_machines import LIB_DIR, Machine, write
-from validate.found import PASSED
-from validate.pytest_plugin import Measure, Situation
+from validate.check import PASSED
+from validate.fixtures import Measure, Situation
 from validate.suites import test_gpu, test_ssh
 
 if TYPE_CHECKING:

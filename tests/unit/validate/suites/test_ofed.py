@@ -10,7 +10,7 @@ from testinfra.modules.systeminfo import SystemInfo
 
 from unit import conftest
 from unit.validate.gpu_machines import Machine, write
-from validate.found import FAILED, PASSED, SKIPPED
+from validate.check import FAILED, PASSED, SKIPPED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,8 @@ import pytest
 from unit import conftest
 from unit.validate import nodes, trees
 from unit.validate.gpu_machines import Machine, compiled, write
-from validate.check import CheckFailed
-from validate.found import FAILED, PASSED, SKIPPED, WARNED
-from validate.pytest_plugin import Measure, Situation
+from validate.check import FAILED, PASSED, SKIPPED, WARNED, CheckFailed
+from validate.fixtures import Measure, Situation
 from validate.suites import test_horovod
 
 if TYPE_CHECKING:

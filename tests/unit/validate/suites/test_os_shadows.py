@@ -6,23 +6,23 @@ import os
 from typing import TYPE_CHECKING
 
 from unit.validate import trees
-from validate.found import FAILED, PASSED, WARNED
+from validate.check import FAILED, PASSED, WARNED
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
 
-    from validate.found import Found
+    from validate.check import CheckResult
 
 CHECK = "os.shadowed"
 
 
-def shadows(root: Path, folder: Path) -> Found:
+def shadows(root: Path, folder: Path) -> CheckResult:
     return trees.findings(root, "os", trees.expected(folder), static=True)[CHECK]
 
 
-def preloaded(root: Path, folder: Path) -> Found:
+def preloaded(root: Path, folder: Path) -> CheckResult:
     return trees.findings(root, "os", trees.expected(folder), static=True)["os.preload"]
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from unit.validate import trees
 from validate.check import CheckFailed
+from validate.fixtures import Measure, Situation
 from validate.probes.peers import Peer
 from validate.process import Result
-from validate.pytest_plugin import Measure, Situation
 from validate.suites import test_peers as suite
 
 if TYPE_CHECKING:

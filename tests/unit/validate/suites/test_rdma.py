@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from unit.validate import trees
-from validate.found import FAILED, PASSED, SKIPPED, WARNED
+from validate.check import FAILED, PASSED, SKIPPED, WARNED
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from validate.found import Found
+    from validate.check import CheckResult
 
 
-def _outcomes(found: dict[str, Found], *ids: str) -> list[tuple[str, str]]:
+def _outcomes(found: dict[str, CheckResult], *ids: str) -> list[tuple[str, str]]:
     return [(found[name].outcome, found[name].reason) for name in ids]
 
 

@@ -11,7 +11,7 @@ from unit.validate import nodes
 from unit.validate.gpu_machines import Machine, write
 from unit.validate.suites.test_rdma_ports import stack
 from unit.validate.suites.test_whole_machines import RDMA
-from validate.found import PASSED, SKIPPED, WARNED
+from validate.check import PASSED, SKIPPED, WARNED
 from validate.probes import fabric
 from validate.probes.sysfs import Port
 

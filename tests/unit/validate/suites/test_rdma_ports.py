@@ -10,14 +10,14 @@ import pytest
 
 from unit.validate import nodes
 from unit.validate.gpu_machines import Machine, write
-from validate.found import FAILED, PASSED, SKIPPED, WARNED
+from validate.check import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import fabric, limits
 from validate.probes.sysfs import Port
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from validate.found import Found
+    from validate.check import CheckResult
 
 LIVE = (
     "rdma.hw", "rdma.uverbs", "rdma.port", "rdma.kabi", "rdma.devinfo", "rdma.netns", "rdma.gid",
@@ -63,12 +63,12 @@ def nccl(machine: Machine, version: str) -> None:
     machine.lib("libnccl.so.2", f'const char *v = "NCCL version {version}+cuda11.3";\n')
 
 
-def live(machine: Machine) -> dict[str, Found]:
+def live(machine: Machine) -> dict[str, CheckResult]:
     found = machine.findings("rdma")
     return {name: found[name] for name in LIVE}
 
 
-def outcomes(found: dict[str, Found], outcome: str) -> list[str]:
+def outcomes(found: dict[str, CheckResult], outcome: str) -> list[str]:
     return [name for name, one in found.items() if one.outcome == outcome]
 
 

@@ -9,9 +9,11 @@ import pytest
 from unit.validate import nodes, trees
 from unit.validate.gpu_machines import Machine, write
 from validate import catalogue
-from validate.found import FAILED, PASSED, SKIPPED, WARNED
+from validate.check import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import kubernetes
-from validate.pytest_run import Asked, required_but_skipped, run_suites
+from validate.pytest_plugin import RunOptions
+from validate.pytest_run import run_suites
+from validate.requirements import not_run, required_by_profile
 from validate.suites.test_torch_gpu import runs_on
 
 if TYPE_CHECKING:
@@ -134,19 +136,19 @@ def test_a_profile_leaves_live_checks_of_other_hardware_out(
 ) -> None:
     trees.verbs_stack(tmp_path)
     recipe = trees.expected(tmp_path)
-    found, _ = run_suites(["rdma"], recipe, str(tmp_path), Asked(profile=profile))
+    found, _ = run_suites(["rdma"], recipe, str(tmp_path), RunOptions(profile=profile))
     outcomes = {one.check.id: one for one in found}
     assert outcomes["rdma.provider"].outcome == PASSED
     assert outcomes["rdma.hw"].reason == reason
-    demanded = catalogue.demanded(profile, recipe)
+    demanded = required_by_profile(profile, recipe)
     assert demanded == (["rdma"] if profile == "rdma" else [])
-    assert required_but_skipped(demanded, found) == demanded
+    assert not_run(demanded, found) == demanded
 
 
 def test_a_lightcc_image_runs_the_checks_of_horovod(tmp_path: Path) -> None:
     components = {"validate": {"version": "0.1.0"}, "lightcc": {"version": "3.1.1"}}
     recipe = trees.expected(tmp_path, components=components, suites=["lightcc"])
-    assert catalogue.rests("horovod", recipe) == ""
+    assert catalogue.not_applicable("horovod", recipe) == ""
     assert "horovod" in catalogue.chosen_by_default(recipe, pod=False, peers=False)
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unit.validate.gpu_machines import Machine, gpu_on_bus, write
-from validate.found import FAILED, PASSED, SKIPPED
+from validate.check import FAILED, PASSED, SKIPPED
 from validate.probes import cuda
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from validate.found import Found
+    from validate.check import CheckResult
 
 TORCH = """
 class version:
@@ -82,7 +82,7 @@ def torch(
     write(machine.site, "torch/distributed.py", DISTRIBUTED.format(reduces=reduces))
 
 
-def failures(machine: Machine) -> tuple[dict[str, Found], list[str]]:
+def failures(machine: Machine) -> tuple[dict[str, CheckResult], list[str]]:
     found = machine.findings("torch")
     return found, [name for name, one in found.items() if one.outcome == FAILED]
 

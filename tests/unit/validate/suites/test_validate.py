@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from unit.validate import trees
-from validate.found import FAILED, PASSED
+from validate.check import FAILED, PASSED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,75 @@
+"""The fixed parts of the checks that `validate --benchmark` makes."""
+
+from typing import Tuple
+
+from validate.check import Check
+
+SUITE = "benchmark"
+
+PROBES = {
+    "run": "`mpirun -np N … python -u synthetic.py` with the flags of a real launch, 1500 s",
+    "allreduce": "hvd.allreduce of rank + 1 on every rank, before training: n (n + 1) / 2",
+    "parse": "`Iter #N: X img/sec per GPU` and `Total img/sec on N GPU(s): X +-Y` are printed",
+    "once": "exactly one `Total img/sec` line, over as many ranks as were started",
+    "device": "`Number of GPUs: N` and the device in every line, against that of the image",
+    "stability": "standard deviation of the iterations over their mean, below 10 %",
+    "net": "`Using network X` in NCCL's log of the same run (NCCL_DEBUG=INFO): IB in profile rdma, "
+    "the plugin in profile harp",
+}
+
+
+def _check(id_: str, proves: str, cause: str, remedy: str, needs: Tuple[str, ...] = ()) -> Check:
+    severity = "warn" if id_ == "stability" else "fail"
+    checked = ("bench." + id_, proves, severity, "live", cause, remedy, needs, PROBES[id_])
+    return Check(*checked)
+
+
+ALLREDUCE = _check(
+    "allreduce",
+    "every rank is in one job, and a real allreduce gives the right sum on each",
+    "Horovod and mpirun speak different MPIs, so each rank believes it is alone",
+    "validate --only horovod,mpi   # hvd.link and mpi.single say which MPIs",
+    ("bench.run",),
+)
+RUN = _check(
+    "run",
+    "the synthetic benchmark trains under mpirun and ends well",
+    "training crashed or hung; its last lines say where",
+    "validate   # the other checks name the cause",
+)
+PARSE = _check(
+    "parse",
+    "the benchmark prints its iterations and its total",
+    "the run ended before its end, or something swallowed the output of rank 0",
+    "validate --benchmark --ranks 1 --model small   # shows what is printed",
+    ("bench.run",),
+)
+ONCE = _check(
+    "once",
+    "there is one total, over all ranks",
+    "each rank believes it is rank 0 of 1 and trains on its own",
+    "validate --only horovod   # hvd.size",
+    ("bench.run", "bench.parse"),
+)
+DEVICE = _check(
+    "device",
+    "training ran on the kind of device that the image is for",
+    "PyTorch sees no GPU and went on without a word, or the image is for CPUs",
+    "docker run --gpus all IMAGE",
+    ("bench.run", "bench.parse"),
+)
+STABILITY = _check(
+    "stability",
+    "iterations take about the same time",
+    "other work on the machine, heat, or a GPU that changes its clocks",
+    "nvidia-smi -q -d PERFORMANCE   # and what else runs on the machine",
+    ("bench.run", "bench.parse"),
+)
+NET = _check(
+    "net",
+    "NCCL uses the network that the profile is for",
+    "NCCL fell back to another network, which is silent at its usual log level",
+    "validate --only nccl,rdma,harp   # says which part does not fit",
+    ("bench.run",),
+)
+CHECKS = (RUN, ALLREDUCE, PARSE, ONCE, STABILITY, NET, DEVICE)

@@ -1,0 +1,31 @@
+"""Reports go to the files that the command line names; `-` is stdout."""
+
+import os
+import sys
+from typing import Any
+
+from validate.report.junit import as_junit
+from validate.report.markdown import as_markdown
+from validate.report.report import Report
+
+
+def save_all(arguments: Any, document: str, *reports: Report) -> None:
+    """Write JUnit, JSON and Markdown, as far as the command line asks for them; `document` is the
+    JSON. Raises OSError."""
+    page = "\n".join(as_markdown(one) for one in reports)
+    texts = ((arguments.junit, as_junit(*reports)), (arguments.json, document))
+    for path, text in (*texts, (arguments.markdown, page)):
+        if path:
+            save(path, text)
+
+
+def save(path: str, text: str) -> None:
+    """Whole or not at all, except where the path is no file, such as a pipe or /dev/stderr."""
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    direct = os.path.exists(path) and not os.path.isfile(path)
+    with open(path if direct else path + ".part", "w", encoding="utf-8") as file:
+        file.write(text)
+    if not direct:
+        os.rename(path + ".part", path)

@@ -1,0 +1,78 @@
+"""The JSON document of a run, schema 1 (see report.schema.json), written and read.
+
+It has: schema (1), image, tool, tier (`static` or `full`), counts {passed, failed, warned, skipped,
+error: number}, skips {code: number}, seconds, exit_code, missing [required thing that did not run],
+checks [{id, suite, tier, severity, proves, outcome, measured, cause, remedy, reason, seconds}].
+Outcomes: passed, failed, warned, skipped, error (the check itself broke). A check that `imagegen
+validate` did not run again has `earlier`, the time at which it passed.
+"""
+
+import json
+from typing import Any, Dict
+
+from validate.check import Check, CheckResult
+from validate.report.report import Report, counts, skips
+
+REPORT_SCHEMA = 1
+
+
+def as_json(report: Report) -> str:
+    """The document as text."""
+    return json.dumps(as_data(report), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def as_data(report: Report) -> Dict[str, Any]:
+    """The document as data."""
+    more = {"unloaded": list(report.unloaded)} if report.unloaded else {}
+    return {
+        **more,
+        "schema": REPORT_SCHEMA,
+        "image": report.image,
+        "tool": report.tool,
+        "tier": report.tier,
+        "counts": counts(report.results),
+        "skips": skips(report.results),
+        "seconds": round(report.seconds, 3),
+        "exit_code": report.exit_code,
+        "missing": report.missing,
+        "checks": [row(one) for one in report.results],
+    }
+
+
+def row(one: CheckResult) -> Dict[str, Any]:
+    """A check as the document has it."""
+    said = {
+        "id": one.check.id,
+        "suite": one.suite,
+        "tier": one.check.tier,
+        "severity": one.check.severity,
+        "proves": one.check.proves,
+        "outcome": one.outcome,
+        "measured": one.measured,
+        "cause": one.cause,
+        "remedy": one.remedy,
+        "reason": one.reason,
+        "seconds": round(one.seconds, 3),
+    }
+    return dict(said, earlier=one.earlier) if one.earlier else said
+
+
+def from_data(data: Dict[str, Any]) -> Report:
+    """The report that a document of ours holds."""
+    host = data.get("host", "")
+    image = "{} in {}".format(data["image"], host) if host else data["image"]
+    results = [_from_row(one) for one in data["checks"]]
+    missing = list(data.get("missing", ()))
+    code, seconds = int(data["exit_code"]), float(data.get("seconds", 0))
+    tool, tier = str(data.get("tool", "")), str(data.get("tier", ""))
+    unloaded = tuple(data.get("unloaded", ()))
+    return Report(image, tool, tier, results, missing, seconds, code, unloaded)
+
+
+def _from_row(said: Dict[str, Any]) -> CheckResult:
+    """A row of an older release may have fewer fields."""
+    fixed = [str(said.get(name, "")) for name in ("id", "proves", "severity", "tier")]
+    check = Check(fixed[0], fixed[1], fixed[2], fixed[3], "", "")
+    names = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
+    more = {name: str(said.get(name, "")) for name in names}
+    return CheckResult(check, said["suite"], seconds=float(said.get("seconds", 0)), **more)

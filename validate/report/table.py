@@ -1,0 +1,60 @@
+"""The table that a user reads on a terminal: a line a check, cause and remedy below a finding."""
+
+from typing import List, Tuple
+
+from validate.check import ERROR, FAILED, PASSED, SKIPPED, WARNED, CheckResult
+from validate.report.report import MARKS, Report
+
+SCREEN = 24
+"""Lines that a terminal shows at once: of a longer table the end is what the eye meets."""
+COLOURS = {PASSED: "32", FAILED: "1;31", WARNED: "33", SKIPPED: "2", ERROR: "1;31"}
+
+
+def as_table(report: Report, colour: bool) -> str:
+    """A line a check; below a finding its cause and the line to paste. Checks that are skipped one
+    after the other for the same reason share a line. A long table ends with what failed once
+    more."""
+    if not report.results:
+        return ""
+    width = max(len(one.check.id) for one in report.results)
+    lines = []
+    for group in _together(report.results):
+        more = len(group) - 1
+        also = "; and the next {} checks".format(more) if more > 1 else "; and the next check"
+        lines += _lines(group[0], width, also if more else "", colour)
+    failed = [one for one in report.results if one.outcome in (FAILED, ERROR)]
+    if failed and len(lines) > SCREEN:
+        lines += ["", "What failed, in the order in which to mend it:", ""]
+        for one in failed:
+            lines += _lines(one, width, "", colour)
+    return "\n".join(lines)
+
+
+def _lines(one: CheckResult, width: int, also: str, colour: bool) -> List[str]:
+    mark = _paint("{:<5}".format(MARKS[one.outcome]), COLOURS[one.outcome], colour)
+    seen = one.measured.replace("\n", " | ")
+    said = "({}) {}".format(one.reason, seen) if one.outcome == SKIPPED else seen
+    indent = " " * (width + 9)
+    lines = ["{:<{}}  {}  {}".format(one.check.id, width, mark, said + also).rstrip()]
+    lines += ["{}cause:  {}".format(indent, one.cause)] if one.cause else []
+    return lines + (["{}remedy: {}".format(indent, one.remedy)] if one.remedy else [])
+
+
+def _together(results: List[CheckResult]) -> List[List[CheckResult]]:
+    """Neighbours that are skipped for the same reason in one group; every other check in one of its
+    own."""
+    groups: List[List[CheckResult]] = []
+    for one in results:
+        if groups and one.outcome == SKIPPED and _why(one) == _why(groups[-1][0]):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return groups
+
+
+def _why(one: CheckResult) -> Tuple[str, str, str, str]:
+    return one.suite, one.outcome, one.reason, one.measured
+
+
+def _paint(text: str, code: str, colour: bool) -> str:
+    return "\033[{}m{}\033[0m".format(code, text) if colour else text
