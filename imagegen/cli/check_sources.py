@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from imagegen.engine.client import Engine
     from imagegen.model.image import ImageSpec
     from imagegen.sources.preflight import Finding, Means
-    from imagegen.workflow.project import Family, House
+    from imagegen.workflow.project import Family, Project
 
 HINTS = {
     "base": "set another `base`, or `image` in dockerfiles/os",
@@ -46,14 +46,14 @@ def command(
 ) -> None:
     """Prove that bases, packages, wheels and vendor parts can be had, before building."""
     from imagegen.sources.preflight import check, sources_of
-    from imagegen.workflow.project import House, select
+    from imagegen.workflow.project import Project, select
 
     started = time.monotonic()
-    house = House(overlay)
-    family = house.family(matrix)
+    project = Project(overlay)
+    family = project.family(matrix)
     specs = select(family.specs, cells)
-    means = _means(house, ca_bundle)
-    uses = sources_of(specs, house.catalog, _compiled(house), _rendered(house, family, specs))
+    means = _means(project, ca_bundle)
+    uses = sources_of(specs, project.catalog, _compiled(project), _rendered(project, family, specs))
     found = check(uses, means)
     _report(found, len(specs), time.monotonic() - started, console)
     lost = [finding for finding in found if finding.probe.state == "missing"]
@@ -61,7 +61,7 @@ def command(
         raise BuildError(*(_problem(finding) for finding in lost))
 
 
-def _means(house: House, ca_bundle: Path | None) -> Means:
+def _means(project: Project, ca_bundle: Path | None) -> Means:
     import os
     from pathlib import Path
 
@@ -74,8 +74,8 @@ def _means(house: House, ca_bundle: Path | None) -> Means:
     return Means(
         engine=_engine(),
         env=read_build_env(os.environ, ca_bundle, pip_config_files(Path.home())),
-        artifacts=read_artifacts(house.payload),
-        mirrors=read_mirrors(house.payload),
+        artifacts=read_artifacts(project.payload),
+        mirrors=read_mirrors(project.payload),
         state=state_folder() / "sources",
         ca_bundle=ca_bundle,
     )
@@ -91,20 +91,22 @@ def _engine() -> Engine | None:
         return None
 
 
-def _rendered(house: House, family: Family, specs: Sequence[ImageSpec]) -> dict[str, str]:
+def _rendered(project: Project, family: Family, specs: Sequence[ImageSpec]) -> dict[str, str]:
     """Dockerfiles by id of their cell; a cell that no template can install yet has none."""
     found = {}
     for spec in specs:
         with suppress(RenderError):
-            (recipe,) = house.recipes(family, [spec.cell.id])
+            (recipe,) = project.recipes(family, [spec.cell.id])
             found[spec.cell.id] = recipe.dockerfile
     return found
 
 
-def _compiled(house: House) -> set[str]:
+def _compiled(project: Project) -> set[str]:
     """The components that have a build stage of their own."""
     template = "dockerfiles/components/{}/build.j2"
-    return {name for name in house.catalog.components if house.payload.find(template.format(name))}
+    return {
+        name for name in project.catalog.components if project.payload.find(template.format(name))
+    }
 
 
 def _report(found: Sequence[Finding], cells: int, seconds: float, console: Console) -> None:

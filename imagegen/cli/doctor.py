@@ -53,11 +53,11 @@ def command(matrix: str | None, fix: bool, console: Console, overlay: Path | Non
 
 def _needs(matrix: str | None, overlay: Path | None) -> tuple[int, str]:
     """Bytes that a matrix takes on the engine, and one of the base images that it stands on."""
-    from imagegen.workflow.project import House
+    from imagegen.workflow.project import Project
 
     if matrix is None:
         return BYTES_FOR_A_CELL, ANY_IMAGE
-    specs = House(overlay).family(matrix).specs
+    specs = Project(overlay).family(matrix).specs
     return BYTES_FOR_A_CELL * len(specs), specs[0].os.image
 
 

@@ -74,13 +74,13 @@ def command(
     )
     from imagegen.launcher.launch import command as launch_command
     from imagegen.renderer.image_json import contract, device
-    from imagegen.workflow.project import House
+    from imagegen.workflow.project import Project
 
-    house = House(overlay)
-    _, spec = house.cell(cell)
+    project = Project(overlay)
+    _, spec = project.cell(cell)
     request = LaunchRequest(
         image=spec.tag,
-        contract=contract(spec, house.catalog),
+        contract=contract(spec, project.catalog),
         components={pin.component: pin.version for pin in spec.pins},
         device=device(spec),
         form=form,

@@ -50,10 +50,10 @@ def _all(overlay: Path | None) -> list[dict[str, Any]]:
 
 
 def _chosen(overlay: Path | None, matrix: str | None, cells: Sequence[str]) -> list[dict[str, Any]]:
-    from imagegen.workflow.project import House, select
+    from imagegen.workflow.project import Project, select
 
-    house = House(overlay)
-    families = [house.family(matrix)] if matrix else house.families()
+    project = Project(overlay)
+    families = [project.family(matrix)] if matrix else project.families()
     about = {family.matrix.name: family.matrix for family in families}
     specs = select([spec for family in families for spec in family.specs], cells)
     return [_row(spec, about[spec.cell.matrix]) for spec in specs]

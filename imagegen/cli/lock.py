@@ -43,14 +43,14 @@ def command(
     from imagegen.sources.lock_file import lock_path
     from imagegen.sources.locked_build import lock_of
     from imagegen.sources.supply import open_store
-    from imagegen.workflow.project import House
+    from imagegen.workflow.project import Project
 
-    house = House(overlay)
-    family = house.family(matrix)
-    recipes = house.recipes(family, cells)
+    project = Project(overlay)
+    family = project.family(matrix)
+    recipes = project.recipes(family, cells)
     engine = connect()
     env = host_network(ca_bundle)
-    store = open_store(house.payload, ca_bundle, allow_unverified=True)
+    store = open_store(project.payload, ca_bundle, allow_unverified=True)
     lock = lock_of(engine, _built(engine, recipes), env, store, console.note)
     path = out or lock_path(family.matrix.file)
     _write(path, lock)

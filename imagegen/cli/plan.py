@@ -47,15 +47,15 @@ def command(
         plan_cells,
         prices_of,
     )
-    from imagegen.workflow.project import House, select
+    from imagegen.workflow.project import Project, select
 
     book = open_journal()
-    house = House(overlay, measured_seconds(book) if measured else None)
-    family = house.family(matrix)
+    project = Project(overlay, measured_seconds(book) if measured else None)
+    family = project.family(matrix)
     specs = select(family.specs, cells)
     engine = connect()
-    store = open_store(house.payload)
-    planned = plan_cells(engine, house, family, specs, prices_of(house, book), store)
+    store = open_store(project.payload)
+    planned = plan_cells(engine, project, family, specs, prices_of(project, book), store)
     if as_dot:
         console.data({"dot": dot(planned)})
         console.line(dot(planned))

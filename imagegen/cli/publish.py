@@ -27,10 +27,10 @@ def command(
     from imagegen.journal.journal import open_journal
     from imagegen.journal.run import recorded
     from imagegen.publisher.publish import candidate_of, publish
-    from imagegen.workflow.project import House, select
+    from imagegen.workflow.project import Project, select
 
-    house, book = House(overlay), open_journal()
-    specs = select(house.family(matrix).specs, cells)
+    project, book = Project(overlay), open_journal()
+    specs = select(project.family(matrix).specs, cells)
     engine = connect()
     with recorded(book, "publish") as run_id:
         candidates = [candidate_of(engine, spec.tag, book) for spec in specs]

@@ -28,10 +28,10 @@ def command(
     matrix: str, cells: tuple[str, ...], out: Path, console: Console, overlay: Path | None
 ) -> None:
     """Write one folder a cell: Dockerfile and everything that it copies."""
-    from imagegen.workflow.project import House
+    from imagegen.workflow.project import Project
 
-    house = House(overlay)
-    recipes = house.recipes(house.family(matrix), cells)
+    project = Project(overlay)
+    recipes = project.recipes(project.family(matrix), cells)
     try:
         out.mkdir(parents=True, exist_ok=True)
         for recipe in recipes:

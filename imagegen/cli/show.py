@@ -24,12 +24,12 @@ def command(cell: str, console: Console, overlay: Path | None) -> None:
     """Every component of one cell: version, origin, who led to it."""
     from imagegen.model.base import base_of
     from imagegen.renderer.image_json import contract, expectation
-    from imagegen.workflow.project import House
+    from imagegen.workflow.project import Project
 
-    house = House(overlay)
-    family, spec = house.cell(cell)
+    project = Project(overlay)
+    family, spec = project.cell(cell)
     order = family.orders[spec.os.id]
-    console.data(expectation(spec, order, house.catalog))
+    console.data(expectation(spec, order, project.catalog))
     console.table(
         ("component", "version", "where it comes from", "asked for by"),
         [
@@ -48,7 +48,7 @@ def command(cell: str, console: Console, overlay: Path | None) -> None:
     )
     for name, value in spec.given.items():
         console.line(f"{name}: {value}")
-    for line in (*_parts(spec), *_settings(spec), _launch(contract(spec, house.catalog))):
+    for line in (*_parts(spec), *_settings(spec), _launch(contract(spec, project.catalog))):
         console.line(line)
     for note in spec.cell.notes:
         console.line(f"note: {note}")

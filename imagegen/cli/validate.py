@@ -185,12 +185,12 @@ def _on_soft_roce(
 def _references(images: tuple[str, ...], matrix: str | None, overlay: Path | None) -> list[str]:
     """Cells become their image; whatever is no cell is taken as an image reference."""
     from imagegen.errors import NothingSelectedError
-    from imagegen.workflow.project import House, select
+    from imagegen.workflow.project import Project, select
 
-    house = House(overlay)
+    project = Project(overlay)
     if matrix is not None:
-        return [spec.tag for spec in select(house.family(matrix).specs, images)]
-    specs = [spec for family in house.families() for spec in family.specs]
+        return [spec.tag for spec in select(project.family(matrix).specs, images)]
+    specs = [spec for family in project.families() for spec in family.specs]
     references: list[str] = []
     for image in images:
         try:

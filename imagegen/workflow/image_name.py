@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.images import store as images
 from imagegen.errors import NothingSelectedError
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ def named_image(engine: Engine, name: str, overlay: Path | None) -> LocalImage:
     if found is not None:
         return found
     try:
-        _, spec = House(overlay).cell(name)
+        _, spec = Project(overlay).cell(name)
     except NothingSelectedError as error:
         told = [line for problem in error.problems for line in (problem.text, *problem.evidence)]
         text = f"`{name}` is neither an image on this engine nor one cell"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from imagegen.planner.chain import Chain
     from imagegen.planner.cost import Step, Total
     from imagegen.sources.supply import Store
-    from imagegen.workflow.project import Family, House
+    from imagegen.workflow.project import Family, Project
 
 UP_TO_DATE, STALE, BLOCKED = "up to date", "stale", "blocked"
 
@@ -78,10 +78,10 @@ class Planned:
         return plus([total(steps) for steps in self.to_make.values()])
 
 
-def prices_of(house: House, book: Journal) -> Prices:
+def prices_of(project: Project, book: Journal) -> Prices:
     """What steps cost: as measured on this engine, else as their component.yaml predicts."""
     measured = book.step_costs()
-    return Prices(house.catalog, {key: Cost(*cost, True) for key, cost in measured.items()})
+    return Prices(project.catalog, {key: Cost(*cost, True) for key, cost in measured.items()})
 
 
 def measured_seconds(book: Journal) -> dict[str, float]:
@@ -95,21 +95,21 @@ def measured_seconds(book: Journal) -> dict[str, float]:
 
 def plan_cells(
     engine: Engine,
-    house: House,
+    project: Project,
     family: Family,
     specs: Sequence[ImageSpec],
     prices: Prices,
     store: Store,
 ) -> Planned:
     """The plan for these cells of a family."""
-    cells = judge(engine, house, family, specs, store)
+    cells = judge(engine, project, family, specs, store)
     orders = {os_id: family.orders[os_id] for os_id in sorted({spec.os.id for spec in specs})}
     steps, declared, to_make = {}, {}, {}
     for os_id, order in orders.items():
         of_os = [cell for cell in cells if cell.spec.os.id == os_id]
         found = [cell.spec for cell in of_os]
         steps[os_id] = tree(found, order, prices)
-        declared[os_id] = tree(found, declared_order(found, order, house.catalog), prices)
+        declared[os_id] = tree(found, declared_order(found, order, project.catalog), prices)
         to_make[os_id] = missing(steps[os_id], _there(of_os, order))
     return Planned(orders, steps, declared, to_make, tuple(cells))
 
@@ -119,10 +119,10 @@ def _there(cells: Sequence[PlannedCell], order: Sequence[str]) -> set[Chain]:
 
 
 def judge(
-    engine: Engine, house: House, family: Family, specs: Sequence[ImageSpec], store: Store
+    engine: Engine, project: Project, family: Family, specs: Sequence[ImageSpec], store: Store
 ) -> list[PlannedCell]:
     """Each cell: up to date, stale, or blocked by what no build can do without."""
-    recipes, blocked = _recipes(house, family, specs, store)
+    recipes, blocked = _recipes(project, family, specs, store)
     found = {s.recipe.spec.cell.id: s for s in find_stale(engine, recipes, force=False)}
     blocked |= _out_of_reach(engine, [s.recipe for s in found.values() if s.why], store)
     cells = []
@@ -138,14 +138,14 @@ def judge(
 
 
 def _recipes(
-    house: House, family: Family, specs: Sequence[ImageSpec], store: Store
+    project: Project, family: Family, specs: Sequence[ImageSpec], store: Store
 ) -> tuple[list[Recipe], dict[str, Problem]]:
     """The recipes of the cells, and by id the cells without a template or without their parts."""
     recipes: list[Recipe] = []
     blocked: dict[str, Problem] = {}
     for spec in specs:
         try:
-            recipe = house.recipe(family, spec)
+            recipe = project.recipe(family, spec)
         except RenderError as error:
             blocked[spec.cell.id] = error.problems[0]
             continue

@@ -37,7 +37,7 @@ class Family:
     orders: Mapping[str, tuple[str, ...]]
 
 
-class House:
+class Project:
     """The catalog and the matrices in reach of one run.
 
     What is remembered from the last run needs no reader: readers of YAML, and Jinja, are loaded by

@@ -24,7 +24,7 @@ from imagegen.engine.builds.buildkit import (
 from imagegen.events import events
 from imagegen.model.build import StepRecord
 from imagegen.model.recipe import StepOrigin
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,8 +40,8 @@ GAMMA = "dockerfiles/components/gamma/install.j2"
 def recipe(small: Overlay) -> Recipe:
     """`gamma` has two instructions, on lines 2 and 4 of its template."""
     small.template("gamma", "# compiled\nRUN one \\\n    more\nCOPY a b\n")
-    house = House()
-    (found,) = house.recipes(house.family("small"), ["debian12-core"])
+    project = Project()
+    (found,) = project.recipes(project.family("small"), ["debian12-core"])
     return found
 
 

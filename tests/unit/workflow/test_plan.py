@@ -31,7 +31,7 @@ from imagegen.workflow.plan import (
     plan_cells,
     prices_of,
 )
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,22 +59,22 @@ def store(tmp_path: Path) -> Store:
 
 
 def plan(tmp_path: Path) -> Planned:
-    house = House()
-    family = house.family("small")
-    prices = prices_of(house, open_journal(tmp_path / "journal.db"))
-    return plan_cells(ENGINE, house, family, family.specs, prices, store(tmp_path))
+    project = Project()
+    family = project.family("small")
+    prices = prices_of(project, open_journal(tmp_path / "journal.db"))
+    return plan_cells(ENGINE, project, family, family.specs, prices, store(tmp_path))
 
 
 def states(tmp_path: Path) -> dict[str, PlannedCell]:
-    house = House()
-    family = house.family("small")
-    found = judge(ENGINE, house, family, family.specs, store(tmp_path))
+    project = Project()
+    family = project.family("small")
+    found = judge(ENGINE, project, family, family.specs, store(tmp_path))
     return {cell.spec.cell.name: cell for cell in found}
 
 
 def images_of(cells: list[str]) -> list[LocalImage]:
-    house = House()
-    recipes = house.recipes(house.family("small"), cells)
+    project = Project()
+    recipes = project.recipes(project.family("small"), cells)
     return [
         LocalImage(
             f"sha256:{recipe.spec.cell.name}",
@@ -307,12 +307,12 @@ def test_costs_come_from_the_journal_where_it_has_them(small: Overlay, tmp_path:
     steps = (StepRecord("[beta 1/1] RUN x", "beta", 31.0, False, "beta", "1.13.1", 700),)
     record = BuildRecord("small/a", "t", "r", "built", steps=steps)
     book.add_build(book.start_run("build", []), record)
-    house = House()
-    spec = house.family("small").specs[0]
+    project = Project()
+    spec = project.family("small").specs[0]
     beta, alpha = spec.pin("beta"), spec.pin("alpha")
     assert beta
     assert alpha
-    prices = prices_of(house, book)
+    prices = prices_of(project, book)
     assert prices.of(spec, beta) == Cost(31.0, 700, True)
     assert prices.of(spec, alpha) == Cost(10.0, 0, False)
     assert measured_seconds(book) == {"beta": 31.0}
