@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from imagegen.errors import ConfigError, NothingSelectedError
 from imagegen.workflow.project import Project, select
-from unit.conftest import SMALL
+from unit.conftest import REPOSITORY, SMALL
 
 if TYPE_CHECKING:
     from imagegen.model.image import ImageSpec
@@ -115,3 +118,13 @@ def test_an_overlay_replaces_one_template_of_the_shipped_ones(overlay: Overlay) 
     recipe = project.recipes(project.family("cpu"), ["debian12-none"])[0]
     assert "RUN my own way" in recipe.dockerfile
     assert "COPY ssh/" not in recipe.dockerfile
+
+
+def test_a_project_loads_no_heavy_library_before_it_reads_a_file(small: Overlay) -> None:
+    code = (
+        "import sys\nfrom imagegen.workflow.project import Project\nProject()\n"
+        "heavy = {'docker', 'jinja2', 'jsonschema', 'requests', 'rich', 'yaml'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    subprocess.run([sys.executable, "-c", code], cwd=small.root, env=environment, check=True)
