@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from imagegen.builder.disk import check_room, uncounted
+from imagegen.builder.disk import check_room
 from imagegen.builder.failures import build_failures
 from imagegen.builder.jobs import jobs_for
 from imagegen.builder.plan import BuildPlan
@@ -26,7 +26,7 @@ from imagegen.journal.locks import engine_locks
 from imagegen.journal.log_files import LogFiles
 from imagegen.journal.run import recorded
 from imagegen.journal.writer import JournalWriter
-from imagegen.planner.cost import left_to_make, plus, total, trunk, unsized
+from imagegen.planner.cost import left_to_make, plus, total, trunk, uncounted, unsized
 from imagegen.planner.time_left import TimeLeft, with_time_left
 from imagegen.sources.lock_file import lock_for
 from imagegen.sources.locked_build import LockedBuild

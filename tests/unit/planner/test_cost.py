@@ -19,6 +19,7 @@ from imagegen.planner.cost import (
     total,
     tree,
     trunk,
+    uncounted,
     unshared,
     unsized,
     walk,
@@ -168,3 +169,9 @@ def test_the_declared_order_is_the_matrix_s_with_needs_first(
     wants = tuple(reversed(turned[0].cell.wants))
     one = replace(turned[0], cell=replace(turned[0].cell, wants=wants))
     assert declared_order([one], ORDER, project.catalog) == ("delta", "alpha", "beta", "gamma")
+
+
+def test_what_is_counted_as_nothing_is_named() -> None:
+    assert uncounted(()) == ""
+    said = "nobody knows the size of alpha, beta: it counts as nothing"
+    assert uncounted(("alpha", "beta")) == said
