@@ -125,8 +125,3 @@ def save(path: Path, spec: ImageSpec, owner: str, expires: str) -> None:
         temporary.replace(path)
     except OSError as error:
         raise ConfigError.of(f"{path} cannot be written: {error.strerror}") from error
-
-
-def expired(expires: str) -> bool:
-    """Whether a matrix's day is over."""
-    return bool(expires) and expires < today().isoformat()
