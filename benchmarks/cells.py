@@ -18,7 +18,7 @@ from typing import Any
 import measure
 
 import matrices
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 SIZES = {1000: 5, 3000: 3, 10_000: 3}
 """Cells -> runs."""
@@ -33,11 +33,11 @@ def once(cells: int) -> dict[str, Any]:
     """CPU seconds of the two halves: up to the order of layers, and Dockerfiles with contexts."""
     with tempfile.TemporaryDirectory() as folder:
         name = matrices.write(Path(folder), cells)
-        house = House(Path(folder))
+        project = Project(Path(folder))
         started = time.process_time()
-        family = house.family(name)
+        family = project.family(name)
         resolved = time.process_time()
-        recipes = house.recipes(family)
+        recipes = project.recipes(family)
         rendered = time.process_time()
     digests = [recipe.digest for recipe in recipes]
     assert len(set(digests)) == len(recipes) == cells

@@ -16,7 +16,7 @@ from overlay import OS, Overlay
 from own_dockerd import BASE
 from peers import Peer
 
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,11 +73,11 @@ class GpuFamily:
         overlay.write_matrix(axes, {"python": "3.11", "torch": torch})
 
     def specs(self) -> tuple[ImageSpec, ...]:
-        return House(self.overlay.folder).family(self.overlay.matrix).specs
+        return Project(self.overlay.folder).family(self.overlay.matrix).specs
 
     def order(self) -> tuple[str, ...]:
         """Of imagegen's layers, the lowest first."""
-        return House(self.overlay.folder).family(self.overlay.matrix).orders[OS]
+        return Project(self.overlay.folder).family(self.overlay.matrix).orders[OS]
 
     def peers(
         self, order: tuple[str, ...], index: str, buildargs: Mapping[str, str]

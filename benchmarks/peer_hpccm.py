@@ -13,7 +13,7 @@ from hpccm.building_blocks import apt_get, nccl, openmpi, pip
 from hpccm.primitives import baseimage
 
 import matrices
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from imagegen.model.image import ImageSpec
@@ -73,7 +73,7 @@ def report() -> list[str]:
 def _row(cells: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         name = matrices.write(Path(folder), cells)
-        warm = House(Path(folder))
+        warm = Project(Path(folder))
         family = warm.family(name)
         for recipe in warm.recipes(family):
             for text in (recipe.dockerfile, by_hpccm(recipe.spec)):
@@ -81,13 +81,13 @@ def _row(cells: int) -> str:
                 assert missing == [], missing
 
         def whole() -> object:
-            house = House(Path(folder))
-            return house.recipes(house.family(name))
+            project = Project(Path(folder))
+            return project.recipes(project.family(name))
 
         taken = measure.alternately(
             {
                 "whole": whole,
-                "render": lambda: House(Path(folder)).recipes(family),
+                "render": lambda: Project(Path(folder)).recipes(family),
                 "hpccm": lambda: [by_hpccm(spec) for spec in family.specs],
             },
             RUNS,

@@ -30,3 +30,10 @@ def human_seconds(seconds: float) -> str:
 def clean(text: str) -> str:
     """Text of others (build output) without what would steer the terminal."""
     return _ESCAPES.sub("", text.replace("\t", "    "))
+
+
+def short_step(step: str) -> str:
+    """Write a step in one short line: without mounts, and without settings that every step has."""
+    text = re.sub(r"--mount=\S+ *", "", step)
+    text = re.sub(r"\. /mnt/env\.sh &&\s*|apt-get update &&\s*", "", text)
+    return re.sub(r"\s+", " ", text).strip()

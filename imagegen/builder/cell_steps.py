@@ -12,6 +12,7 @@ from imagegen.engine.builds import step_events as engine_events
 from imagegen.events import events
 from imagegen.model.build import BuildRecord, StepRecord
 from imagegen.model.image import layer_name
+from imagegen.text import short_step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,13 +39,6 @@ def origin_of(recipe: Recipe, step: str) -> StepOrigin | None:
     stage = [origin for origin in recipe.origins if origin.stage == match["stage"]]
     from_end = int(match["of"]) - int(match["at"])
     return stage[-1 - from_end] if from_end < len(stage) else None
-
-
-def short(step: str) -> str:
-    """Write a step in one short line: without mounts, and without settings that every step has."""
-    text = re.sub(r"--mount=\S+ *", "", step)
-    text = re.sub(r"\. /mnt/env\.sh &&\s*|apt-get update &&\s*", "", text)
-    return re.sub(r"\s+", " ", text).strip()
 
 
 class CellSteps:
@@ -80,7 +74,7 @@ class CellSteps:
         if isinstance(event, engine_events.StepStarted):
             self._steps[event.digest] = event.name
             at = self._at(event.name)
-            self._sink(events.StepStarted(cell, event.name, short(event.name), at))
+            self._sink(events.StepStarted(cell, event.name, short_step(event.name), at))
         elif isinstance(event, engine_events.StepCached) and event.name not in self._done:
             self._steps[event.digest] = event.name
             self._cached.add(event.digest)
@@ -105,7 +99,7 @@ class CellSteps:
         where = [] if origin is None else [f"{origin.template}:{origin.line}"]
         return (
             *where,
-            f"step: {short(error.step) or 'none ran'}",
+            f"step: {short_step(error.step) or 'none ran'}",
             *(f"  {line}" for line in error.last(LAST_LINES)),
             error.error.splitlines()[0] if error.error else "",
             f"full log: {self._log}",

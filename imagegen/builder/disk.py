@@ -8,19 +8,10 @@ from imagegen.errors import BuildError
 from imagegen.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from imagegen.engine.client import EngineMachine
 
 TIGHT_SHARE = 0.8
 """From this share of what is free on, a build is told that it may not fit."""
-
-
-def uncounted(components: Sequence[str]) -> str:
-    """What to say of components whose size nobody knows; empty where there is none."""
-    if not components:
-        return ""
-    return f"nobody knows the size of {', '.join(components)}: it counts as nothing"
 
 
 def check_room(needed: int, machine: EngineMachine) -> str:

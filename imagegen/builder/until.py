@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from imagegen.builder.cell import attempts, steps_of
 from imagegen.builder.cell_request import request_of, run_request
-from imagegen.builder.cell_steps import origin_of, short
+from imagegen.builder.cell_steps import origin_of
 from imagegen.builder.labels import labels_until
 from imagegen.builder.prepare import prepare
 from imagegen.engine.builds import buildkit
 from imagegen.errors import BuildError, ConfigError
 from imagegen.events.events import CellEnded, CellStarted, StageReached
 from imagegen.renderer.dockerfile import until_before
+from imagegen.text import short_step
 
 if TYPE_CHECKING:
     from imagegen.builder.cell_steps import CellSteps
@@ -75,7 +76,7 @@ def _build(state: BuildState, recipe: Recipe, component: str) -> Reached:
     except buildkit.StepError as error:
         cause = "cancelled" if error.cancelled else error.cause
         record = steps.failed(cause, steps.evidence(error), time.monotonic() - started)
-        reached = Reached(_before(state, recipe, error.step, steps), record, short(error.step))
+        reached = Reached(_before(state, recipe, error.step, steps), record, short_step(error.step))
         state.sink(CellEnded(record))
         return reached
     state.sink(StageReached(recipe.spec.cell.id, component, image_id))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from imagegen.catalog.rows import read_releases
 from imagegen.config import schemas
+from imagegen.config.document import Document
 from imagegen.config.payload import (
     COMPONENTS_FOLDER,
     OS_FOLDER,
@@ -14,7 +15,7 @@ from imagegen.config.payload import (
     shipped_root,
     shown,
 )
-from imagegen.config.yamlfile import Document, check_schema, load
+from imagegen.config.yamlfile import check_schema, load
 from imagegen.errors import ConfigError, Problem
 from imagegen.model.catalog import (
     Catalog,

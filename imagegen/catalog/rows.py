@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from imagegen.catalog.tables import rows_of
 from imagegen.config import schemas
-from imagegen.config.yamlfile import Document, check_schema, dotted
+from imagegen.config.document import Document, dotted
+from imagegen.config.yamlfile import check_schema
 from imagegen.errors import Problem
 from imagegen.model import constraint
 from imagegen.model.catalog import Release

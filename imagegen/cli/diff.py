@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import click
 
 from imagegen.cli import options
-from imagegen.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from imagegen.console.console import Console
-    from imagegen.engine.images.inventory import Layer
-    from imagegen.inspection.diff import Change, Difference
 
 MOST_ROWS = 20
 """Rows of one section that are shown to people; `--all` and programs get all of them."""
-
-_WRAPPING = re.compile(
-    r"^(RUN )?(/bin/\w+ (-o pipefail )?-c |\|\d+ .*?/bin/\w+ -c )|\s*# buildkit$"
-)
-_WIDTH = 90
-_KINDS = {"deb": "dpkg", "pypi": "pip", "conda": "conda"}
 
 
 @click.command("diff")
@@ -40,118 +29,6 @@ def command(before: str, after: str, whole: bool, console: Console, overlay: Pat
 
     A short container of each is read, which runs nothing of the image's own.
     """
-    from concurrent.futures import ThreadPoolExecutor
-    from dataclasses import asdict
+    from imagegen.workflow.diff import diff
 
-    from imagegen.engine.client import connect
-    from imagegen.engine.images.inventory import inventory
-    from imagegen.inspection.diff import difference
-    from imagegen.workflow.image_name import named_image
-
-    engine = connect()
-    found = [named_image(engine, name, overlay) for name in (before, after)]
-    if found[0].id == found[1].id:
-        console.data({"same": True, "id": found[0].id})
-        console.line(f"nothing differs: both are image {found[0].id[7:19]}")
-        return
-    names = [image.tags[0] if image.tags else image.id for image in found]
-    with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(lambda name: inventory(engine, name), names)
-    made = difference(first, second)
-    console.data({"same": made.same, **asdict(made)})
-    _tell(made, console, None if whole else MOST_ROWS)
-
-
-def _tell(made: Difference, console: Console, most: int | None) -> None:
-    """The difference for people, the most important first."""
-    sides = (("A", made.before), ("B", made.after))
-    for name, side in sides:
-        console.line(f"{name}  {side.ref}  {side.id[7:19]}  {human_bytes(side.size_bytes)}")
-        for one in side.missing:
-            console.line(f"{name}  not read: {one}")
-    console.line(f"B is {_grew(made.after.size_bytes - made.before.size_bytes)}")
-    if made.same:
-        read = made.before.missing or made.after.missing
-        console.line("nothing differs" + (" in what could be read" if read else ""))
-    _changes("component", made.components, console, most)
-    if made.inputs:
-        console.line(f"inputs of the recipes that differ: {_list(made.inputs, most)}")
-    for kind, title in _KINDS.items():
-        _changes(title, [one for one in made.packages if one.kind == kind], console, most)
-    _changes("shared library", made.sonames, console, most)
-    _changes("variable", made.env, console, most)
-    _changes("label", made.labels, console, most)
-    _folders(made, console, most)
-    _layers(made, console)
-    for name, side in sides:
-        for left in side.leftovers:
-            console.line(f"{name}  {left}")
-
-
-def _changes(what: str, changes: Sequence[Change], console: Console, most: int | None) -> None:
-    """What changed, then what is gone, then what is new."""
-    if not changes:
-        return
-    ranked = sorted(changes, key=lambda one: (not (one.before and one.after), not one.before))
-    rows = [(one.name, _cut(one.before) or "-", _cut(one.after) or "-") for one in ranked[:most]]
-    console.line()
-    console.table((what, "A", "B"), rows)
-    gone, new = sum(not one.after for one in changes), sum(not one.before for one in changes)
-    counts = {"changed": len(changes) - gone - new, "only in A": gone, "only in B": new}
-    said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    more = len(ranked) - len(rows)
-    console.line(said + (f"; {more} not shown (`--all`)" if more else ""))
-
-
-def _list(names: Sequence[str], most: int | None) -> str:
-    return ", ".join(names[:most]) + (", …" if most and len(names) > most else "")
-
-
-def _folders(made: Difference, console: Console, most: int | None) -> None:
-    rows = [
-        (
-            one.path,
-            human_bytes(one.before) if one.before else "-",
-            human_bytes(one.after) if one.after else "-",
-            _grew(one.grew),
-        )
-        for one in made.folders[:most]
-    ]
-    if rows:
-        console.line()
-        console.table(("where the bytes are", "A", "B", "B is"), rows)
-
-
-def _layers(made: Difference, console: Console) -> None:
-    rows = [
-        (name, _size(layer), _made_by(layer.made_by))
-        for name, side in (("A", made.before), ("B", made.after))
-        for layer in sorted(side.layers, key=lambda layer: -layer.size_bytes)
-    ]
-    console.line()
-    if rows:
-        console.table(("layer", "size", "made by"), rows)
-    shared = sum(max(layer.size_bytes, 0) for layer in made.shared)
-    count = f"{len(made.shared)} layers are" if len(made.shared) > 1 else "a layer is"
-    once = f"{count} shared: {human_bytes(shared)} that are on the disk once"
-    console.line(once if made.shared else "no layer is shared")
-
-
-def _size(layer: Layer) -> str:
-    return human_bytes(layer.size_bytes) if layer.size_bytes >= 0 else "?"
-
-
-def _made_by(instruction: str) -> str:
-    from imagegen.builder.cell_steps import short
-
-    return _cut(short(_WRAPPING.sub("", instruction)) or "an import")
-
-
-def _grew(count: int) -> str:
-    if not count:
-        return "as large"
-    return f"{human_bytes(abs(count))} {'larger' if count > 0 else 'smaller'}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+    diff(before, after, overlay, console, None if whole else MOST_ROWS)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from imagegen.cli import options
+from imagegen.config.cache import remembered
+from imagegen.config.payload import open_payload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from imagegen.console.console import Console
-    from imagegen.matrix.reader import Matrix
-    from imagegen.model.image import ImageSpec
 
 
 @click.command("list")
@@ -25,9 +26,9 @@ def command(
     matrix: str | None, cells: tuple[str, ...], console: Console, overlay: Path | None
 ) -> None:
     """The cells of the matrices, and the image that each one becomes."""
-    listed = _chosen(overlay, matrix, cells) if matrix or cells else _all(overlay)
+    listed = _rows(overlay, matrix, cells) if matrix or cells else _every_row(overlay)
     for one in listed:
-        one["expired"] = _expired(one)
+        one["expired"] = _expired(one["expires"])
     console.data(listed)
     owned = any(one["owner"] or one["expires"] for one in listed)
     rows = [
@@ -39,32 +40,22 @@ def command(
     console.table((*columns, "asked for by") if owned else columns, rows)
 
 
-def _all(overlay: Path | None) -> list[dict[str, Any]]:
+def _every_row(overlay: Path | None) -> list[dict[str, Any]]:
     """Every cell of every matrix: from the last run, where no file has changed since."""
-    from imagegen.config.cache import remembered
-    from imagegen.config.payload import open_payload
-
     payload = open_payload(overlay)
     files = (*payload.catalog_files(), *payload.matrix_files())
-    return remembered("list", files, lambda: _chosen(overlay, None, ()))
+    return remembered("list", files, lambda: _rows(overlay, None, ()))
 
 
-def _chosen(overlay: Path | None, matrix: str | None, cells: Sequence[str]) -> list[dict[str, Any]]:
-    from imagegen.workflow.project import House, select
+def _rows(overlay: Path | None, matrix: str | None, cells: tuple[str, ...]) -> list[dict[str, Any]]:
+    from imagegen.workflow.list import list_cells
 
-    house = House(overlay)
-    families = [house.family(matrix)] if matrix else house.families()
-    about = {family.matrix.name: family.matrix for family in families}
-    specs = select([spec for family in families for spec in family.specs], cells)
-    return [_row(spec, about[spec.cell.matrix]) for spec in specs]
+    return list_cells(overlay, matrix, cells)
 
 
-def _expired(row: Mapping[str, Any]) -> bool:
-    if not row["expires"]:
-        return False
-    from imagegen.request.saved import expired
-
-    return expired(row["expires"])
+def _expired(day: str) -> bool:
+    """Whether the day is over, in UTC, until which a saved request is needed."""
+    return bool(day) and day < datetime.now(timezone.utc).date().isoformat()
 
 
 def _who(row: Mapping[str, Any]) -> str:
@@ -75,17 +66,3 @@ def _who(row: Mapping[str, Any]) -> str:
 
 def _versions(components: Mapping[str, str]) -> str:
     return " ".join(f"{name}={version}" for name, version in components.items())
-
-
-def _row(spec: ImageSpec, matrix: Matrix) -> dict[str, Any]:
-    return {
-        "matrix": spec.cell.matrix,
-        "cell": spec.cell.name,
-        "image": spec.tag,
-        "os": spec.os.id,
-        "axes": dict(spec.cell.values),
-        "components": {pin.component: pin.version for pin in spec.pins},
-        "omitted": {o.component: o.reason for o in spec.cell.omitted},
-        "owner": matrix.owner,
-        "expires": matrix.expires,
-    }

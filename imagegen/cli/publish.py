@@ -23,20 +23,9 @@ def command(
     matrix: str, cells: tuple[str, ...], to: str, console: Console, overlay: Path | None
 ) -> None:
     """Publish the images of a matrix; refuses any whose bytes have no passed validation."""
-    from imagegen.engine.client import connect
-    from imagegen.journal.journal import open_journal
-    from imagegen.journal.run import recorded
-    from imagegen.publisher.publish import candidate_of, publish
-    from imagegen.workflow.project import House, select
+    from imagegen.workflow.publish import publish
 
-    house, book = House(overlay), open_journal()
-    specs = select(house.family(matrix).specs, cells)
-    engine = connect()
-    with recorded(book, "publish") as run_id:
-        candidates = [candidate_of(engine, spec.tag, book) for spec in specs]
-        published = publish(engine, candidates, to, console.line)
-        for one in published:
-            book.add_publication(run_id, one)
+    published = publish(matrix, cells, to, overlay, console)
     console.data(
         [
             {

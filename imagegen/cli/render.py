@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from imagegen.cli import options
-from imagegen.errors import RenderError
 
 if TYPE_CHECKING:
     from imagegen.console.console import Console
-    from imagegen.model.recipe import Recipe
 
 
 @click.command("render")
@@ -28,18 +24,9 @@ def command(
     matrix: str, cells: tuple[str, ...], out: Path, console: Console, overlay: Path | None
 ) -> None:
     """Write one folder a cell: Dockerfile and everything that it copies."""
-    from imagegen.workflow.project import House
+    from imagegen.workflow.render import render
 
-    house = House(overlay)
-    recipes = house.recipes(house.family(matrix), cells)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for recipe in recipes:
-            _write(recipe, out / recipe.spec.cell.name)
-    except OSError as error:
-        raise RenderError.of(
-            f"cannot write below `{out}`", evidence=[str(error)], hint="choose another `--out`"
-        ) from None
+    recipes = render(matrix, cells, out, overlay)
     console.data(
         [
             {
@@ -53,19 +40,3 @@ def command(
     )
     for recipe in recipes:
         console.line(f"{out / recipe.spec.cell.name}  {recipe.digest[:19]}  {recipe.spec.tag}")
-
-
-def _write(recipe: Recipe, folder: Path) -> None:
-    """Write beside the folder and swap: a failed render leaves the old one whole."""
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".render-") as temporary:
-        fresh = Path(temporary, "context")
-        fresh.mkdir()
-        (fresh / "Dockerfile").write_text(recipe.dockerfile, encoding="utf-8")
-        for file in recipe.files:
-            path = fresh / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(file.data)
-            path.chmod(file.mode)
-        if folder.exists():
-            shutil.move(folder, Path(temporary, "old"))
-        shutil.move(fresh, folder)

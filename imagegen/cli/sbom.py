@@ -32,22 +32,6 @@ def command(
 
     The one that its build wrote, where there is one; the same image gives the same bytes.
     """
-    import orjson
+    from imagegen.workflow.sbom import sbom
 
-    from imagegen.config.state import state_folder
-    from imagegen.engine.client import connect
-    from imagegen.inspection.sbom import FORMATS
-    from imagegen.inspection.sbom_files import keep_sboms, write_whole
-    from imagegen.workflow.image_name import named_image
-
-    engine = connect()
-    found = named_image(engine, image, overlay)
-    paths = dict(zip(FORMATS, keep_sboms(engine, found.id, state_folder()), strict=True))
-    data = paths[kind].read_bytes()
-    if out is None:
-        console.data(orjson.loads(data))
-        console.line(data.decode().rstrip("\n"))
-        return
-    write_whole(out, data)
-    console.data({"sbom": str(out), "image": found.id, "as": kind})
-    console.line(f"{out}: {kind} of image {found.id[7:19]}")
+    sbom(image, kind, out, overlay, console)

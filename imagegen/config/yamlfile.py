@@ -1,4 +1,4 @@
-"""YAML files as plain data that remembers its lines, and schema errors in words for people.
+"""YAML files become documents, and what their schema does not allow becomes words for people.
 
 Version-like scalars are a trap (`cuda: 11.10` is the number 11.1 to YAML, `rdma: no` is false), so
 scalars keep their source text; only `true`, `false` and null have another type.
@@ -7,55 +7,20 @@ scalars keep their source text; only `true`, `false` and null have another type.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
+from imagegen.config.document import TYPES, Document, KeyPath, dotted, kind_of
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from jsonschema.exceptions import ValidationError as SchemaError
 
-MAX_DEPTH = 50
-MAX_NODES = 10_000
-"""Nodes of a file, aliases expanded: real files have hundreds, an alias bomb has billions."""
-
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_TAG = "tag:yaml.org,2002:"
-_FLATTER = "write it flatter, without aliases of aliases"
-_TYPES = {
-    "object": "a mapping",
-    "array": "a list",
-    "string": "text",
-    "boolean": "`true` or `false`",
-    "number": "a number",
-    "null": "empty",
-}
-
-KeyPath = tuple["str | int", ...]
 _Finding = tuple[KeyPath, str, str, str]  # where, text, evidence, hint
-
-
-@dataclass(frozen=True)
-class Document:
-    """A YAML file: plain `data`, its `file` as shown to a user, and the line of every key path."""
-
-    data: Any
-    file: str
-    lines: Mapping[KeyPath, int] = field(default_factory=dict, repr=False)
-
-    def line(self, path: Sequence[str | int]) -> int:
-        """1-based line of a key path, or of its nearest parent that stands in the file."""
-        known = tuple(path)
-        while known and known not in self.lines:
-            known = known[:-1]
-        return self.lines.get(known, 1)
 
 
 def load(path: Path, shown: str, *, as_text: bool = True) -> Document:
@@ -63,24 +28,13 @@ def load(path: Path, shown: str, *, as_text: bool = True) -> Document:
 
     Raises ConfigError with every problem of the file that can be seen without its schema.
     """
-    builder = _Builder(shown, as_text)
+    from imagegen.config.yaml_nodes import parse
+
     try:
         text = path.read_bytes().decode("utf-8-sig")
-        _guard_depth(text, shown)
-        root = yaml.compose(text, _LOADER)
-    except yaml.YAMLError as error:
-        raise ConfigError(_not_yaml(error, shown)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(_unreadable(error, path, shown)) from None
-    if not isinstance(root, yaml.Node) or root.tag == _TAG + "null":
-        raise ConfigError(Problem("is empty", shown, hint="write its keys, or remove the file"))
-    data = builder.build(root, ())
-    if not isinstance(data, dict):
-        text = f"the top level is {_kind(data)}, not a mapping"
-        builder.report(root, (), text, "write `key: value` lines")
-    if builder.problems:
-        raise ConfigError(*dict.fromkeys(builder.problems))
-    return Document(data, shown, builder.lines)
+    return parse(text, shown, as_text)
 
 
 def _unreadable(error: OSError | UnicodeDecodeError, path: Path, shown: str) -> Problem:
@@ -97,114 +51,6 @@ def _unreadable(error: OSError | UnicodeDecodeError, path: Path, shown: str) -> 
     evidence = f"`{folder}` has: {', '.join(names) or 'no such files'}"
     hint = _near(path.name, names, "correct the path")
     return Problem("no such file", shown, evidence=(evidence,), hint=hint)
-
-
-def _not_yaml(error: Any, shown: str) -> Problem:
-    mark = getattr(error, "problem_mark", None)
-    words = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    evidence = f"{words} ({error.context})" if getattr(error, "context", "") else f"{words}"
-    hint = "correct the syntax there; a tab cannot indent, and `: ` or ` #` in text needs quotes"
-    if mark is None:
-        return Problem("is not YAML", shown, evidence=(evidence,), hint=hint)
-    evidence = f"column {mark.column + 1}: {evidence}"
-    return Problem("is not YAML", shown, mark.line + 1, evidence=(evidence,), hint=hint)
-
-
-def _guard_depth(text: str, shown: str) -> None:
-    """Before composing: libyaml's composer recurses in C and would crash the process."""
-    depth = 0
-    for event in yaml.parse(text, _LOADER):
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH:
-            raise ConfigError(Problem("is nested too deeply", shown, _line(event), hint=_FLATTER))
-
-
-def _line(found: yaml.Node | yaml.Event) -> int:
-    return found.start_mark.line + 1 if found.start_mark else 0
-
-
-class _Builder:
-    """Turns YAML nodes into plain data, noting the line of each key path and every problem."""
-
-    def __init__(self, shown: str, as_text: bool) -> None:
-        self._shown = shown
-        self._as_text = as_text
-        self.lines: dict[KeyPath, int] = {}
-        self.problems: list[Problem] = []
-        self._nodes = self._depth = 0
-
-    def build(self, node: yaml.Node, path: KeyPath) -> Any:
-        self._guard(node)
-        self.lines.setdefault(path, _line(node))
-        if not node.tag.startswith(_TAG):
-            self.report(node, path, f"tag `{node.tag}` is not allowed", "remove the tag")
-        if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node)
-        self._depth += 1
-        built = (
-            self._mapping(node, path)
-            if isinstance(node, yaml.MappingNode)
-            else [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
-        )
-        self._depth -= 1
-        return built
-
-    def _guard(self, node: yaml.Node) -> None:
-        self._nodes += 1
-        if self._nodes > MAX_NODES or self._depth > MAX_DEPTH:
-            text = f"has over {MAX_NODES} nodes or {MAX_DEPTH} levels with its aliases expanded"
-            raise ConfigError(Problem(text, self._shown, _line(node), hint=_FLATTER))
-
-    def report(self, node: yaml.Node, path: KeyPath, text: str, hint: str) -> None:
-        self.problems.append(Problem(text, self._shown, _line(node), dotted(path), hint=hint))
-
-    def _scalar(self, node: yaml.ScalarNode) -> Any:
-        text: str = node.value
-        if node.tag == _TAG + "null":
-            return None
-        if node.tag == _TAG + "bool":
-            return {"true": True, "false": False}.get(text.lower(), text)
-        if not self._as_text and node.tag in (_TAG + "int", _TAG + "float"):
-            return yaml.safe_load(text)
-        return text
-
-    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
-        first: dict[str, int] = {}
-        own: dict[str, Any] = {}
-        merges: list[yaml.Node] = []
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                self.report(key, path, "a key must be one word", "write the key as text")
-            elif key.value in first:
-                text = f"is there twice, first on line {first[key.value]}"
-                self.report(key, (*path, key.value), text, "remove one of the two")
-            elif key.tag == _TAG + "merge":
-                merges.append(value)
-            else:
-                first[key.value] = _line(key)
-                self.lines.setdefault((*path, key.value), _line(key))
-                own[key.value] = self.build(value, (*path, key.value))
-        return {**self._merged(merges, path), **own}
-
-    def _merged(self, merges: Iterable[yaml.Node], path: KeyPath) -> dict[str, Any]:
-        """What `<<` brings: of several mappings the first that has a key wins."""
-        merged: dict[str, Any] = {}
-        for merge in merges:
-            for source in merge.value if isinstance(merge, yaml.SequenceNode) else [merge]:
-                if isinstance(source, yaml.MappingNode):
-                    merged = {**self.build(source, path), **merged}
-                else:
-                    self.report(merge, path, "`<<` merges mappings only", "name a mapping")
-        return merged
-
-
-def dotted(path: Iterable[str | int]) -> str:
-    """A key path as a user reads it: `include[0].os`."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
 
 
 def check_schema(document: Document, schema: Mapping[str, Any]) -> tuple[Problem, ...]:
@@ -271,8 +117,8 @@ def _wrong_form(error: Any, path: KeyPath) -> _Finding:
 
 
 def _wrong_type(path: KeyPath, value: object, wanted: Sequence[str]) -> _Finding:
-    allowed = " or ".join(_TYPES.get(name, name) for name in wanted)
-    text = f"should be {allowed}, is {_kind(value)}"
+    allowed = " or ".join(TYPES.get(name, name) for name in wanted)
+    text = f"should be {allowed}, is {kind_of(value)}"
     return path, text, f"found: {value!r}", f"write {allowed}"
 
 
@@ -293,8 +139,3 @@ def _alternatives(error: Any, path: KeyPath) -> Iterator[_Finding]:
 def _near(word: str, known: Sequence[str], otherwise: str) -> str:
     near = get_close_matches(word, known, 1)
     return f"did you mean `{near[0]}`?" if near else otherwise
-
-
-def _kind(value: object) -> str:
-    kinds = {dict: "object", list: "array", bool: "boolean", str: "string", type(None): "null"}
-    return _TYPES[kinds.get(type(value), "number")]

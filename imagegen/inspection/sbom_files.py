@@ -5,15 +5,15 @@ They are named by the image's id, which the record of the build names too.
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from imagegen.config.files import write_whole
 from imagegen.errors import ConfigError
 from imagegen.inspection.sbom import FORMATS, document
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from imagegen.engine.client import Engine
     from imagegen.engine.images.inventory import Inventory
 
@@ -73,17 +73,3 @@ def write_sboms(found: Inventory, state: Path) -> tuple[Path, ...]:
     for kind, path in zip(FORMATS, paths, strict=True):
         write_whole(path, document(found, kind))
     return paths
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Under a temporary name first: no one reads half a file. Raises ConfigError."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except OSError as error:
-        text = f"cannot write `{path}`"
-        raise ConfigError.of(text, evidence=[str(error)]) from error

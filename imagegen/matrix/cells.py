@@ -14,7 +14,7 @@ from imagegen.model.size_budget import budget_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from imagegen.config.yamlfile import Document
+    from imagegen.config.document import Document
 
 
 def points(axes: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:

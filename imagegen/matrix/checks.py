@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
-from imagegen.config.yamlfile import Document, dotted
+from imagegen.config.document import Document, dotted
 from imagegen.errors import Problem
 from imagegen.matrix.cells import covers, named_points, points
 from imagegen.model import constraint

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 EXPECTATION_PATH = "/etc/imagegen/image.json"
 """Where an image keeps what the resolver promised about it."""
 
+BENCHMARK_PATH = "/opt/imagegen/validate/benchmark/synthetic.py"
+"""The benchmark that travels in every image."""
+
 
 @dataclass(frozen=True)
 class ContextFile:

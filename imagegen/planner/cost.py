@@ -160,6 +160,13 @@ def unsized(steps: Sequence[Step]) -> tuple[str, ...]:
     return tuple(sorted({step.component for step in walk(steps) if not step.cost.size_bytes}))
 
 
+def uncounted(components: Sequence[str]) -> str:
+    """What to say of components whose size nobody knows; empty where there is none."""
+    if not components:
+        return ""
+    return f"nobody knows the size of {', '.join(components)}: it counts as nothing"
+
+
 def unshared(steps: Sequence[Step]) -> Total:
     """What they would cost if each cell were built for itself."""
     every = [(step, len(step.cells)) for step in walk(steps)]

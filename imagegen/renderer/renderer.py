@@ -27,13 +27,8 @@ from imagegen.renderer.image_json import (
     expectation,
     stage_env,
 )
+from imagegen.renderer.marks import split_marks, without_marks
 from imagegen.renderer.memo import Replay
-from imagegen.renderer.templates import (
-    Mark,
-    Templates,
-    split_marks,
-    without_marks,
-)
 from imagegen.renderer.ways import need_apt, ways_of
 
 if TYPE_CHECKING:
@@ -42,6 +37,7 @@ if TYPE_CHECKING:
     from imagegen.config.payload import Payload
     from imagegen.model.catalog import Catalog, Release
     from imagegen.model.image import ImageSpec
+    from imagegen.renderer.marks import Mark
 
 BUILD_ENV = "build-env"
 """Context folder that the downloading steps mount; certificates join it at build time only."""
@@ -69,6 +65,8 @@ class Renderer:
     """Renders any number of images from one payload; templates are compiled once."""
 
     def __init__(self, payload: Payload, catalog: Catalog) -> None:
+        from imagegen.renderer.templates import Templates
+
         self._payload = payload
         self._catalog = catalog
         self._templates = Templates(payload)

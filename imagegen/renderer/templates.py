@@ -1,20 +1,20 @@
 """Jinja, as this project uses it: sandboxed, strict, compiled once, and it knows template lines.
 
-Each instruction line of a template is marked with its position before Jinja compiles it; after
-rendering the marks are taken out again and say which template line an instruction came from.
+Others import this module at its first use: Jinja takes longer to load than a family of images that
+was kept from the last run.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 import traceback
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jinja2 import FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from imagegen.errors import Problem, RenderError
+from imagegen.renderer.marks import marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,18 +24,7 @@ if TYPE_CHECKING:
 
     from imagegen.config.payload import Payload
 
-_INSTRUCTION = re.compile(r"((?:\{%.*?%\})*)(?=RUN |COPY |ADD |WORKDIR |\{\{ [a-z_]+\.[a-z_]+\()")
-"""At the start of a line, where tags before it leave nothing behind."""
-_MARKS = re.compile("\x01([^\x02]*)\x02")
-_FIRST_MARKS = re.compile("^" + _MARKS.pattern, re.MULTILINE)
 _HASH_LETTERS = 12
-
-
-class Mark(NamedTuple):
-    """Position of an instruction in a template: path below `dockerfiles/` and 1-based line."""
-
-    template: str
-    line: int
 
 
 class _MarkingLoader(FileSystemLoader):
@@ -48,12 +37,7 @@ class _MarkingLoader(FileSystemLoader):
     ) -> tuple[str, str, Callable[[], bool]]:
         source, filename, uptodate = super().get_source(environment, template)
         self.hashes[template] = hashlib.sha256(source.encode()).hexdigest()[:_HASH_LETTERS]
-        lines = source.split("\n")
-        for number, line in enumerate(lines, 1):
-            if found := _INSTRUCTION.match(line):
-                tags, rest = found[1], line[found.end() :]
-                lines[number - 1] = f"{tags}\x01{template}:{number}\x02{rest}"
-        return "\n".join(lines), filename, uptodate
+        return marked(source, template), filename, uptodate
 
 
 class Templates:
@@ -118,16 +102,3 @@ def _as_problem(name: str, error: Exception, image: str = "") -> RenderError:
             hint="correct the template, or add what it asks for to the component's release",
         )
     )
-
-
-def split_marks(text: str) -> tuple[str, tuple[Mark, ...]]:
-    """The text without marks, and for each instruction in it the outermost template line."""
-    marks = []
-    for found in _FIRST_MARKS.finditer(text):
-        template, _, number = found.group(1).rpartition(":")
-        marks.append(Mark(template, int(number)))
-    return without_marks(text), tuple(marks)
-
-
-def without_marks(text: str) -> str:
-    return _MARKS.sub("", text)

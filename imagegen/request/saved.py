@@ -7,8 +7,6 @@ from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from imagegen.config.schemas import NAME
 from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
@@ -77,6 +75,8 @@ def about_problems(owner: str, expires: str) -> list[Problem]:
 
 def as_matrix(name: str, spec: ImageSpec, owner: str, expires: str) -> str:
     """The text of a matrix file that pins exactly this image."""
+    import yaml
+
     repository, _, tag = spec.tag.rpartition(":")
     document: dict[str, object] = {"name": name, "title": "saved from a request"}
     document |= {key: value for key, value in (("owner", owner), ("expires", expires)) if value}
@@ -125,8 +125,3 @@ def save(path: Path, spec: ImageSpec, owner: str, expires: str) -> None:
         temporary.replace(path)
     except OSError as error:
         raise ConfigError.of(f"{path} cannot be written: {error.strerror}") from error
-
-
-def expired(expires: str) -> bool:
-    """Whether a matrix's day is over."""
-    return bool(expires) and expires < today().isoformat()

@@ -18,13 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from imagegen.config.document import Document, dotted
 from imagegen.config.payload import ARTIFACTS_FILE, Payload, shown
-from imagegen.config.yamlfile import (
-    Document,
-    check_schema,
-    dotted,
-    load,
-)
+from imagegen.config.yamlfile import check_schema, load
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:

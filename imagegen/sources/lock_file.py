@@ -23,8 +23,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from imagegen.config.payload import shown
 from imagegen.config.yamlfile import check_schema, load
 from imagegen.errors import BuildError, ConfigError, Problem
@@ -152,6 +150,8 @@ def read_lock(path: Path) -> Lock:
 
 def as_text(lock: Lock) -> str:
     """The file: same lock, same bytes."""
+    import yaml
+
     systems = {
         name: {
             "base": one.base,

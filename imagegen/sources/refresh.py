@@ -118,6 +118,7 @@ def row_of(proposal: Proposal, asked: str) -> dict[str, Any]:
 
 def as_yaml(component: Component, rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows to be pasted below `releases:` of a component.yaml."""
+
     if not rows:
         return f"# {component.name}: the catalog has all that the index lists"
     plain = [dict(row) for row in rows]

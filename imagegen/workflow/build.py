@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from imagegen.builder.disk import check_room, uncounted
+from imagegen.builder.disk import check_room
 from imagegen.builder.failures import build_failures
 from imagegen.builder.jobs import jobs_for
 from imagegen.builder.plan import BuildPlan
@@ -26,13 +26,13 @@ from imagegen.journal.locks import engine_locks
 from imagegen.journal.log_files import LogFiles
 from imagegen.journal.run import recorded
 from imagegen.journal.writer import JournalWriter
-from imagegen.planner.cost import left_to_make, plus, total, trunk, unsized
+from imagegen.planner.cost import left_to_make, plus, total, trunk, uncounted, unsized
 from imagegen.planner.time_left import TimeLeft, with_time_left
 from imagegen.sources.lock_file import lock_for
 from imagegen.sources.locked_build import LockedBuild
 from imagegen.sources.supply import open_store
 from imagegen.workflow.plan import measured_seconds, prices_of
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +72,7 @@ def build(options: BuildOptions, console: Console, argv: Sequence[str] = ()) -> 
     if unchanged:
         _report_unchanged(unchanged, console, journal, argv)
         return
-    project = House(options.overlay, measured_seconds(journal) if options.measured else None)
+    project = Project(options.overlay, measured_seconds(journal) if options.measured else None)
     family, recipes = select_recipes(project, options)
     lock = lock_for(family.matrix.file, recipes) if options.locked else None
     engine = client.connect()
@@ -91,7 +91,7 @@ def unchanged_images(options: BuildOptions) -> tuple[BuildRecord, ...]:
     """
     if options.cells or options.force or options.locked or options.measured or options.ca_bundle:
         return ()
-    memory = House(options.overlay).last_expected(options.matrix)
+    memory = Project(options.overlay).last_expected(options.matrix)
     return all_standing((memory and memory.recall()) or ())
 
 
@@ -114,7 +114,7 @@ def unfinished_build() -> Unfinished:
     return last_build(open_journal(), state_folder(), str(Path.cwd()))
 
 
-def select_recipes(project: House, options: BuildOptions) -> tuple[Family, list[Recipe]]:
+def select_recipes(project: Project, options: BuildOptions) -> tuple[Family, list[Recipe]]:
     """Read, resolve, order and render the cells that are asked for, and remember what that gave."""
     memory = None if options.cells else project.last_expected(options.matrix)
     family = project.family(options.matrix)
@@ -127,7 +127,7 @@ def select_recipes(project: House, options: BuildOptions) -> tuple[Family, list[
 def build_recipes(
     recipes: Sequence[Recipe],
     engine: Engine,
-    project: House,
+    project: Project,
     options: BuildOptions,
     run: Run,
     lock: Lock | None = None,
@@ -146,7 +146,7 @@ def build_recipes(
 
 
 def plan_build(
-    project: House, machine: EngineMachine, options: BuildOptions, run: Run, lock: Lock | None
+    project: Project, machine: EngineMachine, options: BuildOptions, run: Run, lock: Lock | None
 ) -> BuildPlan:
     """What the builds of a run stand on, as yet without cells. Raises ConfigError."""
     network = host_network(options.ca_bundle)

@@ -18,7 +18,7 @@ from imagegen.journal.run import recorded
 from imagegen.sources.lock_file import lock_for
 from imagegen.workflow.build import Run, plan_build, select_recipes
 from imagegen.workflow.plan import measured_seconds
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from imagegen.builder.until import Reached
@@ -33,7 +33,7 @@ def build_until(options: BuildOptions, component: str, console: Console, *, shel
     step that failed.
     """
     journal = open_journal()
-    project = House(options.overlay, measured_seconds(journal) if options.measured else None)
+    project = Project(options.overlay, measured_seconds(journal) if options.measured else None)
     family, recipes = select_recipes(project, options)
     if len(recipes) != 1:
         text = f"`--until` builds one cell, and {len(recipes)} are selected"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.images import local_images
 from imagegen.errors import NothingSelectedError
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from imagegen.engine.images.local_image import LocalImage
 
 
-def named_image(engine: Engine, name: str, overlay: Path | None) -> LocalImage:
+def image_of(engine: Engine, name: str, overlay: Path | None) -> LocalImage:
     """An image by its reference or id, else that of the one cell of that name.
 
     Raises NothingSelectedError where there is neither, or the cell is not built, EngineError.
@@ -24,11 +24,11 @@ def named_image(engine: Engine, name: str, overlay: Path | None) -> LocalImage:
     if found is not None:
         return found
     try:
-        _, spec = House(overlay).cell(name)
+        _, spec = Project(overlay).cell(name)
     except NothingSelectedError as error:
-        told = [line for problem in error.problems for line in (problem.text, *problem.evidence)]
+        lines = [line for problem in error.problems for line in (problem.text, *problem.evidence)]
         text = f"`{name}` is neither an image on this engine nor one cell"
-        raise NothingSelectedError.of(text, evidence=told, hint="imagegen list") from None
+        raise NothingSelectedError.of(text, evidence=lines, hint="imagegen list") from None
     found = local_images.find(engine, spec.tag)
     if found is None:
         hint = f"imagegen build --matrix {spec.cell.matrix} {spec.cell.name}"

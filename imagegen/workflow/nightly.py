@@ -21,7 +21,7 @@ from imagegen.validation.failures import failed_checks
 from imagegen.validation.in_container import ValidationRequest, validate_image
 from imagegen.validation.reports import Files, of_problem, of_record, save
 from imagegen.workflow.build import Run, build_recipes, raise_failures
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ def nightly(options: NightlyOptions, console: Console) -> None:
     Raises BuildError for broken cells, and what ended the night early.
     """
     journal = open_journal()
-    project = House(options.build.overlay)
+    project = Project(options.build.overlay)
     families = [project.family(name) for name in options.matrices]
     recipes = [recipe for family in families for recipe in project.recipes(family)]
     engine = connect()

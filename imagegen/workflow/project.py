@@ -9,10 +9,17 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from imagegen.catalog.reader import read_catalog
 from imagegen.config.allocation import no_collection
 from imagegen.config.cache import Memory, remembered
 from imagegen.config.payload import Payload, open_payload
 from imagegen.errors import ImagegenError, NothingSelectedError
+from imagegen.matrix.reader import matrix_names, read_matrix
+from imagegen.planner.layer_order import layer_orders
+from imagegen.renderer.renderer import Renderer
+from imagegen.resolver.resolve import resolve_cells
+from imagegen.sources.artifacts import read_artifacts
+from imagegen.sources.parts import with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +31,6 @@ if TYPE_CHECKING:
     from imagegen.model.cell import Cell
     from imagegen.model.image import ImageSpec
     from imagegen.model.recipe import Recipe
-    from imagegen.renderer.renderer import Renderer
     from imagegen.sources.artifacts import Artifacts
 
 
@@ -37,12 +43,8 @@ class Family:
     orders: Mapping[str, tuple[str, ...]]
 
 
-class House:
-    """The catalog and the matrices in reach of one run.
-
-    What is remembered from the last run needs no reader: readers of YAML, and Jinja, are loaded by
-    the methods that need them.
-    """
+class Project:
+    """The catalog and the matrices in reach of one run."""
 
     def __init__(
         self, overlay: Path | None = None, measured: Mapping[str, float] | None = None
@@ -52,36 +54,22 @@ class House:
 
     @cached_property
     def catalog(self) -> Catalog:
-        return remembered("catalog", self.payload.catalog_files(), self._read_catalog)
-
-    def _read_catalog(self) -> Catalog:
-        from imagegen.catalog.reader import read_catalog
-
-        return read_catalog(self.payload)
+        files = self.payload.catalog_files()
+        return remembered("catalog", files, lambda: read_catalog(self.payload))
 
     @cached_property
     def artifacts(self) -> Artifacts:
-        from imagegen.sources.artifacts import read_artifacts
-
         return read_artifacts(self.payload)
 
     @cached_property
     def _renderer(self) -> Renderer:
-        from imagegen.renderer.renderer import Renderer
-
         return Renderer(self.payload, self.catalog)
 
     def _recipe(self, spec: ImageSpec, order: Sequence[str]) -> Recipe:
-        from imagegen.sources.parts import with_parts
-
         return with_parts(self._renderer.recipe(spec, order), self.artifacts)
 
     def family(self, name: str) -> Family:
         """Raises ConfigError, NothingSelectedError or ResolutionError."""
-        from imagegen.matrix.reader import read_matrix
-        from imagegen.planner.layer_order import layer_orders
-        from imagegen.resolver.resolve import resolve_cells
-
         with no_collection():
             matrix = read_matrix(self.payload, name, self.catalog)
             specs = resolve_cells(matrix.cells, self.catalog)
@@ -89,8 +77,6 @@ class House:
 
     def families(self) -> tuple[Family, ...]:
         """All matrices in reach. Raises the problems of all of them at once."""
-        from imagegen.matrix.reader import matrix_names
-
         found, errors = [], []
         for name in matrix_names(self.payload):
             try:
@@ -107,8 +93,6 @@ class House:
         return remembered("cells", files, self._read_cells)
 
     def _read_cells(self) -> dict[str, tuple[Cell, ...]]:
-        from imagegen.matrix.reader import matrix_names, read_matrix
-
         found = {}
         for name in matrix_names(self.payload):
             with suppress(ImagegenError):
@@ -144,9 +128,6 @@ class House:
 
     def recipe_of(self, spec: ImageSpec) -> Recipe:
         """The recipe of a cell of any matrix, in the family's order, or of a lone request."""
-        from imagegen.matrix.reader import matrix_names
-        from imagegen.planner.layer_order import layer_orders
-
         if spec.cell.matrix in matrix_names(self.payload):
             family = self.family(spec.cell.matrix)
             if spec in family.specs:

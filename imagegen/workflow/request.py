@@ -20,7 +20,7 @@ from imagegen.request.saved import check_saving, read_wishes, save
 from imagegen.resolver.refusal import Refusal
 from imagegen.resolver.resolve import resolve_cells
 from imagegen.workflow.build import Run, build_recipes, raise_failures
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ def request(options: RequestOptions, console: Console) -> int:
     Raises ConfigError, ResolutionError for a request without an answer, and what a build raises.
     """
     check_registry(options.registry)
-    project = House(options.overlay)
+    project = Project(options.overlay)
     path = _path_to_save(project, options)
     constraints = parse(options.arguments, project.catalog)
     answer = answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
@@ -78,7 +78,7 @@ def request(options: RequestOptions, console: Console) -> int:
 def answer_queue(options: RequestOptions, console: Console) -> int:
     """Answer each file of a queue, a line (or a JSON document) each; the worst exit code."""
     check_registry(options.registry)
-    project = House(options.overlay)
+    project = Project(options.overlay)
     worst, rows = 0, []
     for file in options.arguments:
         code, row, data = _answer_file(Path(file), project, options)
@@ -89,7 +89,7 @@ def answer_queue(options: RequestOptions, console: Console) -> int:
     return worst
 
 
-def _path_to_save(project: House, options: RequestOptions) -> Path | None:
+def _path_to_save(project: Project, options: RequestOptions) -> Path | None:
     """Checked before anything is asked, so that no answer is lost to a misspelt date."""
     if options.save is None:
         return None
@@ -97,7 +97,7 @@ def _path_to_save(project: House, options: RequestOptions) -> Path | None:
     return check_saving(options.save, *about, project.payload, force=options.overwrite)
 
 
-def _possible_cells(project: House, spec: ImageSpec) -> list[ImageSpec]:
+def _possible_cells(project: Project, spec: ImageSpec) -> list[ImageSpec]:
     """The cells of all matrices that may be this image. A wrong one is no answer, and no error."""
     found: list[ImageSpec] = []
     for cells in project.cells().values():
@@ -106,7 +106,7 @@ def _possible_cells(project: House, spec: ImageSpec) -> list[ImageSpec]:
     return found
 
 
-def _find(project: House, spec: ImageSpec, registry: str) -> Found:
+def _find(project: Project, spec: ImageSpec, registry: str) -> Found:
     """Where the image is already. Without an image of its tag nothing is rendered."""
     images, digest = tagged_images(spec.tag, registry), ""
     if images.any:
@@ -124,7 +124,7 @@ def _refuse(refusal: Refusal, console: Console) -> int:
 
 
 def _answer_file(
-    file: Path, project: House, options: RequestOptions
+    file: Path, project: Project, options: RequestOptions
 ) -> tuple[int, tuple[str, str], dict[str, Any]]:
     """One of a queue: exit code, answer and image (or why there is none), and the JSON answer."""
     try:
@@ -148,7 +148,7 @@ def _wrong(error: ConfigError) -> tuple[tuple[str, str], dict[str, Any]]:
 
 
 def _build(
-    project: House,
+    project: Project,
     spec: ImageSpec,
     options: RequestOptions,
     build: BuildOptions,

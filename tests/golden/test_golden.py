@@ -13,7 +13,7 @@ import pytest
 from imagegen.matrix.reader import matrix_names
 from imagegen.model.recipe import EXPECTATION_PATH, Recipe
 from imagegen.renderer.dockerfile import OWN_FOLDER
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 KEPT = Path(__file__).parent
 REGENERATE = "if the change is meant: pytest tests/golden --update-golden, and read the diff"
@@ -49,9 +49,9 @@ Recipes = dict[str, Recipe]
 @pytest.fixture(scope="session")
 def recipes() -> Recipes:
     """Of every shipped matrix, from a folder that has none of its own."""
-    house = House(overlay=KEPT.parents[1])
-    families = [house.family(name) for name in matrix_names(house.payload)]
-    found = [recipe for family in families for recipe in house.recipes(family)]
+    project = Project(overlay=KEPT.parents[1])
+    families = [project.family(name) for name in matrix_names(project.payload)]
+    found = [recipe for family in families for recipe in project.recipes(family)]
     return {recipe.spec.cell.id: recipe for recipe in found}
 
 

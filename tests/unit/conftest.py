@@ -20,7 +20,7 @@ from imagegen.cli.main import main
 from imagegen.config import payload as payloads
 from imagegen.config.payload import Payload
 from imagegen.matrix.reader import read_matrix
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -261,10 +261,10 @@ def shipped() -> Catalog:
 
 
 @pytest.fixture
-def house(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shipped: Catalog) -> House:
+def project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shipped: Catalog) -> Project:
     """The catalog and matrices that travel with the tool."""
     monkeypatch.chdir(tmp_path)
-    one = House()
+    one = Project()
     one.__dict__["catalog"] = shipped  # a cached property, filled
     return one
 

@@ -1,4 +1,4 @@
-"""The rules of the house, read from its own source: who imports whom, how large things get."""
+"""The rules of the architecture, read from the source: who imports whom, how large things get."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unit.conftest import REPOSITORY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from imagegen.workflow.project import House
+    from imagegen.workflow.project import Project
 
 PACKAGE = REPOSITORY / "imagegen"
 FLOORS = (
@@ -169,30 +169,30 @@ def test_every_module_says_what_it_is_for() -> None:
     ] == []
 
 
-def test_every_component_has_a_suite_and_names_only_suites_that_exist(house: House) -> None:
+def test_every_component_has_a_suite_and_names_only_suites_that_exist(project: Project) -> None:
     suites = REPOSITORY / "validate/suites"
-    components = house.catalog.components.values()
+    components = project.catalog.components.values()
     named = {suite for component in components for suite in component.suites}
-    wanted = {f"test_{name}.py" for name in {*named, *house.catalog.components}}
+    wanted = {f"test_{name}.py" for name in {*named, *project.catalog.components}}
     assert wanted <= {path.name for path in suites.glob("test_*.py")}
 
 
-def test_every_component_is_proved_by_the_suite_of_its_name(house: House) -> None:
-    for component in house.catalog.components.values():
+def test_every_component_is_proved_by_the_suite_of_its_name(project: Project) -> None:
+    for component in project.catalog.components.values():
         assert component.name in component.suites
 
 
-def test_every_release_and_every_os_says_where_the_fact_stands(house: House) -> None:
-    for component in house.catalog.components.values():
+def test_every_release_and_every_os_says_where_the_fact_stands(project: Project) -> None:
+    for component in project.catalog.components.values():
         for release in component.releases:
             assert len(release.source) > 10, f"{release.file}:{release.line}"
             assert release.origin
-    for os_release in house.catalog.os.values():
+    for os_release in project.catalog.os.values():
         assert len(os_release.source) > 10, os_release.file
 
 
-def test_the_checks_in_an_image_are_of_this_version(house: House) -> None:
-    releases = house.catalog.components["validate"].releases
+def test_the_checks_in_an_image_are_of_this_version(project: Project) -> None:
+    releases = project.catalog.components["validate"].releases
     assert {release.version for release in releases} == {__version__}
     pyproject = (REPOSITORY / "pyproject.toml").read_text()
     assert f'\nversion = "{__version__}"\n' in pyproject

@@ -11,7 +11,6 @@ from imagegen.builder.cell_steps import (
     LAST_LINES,
     CellSteps,
     origin_of,
-    short,
 )
 from imagegen.engine.builds.buildkit import StepError
 from imagegen.engine.builds.step_events import (
@@ -24,7 +23,7 @@ from imagegen.engine.builds.step_events import (
 from imagegen.events import events
 from imagegen.model.build import StepRecord
 from imagegen.model.recipe import StepOrigin
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,8 +39,8 @@ GAMMA = "dockerfiles/components/gamma/install.j2"
 def recipe(small: Overlay) -> Recipe:
     """`gamma` has two instructions, on lines 2 and 4 of its template."""
     small.template("gamma", "# compiled\nRUN one \\\n    more\nCOPY a b\n")
-    house = House()
-    (found,) = house.recipes(house.family("small"), ["debian12-core"])
+    project = Project()
+    (found,) = project.recipes(project.family("small"), ["debian12-core"])
     return found
 
 
@@ -83,14 +82,6 @@ def test_a_step_of_several_lines_has_its_origin_too(recipe: Recipe) -> None:
 @pytest.mark.parametrize("step", ["", "[internal] load build definition", "[nowhere 1/1] RUN x"])
 def test_what_is_no_step_of_a_component_has_no_origin(recipe: Recipe, step: str) -> None:
     assert origin_of(recipe, step) is None
-
-
-def test_a_step_is_short_without_mounts_and_settings() -> None:
-    step = (
-        "[torch 1/1] RUN --mount=type=bind,source=build-env,target=/mnt     "
-        ". /mnt/env.sh &&     apt-get update &&     apt-get install -y x"
-    )
-    assert short(step) == "[torch 1/1] RUN apt-get install -y x"
 
 
 def test_evidence_is_template_line_instruction_last_lines_and_log_file(

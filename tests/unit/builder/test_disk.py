@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from imagegen.builder.disk import check_room, uncounted
+from imagegen.builder.disk import check_room
 from imagegen.engine.client import EngineMachine
 from imagegen.errors import BuildError
 
@@ -34,9 +34,3 @@ def test_what_cannot_fit_is_refused() -> None:
         "the images will not fit: they take about 11.0 GB, and 10.0 GB are free at /var/lib/docker"
     )
     assert "imagegen prune" in problem.hint
-
-
-def test_what_is_counted_as_nothing_is_named() -> None:
-    assert uncounted(()) == ""
-    said = "nobody knows the size of alpha, beta: it counts as nothing"
-    assert uncounted(("alpha", "beta")) == said

@@ -61,7 +61,7 @@ from imagegen.renderer.provenance import inputs_of
 from imagegen.sources.artifacts import Artifacts
 from imagegen.sources.supply import Store
 from imagegen.validation.gate import Gate
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,8 +133,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 @pytest.fixture
 def recipes(small: Overlay) -> list[Recipe]:
     small.write("dockerfiles/build-env/env.sh", "true\n")
-    house = House()
-    return house.recipes(house.family("small"))
+    project = Project()
+    return project.recipes(project.family("small"))
 
 
 def build_all(

@@ -18,7 +18,7 @@ from imagegen.engine.images.local_image import LocalImage
 from imagegen.errors import EngineError
 from imagegen.journal.journal import open_journal
 from imagegen.model.labels import LABEL_BASE, LABEL_RECIPE
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 from unit.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def no_render(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> NoReturn:
         raise EngineError.of("it was rendered")
 
-    monkeypatch.setattr(House, "recipes", refuse)
+    monkeypatch.setattr(Project, "recipes", refuse)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def rendered(
 ) -> tuple[ExpectedImage, ...]:
     """The cells of a matrix of which a run before rendered all, and the engine has all."""
     del small, no_sdk
-    found = tuple(map(expected_image, House().recipes(House().family("small"))))
+    found = tuple(map(expected_image, Project().recipes(Project().family("small"))))
     stock(bases={})
     assert "the SDK was asked" in run("build", "--matrix", "small").err
     stock(*map(image, found), bases={})
@@ -153,8 +153,8 @@ def test_who_asks_for_more_is_not_told_from_memory(
 
 
 def test_the_checks_that_travel_into_images_are_watched_too() -> None:
-    house = House()
-    files = house.payload.recipe_files("cpu", house.trees())
+    project = Project()
+    files = project.payload.recipe_files("cpu", project.trees())
     assert REPOSITORY / "validate/suites/test_rdma.py" in files
     assert REPOSITORY / "matrices/cpu.yaml" in files
-    assert house.payload.recipe_files("matrices/cpu.yaml", house.trees()) == ()
+    assert project.payload.recipe_files("matrices/cpu.yaml", project.trees()) == ()

@@ -6,13 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from imagegen.config.yamlfile import (
-    MAX_NODES,
-    Document,
-    check_schema,
-    dotted,
-    load,
-)
+from imagegen.config.document import Document, dotted
+from imagegen.config.yaml_nodes import MAX_NODES
+from imagegen.config.yamlfile import check_schema, load
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:

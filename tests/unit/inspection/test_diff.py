@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from imagegen.cli import diff as verb
 from imagegen.console.console import make_console
 from imagegen.engine.images.contents import ImageContents, Package
 from imagegen.engine.images.inventory import Inventory, Layer
@@ -19,6 +18,7 @@ from imagegen.inspection.diff import (
     difference,
     weights,
 )
+from imagegen.inspection.diff_tables import show
 from imagegen.inspection.leftovers import Leftover, leftovers
 from imagegen.model.labels import LABEL_INPUTS
 
@@ -72,7 +72,7 @@ B = replace(
 
 def told(before: Inventory, after: Inventory, most: int | None = None) -> str:
     out = io.StringIO()
-    verb._tell(difference(before, after), make_console("plain", out, out), most)
+    show(difference(before, after), make_console("plain", out, out), most)
     return out.getvalue()
 
 

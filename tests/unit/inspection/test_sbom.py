@@ -12,7 +12,6 @@ import pytest
 from imagegen.builder import cell as building
 from imagegen.engine.images.contents import ImageContents, Package
 from imagegen.engine.images.inventory import Inventory
-from imagegen.errors import ConfigError
 from imagegen.events import events
 from imagegen.inspection.sbom import FORMATS, document, items
 from imagegen.inspection.sbom_files import (
@@ -21,7 +20,6 @@ from imagegen.inspection.sbom_files import (
     remove_sboms,
     sbom_path,
     write_sboms,
-    write_whole,
 )
 from imagegen.model.labels import LABEL_PARTS
 from imagegen.model.validation import ValidationRecord
@@ -128,14 +126,9 @@ def test_an_image_that_could_not_be_read_says_so() -> None:
     assert told["value"] == "what is inside: nothing"
 
 
-def test_a_bill_is_named_by_its_image_and_written_whole(tmp_path: Path) -> None:
+def test_a_bill_is_named_by_its_image(tmp_path: Path) -> None:
     path = sbom_path(tmp_path, IMAGE.id, "cyclonedx")
     assert path == tmp_path / "sbom" / f"{'0' * 64}.cdx.json"
-    write_whole(path, b"one")
-    write_whole(path, b"two")
-    assert [(one.name, one.read_bytes()) for one in path.parent.iterdir()] == [(path.name, b"two")]
-    with pytest.raises(ConfigError, match="cannot write"):
-        write_whole(path / "below", b"")
 
 
 def judged(monkeypatch: pytest.MonkeyPatch, found: Inventory) -> list[str]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from imagegen.model.image import ImageSpec
-    from imagegen.workflow.project import House
+    from imagegen.workflow.project import Project
     from unit.conftest import Ended
 
     Run = Callable[..., Ended]
@@ -67,14 +67,14 @@ TABLES = {
 LATER = ("cu118", "cu121", "cu124", "cu126", "cu128")
 
 
-def cell(house: House, tag: str) -> ImageSpec:
-    (found,) = [spec for spec in house.family(TABLES[tag][0]).specs if spec.tag == tag]
+def cell(project: Project, tag: str) -> ImageSpec:
+    (found,) = [spec for spec in project.family(TABLES[tag][0]).specs if spec.tag == tag]
     return found
 
 
 @pytest.mark.parametrize("tag", TABLES)
-def test_a_cell_has_the_components_of_its_document(tag: str, house: House) -> None:
-    spec = cell(house, tag)
+def test_a_cell_has_the_components_of_its_document(tag: str, project: Project) -> None:
+    spec = cell(project, tag)
     called = {pin.component: (pin.version, *pin.release.also) for pin in spec.pins}
     called |= {name: (value,) for name, value in spec.given.items()} | {"os": (spec.os.id,)}
     for line in TABLES[tag][1].split(", "):
@@ -83,14 +83,14 @@ def test_a_cell_has_the_components_of_its_document(tag: str, house: House) -> No
 
 
 @pytest.mark.parametrize("tag", TABLES)
-def test_a_cell_says_what_works_with_a_reservation(tag: str, house: House) -> None:
-    warnings = cell(house, tag).warnings
+def test_a_cell_says_what_works_with_a_reservation(tag: str, project: Project) -> None:
+    warnings = cell(project, tag).warnings
     for text in TABLES[tag][2]:
         assert any(text in warning for warning in warnings), (text, warnings)
 
 
-def test_a_harp_image_has_no_rdma_and_the_other_no_harp(house: House) -> None:
-    on_metal, in_cloud = (cell(house, f"taco-train:torch111-cu113-{x}") for x in TRANSPORTS)
+def test_a_harp_image_has_no_rdma_and_the_other_no_harp(project: Project) -> None:
+    on_metal, in_cloud = (cell(project, f"taco-train:torch111-cu113-{x}") for x in TRANSPORTS)
     assert (on_metal.pin("harp"), in_cloud.pin("rdma")) == (None, None)
 
 
@@ -98,8 +98,8 @@ TRANSPORTS = ("bm-0.4.1", "cvm-0.4.3")
 
 
 @pytest.mark.parametrize("name", LATER)
-def test_the_matrices_of_today_resolve_to_their_cuda(name: str, house: House) -> None:
-    specs = house.family(name).specs
+def test_the_matrices_of_today_resolve_to_their_cuda(name: str, project: Project) -> None:
+    specs = project.family(name).specs
     assert len(specs) > 1
     for spec in specs:
         torch, cuda = spec.pin("torch"), spec.pin("cuda")
@@ -119,8 +119,8 @@ NOTES = {
 
 
 @pytest.mark.parametrize("tag", NOTES)
-def test_a_cell_says_why_it_is_made_of_what_it_is_made_of(tag: str, house: House) -> None:
-    notes = cell(house, tag).cell.notes
+def test_a_cell_says_why_it_is_made_of_what_it_is_made_of(tag: str, project: Project) -> None:
+    notes = cell(project, tag).cell.notes
     for rule in NOTES[tag]:
         assert any(note.startswith(f"{rule}: ") for note in notes), (rule, notes)
 

@@ -19,11 +19,12 @@ from imagegen.planner.cost import (
     total,
     tree,
     trunk,
+    uncounted,
     unshared,
     unsized,
     walk,
 )
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,24 +39,24 @@ MEASURED = {("beta", "1.13.1"): Cost(30.0, 900), ("delta", "44.0 core"): Cost(0.
 
 
 @pytest.fixture
-def house(small: Overlay) -> House:
+def project(small: Overlay) -> Project:
     path = "dockerfiles/components/alpha/component.yaml"
     text = (small.root / path).read_text()
     small.write(path, text.replace("seconds: 10\n", 'seconds: 10\nmegabytes: "50"\n'))
-    return House()
+    return Project()
 
 
 @pytest.fixture
-def family(house: House) -> Family:
-    return house.family("small")
+def family(project: Project) -> Family:
+    return project.family("small")
 
 
 def on_debian12(family: Family) -> list[ImageSpec]:
     return [spec for spec in family.specs if spec.os.id == "debian12"]
 
 
-def test_cells_share_the_steps_below_what_differs(house: House, family: Family) -> None:
-    (bottom,) = tree(on_debian12(family), ORDER, Prices(house.catalog, {}))
+def test_cells_share_the_steps_below_what_differs(project: Project, family: Family) -> None:
+    (bottom,) = tree(on_debian12(family), ORDER, Prices(project.catalog, {}))
     told = [(step.component, step.release, len(step.cells)) for step in walk([bottom])]
     assert told == [
         ("alpha", "3.11", 2),
@@ -65,18 +66,18 @@ def test_cells_share_the_steps_below_what_differs(house: House, family: Family) 
     ]
 
 
-def test_a_component_that_a_cell_lacks_is_passed_over(house: House, family: Family) -> None:
+def test_a_component_that_a_cell_lacks_is_passed_over(project: Project, family: Family) -> None:
     order = ("delta", "alpha", "beta", "gamma")
-    trees = tree(on_debian12(family), order, Prices(house.catalog, {}))
+    trees = tree(on_debian12(family), order, Prices(project.catalog, {}))
     assert [step.component for step in trees] == ["delta", "alpha"]
     assert total(trees).steps == 7
 
 
-def test_predicted_and_measured_costs(house: House, family: Family) -> None:
+def test_predicted_and_measured_costs(project: Project, family: Family) -> None:
     specs = on_debian12(family)
-    predicted = total(tree(specs, ORDER, Prices(house.catalog, {})))
+    predicted = total(tree(specs, ORDER, Prices(project.catalog, {})))
     assert predicted == Total(4, 213.0, 50_000_000, 213.0)
-    measured = total(tree(specs, ORDER, Prices(house.catalog, MEASURED)))
+    measured = total(tree(specs, ORDER, Prices(project.catalog, MEASURED)))
     assert measured == Total(4, 168.0, 50_000_970, 168.0)
 
 
@@ -86,40 +87,40 @@ def test_a_size_may_depend_on_a_word_of_the_layer_s_name(small: Overlay) -> None
     small.write(
         path, text.replace("seconds: 8\n", 'seconds: 8\nmegabytes: {other: "1", core: "9"}\n')
     )
-    house = House()
-    spec = house.family("small").specs[0]
+    project = Project()
+    spec = project.family("small").specs[0]
     pin = spec.pin("delta")
     assert pin is not None
-    assert Prices(house.catalog, {}).of(spec, pin) == Cost(8.0, 9_000_000)
+    assert Prices(project.catalog, {}).of(spec, pin) == Cost(8.0, 9_000_000)
 
 
-def test_a_size_that_nobody_knows_is_named(house: House, family: Family) -> None:
-    steps = tree(on_debian12(family), ORDER, Prices(house.catalog, {}))
+def test_a_size_that_nobody_knows_is_named(project: Project, family: Family) -> None:
+    steps = tree(on_debian12(family), ORDER, Prices(project.catalog, {}))
     assert unsized(steps) == ("beta", "delta", "gamma")
     sized = {("beta", "1.13.1"): Cost(30.0, 900), ("delta", "44.0 core"): Cost(0.0, 70)}
-    assert unsized(tree(on_debian12(family), ORDER, Prices(house.catalog, sized))) == ("gamma",)
+    assert unsized(tree(on_debian12(family), ORDER, Prices(project.catalog, sized))) == ("gamma",)
 
 
 def test_every_layer_of_the_shipped_matrices_has_a_size(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shipped: Catalog
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    house = House()
-    house.__dict__["catalog"] = shipped  # a cached property, filled
-    for family in house.families():
+    project = Project()
+    project.__dict__["catalog"] = shipped  # a cached property, filled
+    for family in project.families():
         for os_id, order in family.orders.items():
             specs = [spec for spec in family.specs if spec.os.id == os_id]
             assert unsized(tree(specs, order, Prices(shipped, {}))) == ()
 
 
-def test_the_sum_over_cells_counts_a_shared_step_for_each(house: House, family: Family) -> None:
-    every = unshared(tree(on_debian12(family), ORDER, Prices(house.catalog, {})))
+def test_the_sum_over_cells_counts_a_shared_step_for_each(project: Project, family: Family) -> None:
+    every = unshared(tree(on_debian12(family), ORDER, Prices(project.catalog, {})))
     assert every == Total(7, 418.0, 100_000_000, 213.0)
 
 
-def test_what_an_image_has_is_not_built_again(house: House, family: Family) -> None:
+def test_what_an_image_has_is_not_built_again(project: Project, family: Family) -> None:
     specs = on_debian12(family)
-    trees = tree(specs, ORDER, Prices(house.catalog, {}))
+    trees = tree(specs, ORDER, Prices(project.catalog, {}))
     plain = next(spec for spec in specs if spec.pin("delta") is None)
     there = prefixes([chain_of(plain, ORDER)])
     assert [step.component for step in missing(trees, there)] == ["delta"]
@@ -127,9 +128,9 @@ def test_what_an_image_has_is_not_built_again(house: House, family: Family) -> N
 
 
 def test_the_trunk_is_what_all_cells_stand_on_and_knows_what_stands_on_it(
-    house: House, family: Family
+    project: Project, family: Family
 ) -> None:
-    trees = {"debian12": tree(on_debian12(family), ORDER, Prices(house.catalog, MEASURED))}
+    trees = {"debian12": tree(on_debian12(family), ORDER, Prices(project.catalog, MEASURED))}
     alpha, beta, gamma = trunk(trees)
     assert [layer.component for layer in (alpha, beta, gamma)] == ["alpha", "beta", "gamma"]
     assert (alpha.os_id, alpha.size_bytes, beta.size_bytes) == ("debian12", 50_000_000, 900)
@@ -141,14 +142,16 @@ def test_the_trunk_is_what_all_cells_stand_on_and_knows_what_stands_on_it(
     ]
 
 
-def test_cells_that_part_at_the_lowest_layer_have_no_trunk(house: House, family: Family) -> None:
+def test_cells_that_part_at_the_lowest_layer_have_no_trunk(
+    project: Project, family: Family
+) -> None:
     order = ("delta", "alpha", "beta", "gamma")
-    trees = {"debian12": tree(on_debian12(family), order, Prices(house.catalog, {}))}
+    trees = {"debian12": tree(on_debian12(family), order, Prices(project.catalog, {}))}
     assert trunk(trees) == ()
 
 
-def test_one_cell_has_no_trunk(house: House, family: Family) -> None:
-    one = tree(on_debian12(family)[:1], ORDER, Prices(house.catalog, {}))
+def test_one_cell_has_no_trunk(project: Project, family: Family) -> None:
+    one = tree(on_debian12(family)[:1], ORDER, Prices(project.catalog, {}))
     assert trunk({"debian12": one}) == ()
 
 
@@ -158,9 +161,17 @@ def test_families_stand_side_by_side() -> None:
     assert [both.lasting(jobs) for jobs in (0, 1, 2, 9)] == [19.0, 19.0, 9.5, 9.0]
 
 
-def test_the_declared_order_is_the_matrix_s_with_needs_first(house: House, family: Family) -> None:
-    assert declared_order(on_debian12(family), ORDER, house.catalog) == ORDER
+def test_the_declared_order_is_the_matrix_s_with_needs_first(
+    project: Project, family: Family
+) -> None:
+    assert declared_order(on_debian12(family), ORDER, project.catalog) == ORDER
     turned = [spec for spec in on_debian12(family) if spec.pin("delta")]
     wants = tuple(reversed(turned[0].cell.wants))
     one = replace(turned[0], cell=replace(turned[0].cell, wants=wants))
-    assert declared_order([one], ORDER, house.catalog) == ("delta", "alpha", "beta", "gamma")
+    assert declared_order([one], ORDER, project.catalog) == ("delta", "alpha", "beta", "gamma")
+
+
+def test_what_is_counted_as_nothing_is_named() -> None:
+    assert uncounted(()) == ""
+    said = "nobody knows the size of alpha, beta: it counts as nothing"
+    assert uncounted(("alpha", "beta")) == said

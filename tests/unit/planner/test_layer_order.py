@@ -24,7 +24,7 @@ from unit.conftest import SMALL
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from imagegen.workflow.project import House
+    from imagegen.workflow.project import Project
     from unit.conftest import Overlay
 
 Values = dict[str, tuple[str, ...]]
@@ -239,28 +239,29 @@ def test_each_os_has_an_order_of_its_own(overlay: Overlay) -> None:
 
 
 @pytest.mark.parametrize("matrix", ["cpu", "cu113", "cu126", "debian-cu118", "debian-cu124"])
-def test_an_edit_of_a_check_makes_no_other_layer_anew(house: House, matrix: str) -> None:
+def test_an_edit_of_a_check_makes_no_other_layer_anew(project: Project, matrix: str) -> None:
     """All but HARP's, which is a file and may stand above."""
-    for order in house.family(matrix).orders.values():
+    for order in project.family(matrix).orders.values():
         assert set(order[order.index("validate") + 1 :]) <= {"harp"}
 
 
-def test_the_cpu_family_shares_all_but_the_rdma_layer_and_the_checks(house: House) -> None:
-    family = house.family("cpu")
+def test_the_cpu_family_shares_all_but_the_rdma_layer_and_the_checks(project: Project) -> None:
+    family = project.family("cpu")
     for order in family.orders.values():
         assert order[-2:] == ("rdma", "validate")
         assert order.index("python") < order.index("torch")
 
 
-def test_no_order_of_the_shipped_matrices_costs_a_cold_build_a_fifth_more(house: House) -> None:
-    for family in house.families():
+def test_no_order_of_the_shipped_matrices_costs_a_cold_build_a_fifth_more(project: Project) -> None:
+    for family in project.families():
         for os_id, order in family.orders.items():
             specs = [spec for spec in family.specs if spec.os.id == os_id]
-            prices = Prices(house.catalog, {})
+            prices = Prices(project.catalog, {})
             still = replace(
-                house.catalog,
+                project.catalog,
                 components={
-                    name: replace(one, churn=0.0) for name, one in house.catalog.components.items()
+                    name: replace(one, churn=0.0)
+                    for name, one in project.catalog.components.items()
                 },
             )
             cold = total(tree(specs, layer_orders(specs, still, {})[os_id], prices)).seconds

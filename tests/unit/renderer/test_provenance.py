@@ -10,7 +10,7 @@ import pytest
 from imagegen.model.labels import LABEL_INPUTS, recorded_inputs
 from imagegen.renderer import provenance as inputs
 from imagegen.renderer.provenance import changes, inputs_of, labelled
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from imagegen.model.recipe import Recipe
@@ -28,8 +28,8 @@ def files(small: Overlay) -> Overlay:
 
 
 def recipe(cell: str = "debian12-core") -> Recipe:
-    house = House()
-    (found,) = house.recipes(house.family("small"), [cell])
+    project = Project()
+    (found,) = project.recipes(project.family("small"), [cell])
     return found
 
 

@@ -13,7 +13,7 @@ import pytest
 from imagegen.errors import ConfigError, RenderError
 from imagegen.model.recipe import ContextFile, StepOrigin
 from imagegen.renderer import renderer as rendering
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 from unit.conftest import REPOSITORY, SMALL
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def recipes(small: Overlay) -> dict[str, Recipe]:
-    house = House(small.root)
-    found = house.recipes(house.family("small"))
+    project = Project(small.root)
+    found = project.recipes(project.family("small"))
     return {recipe.spec.cell.name: recipe for recipe in found}
 
 
@@ -91,12 +91,12 @@ def test_the_environment_does_not_matter(small: Overlay, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("seed", ["0", "4711"])
-def test_the_order_of_hashes_does_not_matter(house: House, tmp_path: Path, seed: str) -> None:
-    expected = [recipe.digest for recipe in house.recipes(house.family("cpu"))]
+def test_the_order_of_hashes_does_not_matter(project: Project, tmp_path: Path, seed: str) -> None:
+    expected = [recipe.digest for recipe in project.recipes(project.family("cpu"))]
     code = (
-        "from imagegen.workflow.project import House\n"
-        "house = House()\n"
-        "for recipe in house.recipes(house.family('cpu')): print(recipe.digest)\n"
+        "from imagegen.workflow.project import Project\n"
+        "project = Project()\n"
+        "for recipe in project.recipes(project.family('cpu')): print(recipe.digest)\n"
     )
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(REPOSITORY)}
     found = subprocess.run(
@@ -198,8 +198,8 @@ def test_a_matrix_may_not_set_the_path(small: Overlay) -> None:
         recipes(small)
 
 
-def test_marks_of_template_lines_never_leak(house: House) -> None:
-    for recipe in house.recipes(house.family("cpu")):
+def test_marks_of_template_lines_never_leak(project: Project) -> None:
+    for recipe in project.recipes(project.family("cpu")):
         texts = [recipe.dockerfile, *(file.path for file in recipe.files)]
         assert not any("\x01" in text or "\x02" in text for text in texts)
 
@@ -226,7 +226,7 @@ def test_a_template_that_fails_names_file_line_and_image(small: Overlay) -> None
     )
 
 
-def test_text_has_no_trailing_blanks_and_no_double_empty_lines(house: House) -> None:
-    for recipe in house.recipes(house.family("cpu")):
+def test_text_has_no_trailing_blanks_and_no_double_empty_lines(project: Project) -> None:
+    for recipe in project.recipes(project.family("cpu")):
         assert not re.search(r"[ \t]\n|\n\n\n", recipe.dockerfile)
         assert recipe.dockerfile.endswith("]\n")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from imagegen.errors import Problem, RenderError
-from imagegen.renderer.templates import Mark, Templates, split_marks
+from imagegen.renderer.marks import Mark, split_marks
+from imagegen.renderer.templates import Templates
 
 if TYPE_CHECKING:
     from unit.conftest import Overlay

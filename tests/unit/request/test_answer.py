@@ -13,7 +13,7 @@ from imagegen.request.answer import answer_to, same_image
 from imagegen.request.arguments import parse
 from imagegen.request.saved import as_matrix
 from imagegen.resolver.refusal import Refusal
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     Run = Callable[..., Ended]
 
 
-def asked(house: House, *wishes: str) -> ImageSpec:
-    found = answer_to(parse(wishes, house.catalog), house.catalog)
+def asked(project: Project, *wishes: str) -> ImageSpec:
+    found = answer_to(parse(wishes, project.catalog), project.catalog)
     if isinstance(found, Refusal):
         raise ResolutionError(*found.problems)
     return found
@@ -35,27 +35,27 @@ def pins(spec: ImageSpec) -> dict[str, str]:
     return {"os": spec.os.id} | {pin.component: pin.version for pin in spec.pins}
 
 
-def test_a_wish_leads_to_the_os_that_has_it(house: House) -> None:
-    found = pins(asked(house, "torch=1.13.1", "device=cpu", "os=debian12"))
+def test_a_wish_leads_to_the_os_that_has_it(project: Project) -> None:
+    found = pins(asked(project, "torch=1.13.1", "device=cpu", "os=debian12"))
     assert (found["os"], found["torch"], found["python"]) == ("debian12", "1.13.1", "3.11.2")
     assert {"openmpi", "ssh", "validate"} <= set(found)
 
 
-def test_a_part_of_every_image_can_be_wished_away(house: House) -> None:
-    assert "openmpi" not in pins(asked(house, "torch=2.6", "openmpi=none"))
+def test_a_part_of_every_image_can_be_wished_away(project: Project) -> None:
+    assert "openmpi" not in pins(asked(project, "torch=2.6", "openmpi=none"))
 
 
-def test_what_pins_differently_has_another_tag(house: House) -> None:
+def test_what_pins_differently_has_another_tag(project: Project) -> None:
     wishes = [[], ["openmpi=none"], ["rdma=rdma-core"], ["device=cpu"], ["cuda=any"]]
-    assert len({asked(house, "torch=2.6", *some).tag for some in wishes}) == 5
-    assert asked(house, "os=debian13", "torch=2.6", "rdma=distro").tag == (
+    assert len({asked(project, "torch=2.6", *some).tag for some in wishes}) == 5
+    assert asked(project, "os=debian13", "torch=2.6", "rdma=distro").tag == (
         "imagegen/request:debian13-rdma56.1-torch2.6.0"
     )
 
 
-def test_every_argument_that_is_no_wish_is_told(house: House) -> None:
+def test_every_argument_that_is_no_wish_is_told(project: Project) -> None:
     with pytest.raises(ConfigError) as caught:
-        parse(["torch", "=1", "toch=1", "os=", "ssh=9;rm", "rdma=1", "rdma=2"], house.catalog)
+        parse(["torch", "=1", "toch=1", "os=", "ssh=9;rm", "rdma=1", "rdma=2"], project.catalog)
     texts = [problem.text for problem in caught.value.problems]
     assert texts == [
         "`torch` is not of the form KEY=VALUE",
@@ -68,9 +68,9 @@ def test_every_argument_that_is_no_wish_is_told(house: House) -> None:
     assert caught.value.problems[2].hint == "did you mean `torch`?"
 
 
-def test_a_version_that_no_row_has_names_the_known_ones(house: House) -> None:
+def test_a_version_that_no_row_has_names_the_known_ones(project: Project) -> None:
     with pytest.raises(ResolutionError) as caught:
-        asked(house, "torch=9.11", "os=debian99", "gpu=A1000")
+        asked(project, "torch=9.11", "os=debian99", "gpu=A1000")
     first, second, third = caught.value.problems
     assert first.text == "`9.11` is not a release of component `torch`"
     assert first.evidence[0].startswith("known releases: 1.3.0+cpu, ")
@@ -78,9 +78,9 @@ def test_a_version_that_no_row_has_names_the_known_ones(house: House) -> None:
     assert third.text == "`A1000` is not a gpu of the catalog"
 
 
-def test_wishes_that_collide_name_both_sides_and_the_row_between(house: House) -> None:
+def test_wishes_that_collide_name_both_sides_and_the_row_between(project: Project) -> None:
     with pytest.raises(ResolutionError) as caught:
-        asked(house, "torch=2.6", "horovod=0.28.1")
+        asked(project, "torch=2.6", "horovod=0.28.1")
     (problem,) = caught.value.problems
     assert problem.text == "nothing satisfies this request"
     assert "the request asks for torch 2.6" in problem.evidence
@@ -91,21 +91,21 @@ def test_wishes_that_collide_name_both_sides_and_the_row_between(house: House) -
     assert "imagegen request torch=2.0.1 horovod=0.28.1" in problem.hint
 
 
-def test_a_request_equal_to_a_cell_is_answered_with_it(house: House) -> None:
-    specs = house.family("cpu").specs
+def test_a_request_equal_to_a_cell_is_answered_with_it(project: Project) -> None:
+    specs = project.family("cpu").specs
     wishes = ("os=debian12", "torch=1.13.1", "horovod=any", "rdma=rdma-core")
-    same = same_image(asked(house, *wishes), specs)
+    same = same_image(asked(project, *wishes), specs)
     assert same is not None
     assert same.cell.id == "cpu/debian12-rdma-core"
-    assert same_image(asked(house, "torch=1.13.1"), specs) is None
+    assert same_image(asked(project, "torch=1.13.1"), specs) is None
 
 
-def test_a_saved_request_reads_back_as_the_same_image(house: House) -> None:
-    spec = asked(house, "os=debian12", "torch=1.13.1", "rdma=any")
+def test_a_saved_request_reads_back_as_the_same_image(project: Project) -> None:
+    spec = asked(project, "os=debian12", "torch=1.13.1", "rdma=any")
     Path("matrices").mkdir()
     text = as_matrix("mine", spec, "team a", "2030-01-31")
     Path("matrices/mine.yaml").write_text(text)
-    family = House().family("mine")
+    family = Project().family("mine")
     assert [pins(found) for found in family.specs] == [pins(spec)]
     assert family.specs[0].tag == "imagegen/mine:debian12-rdma44.0-torch1.13.1"
     assert (family.matrix.owner, family.matrix.expires) == ("team a", "2030-01-31")

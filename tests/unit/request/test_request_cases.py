@@ -14,7 +14,7 @@ from imagegen.resolver.refusal import Refusal
 from unit.conftest import REPOSITORY
 
 if TYPE_CHECKING:
-    from imagegen.workflow.project import House
+    from imagegen.workflow.project import Project
 
 FOLDER = REPOSITORY / "tests/cases/requests"
 
@@ -35,13 +35,13 @@ def test_there_are_enough_cases() -> None:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_request_has_its_known_answer(case: dict[str, Any], house: House) -> None:
+def test_a_request_has_its_known_answer(case: dict[str, Any], project: Project) -> None:
     words = shlex.split(case["ask"])
     allow = "--allow-unknown" in words
-    wishes = parse([word for word in words if "=" in word], house.catalog)
-    answer = answer_to(wishes, house.catalog, allow_unknown=allow)
+    wishes = parse([word for word in words if "=" in word], project.catalog)
+    answer = answer_to(wishes, project.catalog, allow_unknown=allow)
     if isinstance(answer, Refusal):
-        _refused(answer, case, house)
+        _refused(answer, case, project)
         return
     assert case["answer"] == "ok", pinned(answer)
     pins = pinned(answer)
@@ -51,7 +51,7 @@ def test_a_request_has_its_known_answer(case: dict[str, Any], house: House) -> N
         assert any(text in warning for warning in answer.warnings), answer.warnings
 
 
-def _refused(answer: Refusal, case: dict[str, Any], house: House) -> None:
+def _refused(answer: Refusal, case: dict[str, Any], project: Project) -> None:
     (conflict,) = answer.conflicts
     assert case["answer"] == ("unknown" if conflict.unknown else "impossible"), conflict.text
     told = "\n".join(str(problem) for problem in answer.problems)
@@ -62,7 +62,7 @@ def _refused(answer: Refusal, case: dict[str, Any], house: House) -> None:
         assert any(text in one.split() for one in ready), ready
     for one in ready:
         words = shlex.split(one)[2:]
-        wishes = parse([word for word in words if not word.startswith("--")], house.catalog)
+        wishes = parse([word for word in words if not word.startswith("--")], project.catalog)
         allow = "--allow-unknown" in words
-        again = answer_to(wishes, house.catalog, allow_unknown=allow)
+        again = answer_to(wishes, project.catalog, allow_unknown=allow)
         assert not isinstance(again, Refusal), one

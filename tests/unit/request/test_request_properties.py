@@ -356,9 +356,9 @@ def test_what_fits_is_what_trying_everything_finds(wishes: dict[str, str]) -> No
     )
 )
 def test_no_argument_brings_more_than_an_error(
-    house: object, capsys: pytest.CaptureFixture[str], words: list[str]
+    project: object, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
-    del house
+    del project
     words = [word for word in words if not word.startswith("-")] or ["="]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("imagegen.request.existing._label_here", lambda _: "")

@@ -19,7 +19,7 @@ from unit.conftest import SMALL
 
 if TYPE_CHECKING:
     from imagegen.model.image import ImageSpec
-    from imagegen.workflow.project import House
+    from imagegen.workflow.project import Project
     from unit.conftest import Overlay
 
 
@@ -113,13 +113,13 @@ def test_two_cells_with_one_tag_are_refused(overlay: Overlay) -> None:
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_what_cells_share_changes_nothing(
-    house: House, backwards: bool, monkeypatch: pytest.MonkeyPatch
+    project: Project, backwards: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("imagegen.resolver.propagation.FEW", 0)
     cells = [
-        cell for matrix in ("cpu", "cu112", "cu113", "cu124") for cell in house.cells()[matrix]
+        cell for matrix in ("cpu", "cu112", "cu113", "cu124") for cell in project.cells()[matrix]
     ]
-    space = space_of(house.catalog, ())
+    space = space_of(project.catalog, ())
     descent = Descent(space)
     for cell in reversed(cells) if backwards else cells:
         wants = wishes_of(cell)
@@ -128,10 +128,10 @@ def test_what_cells_share_changes_nothing(
 
 
 def test_a_cell_without_an_answer_leaves_the_others_theirs(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("imagegen.resolver.propagation.FEW", 0)
-    space = space_of(house.catalog, ())
+    space = space_of(project.catalog, ())
     descent = Descent(space)
     answers = []
     for torch in ("1.13.1", "9.9", "1.13.1"):

@@ -37,7 +37,7 @@ from imagegen.sources.pip_index import (
     project_of,
 )
 from imagegen.sources.wheels import WheelTarget
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,8 +56,8 @@ SYSTEM = SystemLock(
 @pytest.fixture
 def recipe(small: Overlay) -> Recipe:
     small.write("dockerfiles/build-env/env.sh", "true\n")
-    house = House()
-    return house.recipes(house.family("small"))[0]
+    project = Project()
+    return project.recipes(project.family("small"))[0]
 
 
 def lock_of(recipe: Recipe, **changes: object) -> Lock:

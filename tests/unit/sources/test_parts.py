@@ -13,7 +13,7 @@ from imagegen.model.part import Part
 from imagegen.sources.artifacts import Artifacts, read_artifacts
 from imagegen.sources.parts import with_parts
 from imagegen.sources.supply import Store, supply
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,8 +82,8 @@ def site(small: Overlay, tmp_path: Path) -> Overlay:
 
 
 def recipe() -> Recipe:
-    house = House()
-    return house.recipes(house.family("parts"))[0]
+    project = Project()
+    return project.recipes(project.family("parts"))[0]
 
 
 def store(site: Overlay, **options: bool) -> Store:

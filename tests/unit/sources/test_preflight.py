@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from imagegen.cli.main import main
 from imagegen.config.network import BuildEnv
 from imagegen.config.payload import Payload
 from imagegen.engine.host import archives
@@ -23,7 +21,6 @@ from imagegen.engine.host.archives import (
 from imagegen.engine.host.probe import Probe
 from imagegen.errors import EngineError
 from imagegen.model.recipe import ContextFile
-from imagegen.sources import preflight
 from imagegen.sources.artifacts import Artifacts, read_artifacts
 from imagegen.sources.preflight import (
     Means,
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.model.image import ImageSpec, Pin
-    from imagegen.workflow.project import House
+    from imagegen.workflow.project import Project
 
 COMPILED = {"horovod", "validate"}
 MADISON = (
@@ -55,17 +52,17 @@ LISTING = Listing(versions_of(MADISON), asked="the archive")
 
 
 @pytest.fixture
-def specs(house: House) -> tuple[ImageSpec, ...]:
-    return house.family("cpu").specs
+def specs(project: Project) -> tuple[ImageSpec, ...]:
+    return project.family("cpu").specs
 
 
-def uses(house: House, specs: tuple[ImageSpec, ...]) -> dict[str, tuple[str, ...]]:
-    found = sources_of(specs, house.catalog, COMPILED)
+def uses(project: Project, specs: tuple[ImageSpec, ...]) -> dict[str, tuple[str, ...]]:
+    found = sources_of(specs, project.catalog, COMPILED)
     return {str(source): cells for source, cells in found.items()}
 
 
-def test_every_source_knows_its_cells(house: House, specs: tuple[ImageSpec, ...]) -> None:
-    found = uses(house, specs)
+def test_every_source_knows_its_cells(project: Project, specs: tuple[ImageSpec, ...]) -> None:
+    found = uses(project, specs)
     both = ("debian12-rdma-core", "debian12-none")
     assert found["base debian:bookworm-slim (debian12)"] == both
     assert found["apt rdma-core=44.0-* (debian12)"] == both[:1]
@@ -77,9 +74,9 @@ def test_every_source_knows_its_cells(house: House, specs: tuple[ImageSpec, ...]
 
 
 def test_what_is_compiled_against_counts_where_something_is_compiled(
-    house: House, specs: tuple[ImageSpec, ...]
+    project: Project, specs: tuple[ImageSpec, ...]
 ) -> None:
-    found = uses(house, specs)
+    found = uses(project, specs)
     assert "apt cmake=3.25.* (debian12)" in found
     assert "apt libopenmpi-dev=4.1.4-* (debian12)" in found
     assert "apt libtorch-dev=1.13.1+dfsg-* (debian12)" in found
@@ -89,11 +86,11 @@ def test_what_is_compiled_against_counts_where_something_is_compiled(
 
 
 def test_a_cell_needs_what_its_dockerfile_mentions(
-    house: House, specs: tuple[ImageSpec, ...]
+    project: Project, specs: tuple[ImageSpec, ...]
 ) -> None:
     dockerfile = "RUN apt-get install 'rdma-core=44.0-*' && pip install 'pytest==8.3.5'"
     only = {specs[0].cell.id: dockerfile}
-    found = sources_of(specs[:1], house.catalog, COMPILED, only)
+    found = sources_of(specs[:1], project.catalog, COMPILED, only)
     assert [str(source).partition(" (")[0] for source in found] == [
         "base debian:bookworm-slim",
         "apt rdma-core=44.0-*",
@@ -102,13 +99,13 @@ def test_a_cell_needs_what_its_dockerfile_mentions(
 
 
 def test_packages_in_other_areas_or_archives_say_so(
-    house: House, specs: tuple[ImageSpec, ...]
+    project: Project, specs: tuple[ImageSpec, ...]
 ) -> None:
     repo = "https://vendor.example/apt"
     facts = {"areas": ["contrib"], "apt_repo": repo, "apt_key": f"{repo}/key.asc"}
     changed = with_horovod(specs, facts=facts, apt={"x": "1"})
     assert areas_of(changed) == ("contrib",)
-    found = sources_of(changed, house.catalog, COMPILED)
+    found = sources_of(changed, project.catalog, COMPILED)
     (own,) = (source for source in found if source.name == "x")
     assert (own.areas, own.repository) == (("contrib",), repo)
     assert f"url {repo}/key.asc" in {str(source) for source in found}
@@ -116,14 +113,14 @@ def test_packages_in_other_areas_or_archives_say_so(
 
 
 def test_wheels_for_a_python_of_their_own_are_asked_for_it(
-    house: House, specs: tuple[ImageSpec, ...]
+    project: Project, specs: tuple[ImageSpec, ...]
 ) -> None:
     changed = with_horovod(specs, facts={"python": "3.12"})
-    assert "pip horovod==0.28.1 (debian12, python 3.12)" in uses(house, changed)
+    assert "pip horovod==0.28.1 (debian12, python 3.12)" in uses(project, changed)
 
 
-def package(name: str, version: str, house: House) -> Source:
-    return Source("apt", name, version, house.catalog.os["debian12"])
+def package(name: str, version: str, project: Project) -> Source:
+    return Source("apt", name, version, project.catalog.os["debian12"])
 
 
 @pytest.mark.parametrize(
@@ -140,17 +137,17 @@ def package(name: str, version: str, house: House) -> Source:
     ],
 )
 def test_a_package_is_judged_as_apt_would_take_it(
-    house: House, name: str, pattern: str, state: str, evidence: str
+    project: Project, name: str, pattern: str, state: str, evidence: str
 ) -> None:
-    assert judge_package(package(name, pattern, house), LISTING) == Probe(
+    assert judge_package(package(name, pattern, project), LISTING) == Probe(
         "ok" if state == "ok" else "missing", evidence
     )
 
 
-def test_what_an_incomplete_listing_lacks_is_unknown(house: House) -> None:
+def test_what_an_incomplete_listing_lacks_is_unknown(project: Project) -> None:
     partial = Listing(LISTING.versions, "E: Failed to fetch", asked="the archive")
-    assert judge_package(package("openmpi-bin", "4.1.4-*", house), partial).state == "ok"
-    lost = judge_package(package("openmpi-bin", "9", house), partial)
+    assert judge_package(package("openmpi-bin", "4.1.4-*", project), partial).state == "ok"
+    lost = judge_package(package("openmpi-bin", "9", project), partial)
     assert lost == Probe("unknown", "E: Failed to fetch")
 
 
@@ -212,14 +209,14 @@ def means(state: Path, artifacts: Artifacts | None = None) -> Means:
 
 
 def test_an_archive_that_cannot_be_asked_leaves_its_own_sources_unknown(
-    house: House, specs: tuple[ImageSpec, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Project, specs: tuple[ImageSpec, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_pip(*_: object) -> list[str]:
         raise EngineError.of("this host has no pip to ask")
 
     monkeypatch.setattr(archives, "pip_says", no_pip)
     monkeypatch.setattr(archives, "apt_on_host", lambda *_: LISTING)
-    wanted = sources_of(specs[:1], house.catalog, COMPILED)
+    wanted = sources_of(specs[:1], project.catalog, COMPILED)
     found = check_sources(wanted, means(tmp_path))
     assert [finding.source for finding in found] == [*wanted]
     by_kind = {finding.source.kind: finding.probe for finding in found}
@@ -238,9 +235,9 @@ def with_horovod(specs: tuple[ImageSpec, ...], **changes: Any) -> tuple[ImageSpe
 
 
 def test_a_vendor_part_has_to_be_listed_and_to_be_there(
-    house: House, specs: tuple[ImageSpec, ...], tmp_path: Path
+    project: Project, specs: tuple[ImageSpec, ...], tmp_path: Path
 ) -> None:
-    wanted = sources_of(with_horovod(specs, artifact="light"), house.catalog, COMPILED)
+    wanted = sources_of(with_horovod(specs, artifact="light"), project.catalog, COMPILED)
     (part,) = (source for source in wanted if source.kind == "artefact")
     assert wanted[part] == ("debian12-rdma-core", "debian12-none")
     (finding,) = check_sources({part: wanted[part]}, means(tmp_path))
@@ -264,10 +261,10 @@ def test_a_vendor_part_has_to_be_listed_and_to_be_there(
 
 
 def test_a_tarball_is_asked_for_at_its_mirror(
-    house: House, specs: tuple[ImageSpec, ...], tmp_path: Path
+    project: Project, specs: tuple[ImageSpec, ...], tmp_path: Path
 ) -> None:
     tarball = {"url": "https://vendor.example/h-1.tgz", "sha256": "0" * 64}
-    wanted = sources_of(with_horovod(specs, tarball=tarball), house.catalog, COMPILED)
+    wanted = sources_of(with_horovod(specs, tarball=tarball), project.catalog, COMPILED)
     (source,) = (source for source in wanted if source.kind == "url")
     mirrored = replace(means(tmp_path), mirrors={"https://vendor.example": tmp_path.as_uri()})
     where = f"{tmp_path.as_uri()}/h-1.tgz (mirror of https://vendor.example/h-1.tgz)"
@@ -279,7 +276,7 @@ def test_a_tarball_is_asked_for_at_its_mirror(
 
 
 def test_a_wheel_of_one_index_is_asked_for_there_alone(
-    house: House,
+    project: Project,
     specs: tuple[ImageSpec, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -292,7 +289,7 @@ def test_a_wheel_of_one_index_is_asked_for_there_alone(
 
     monkeypatch.setattr(archives, "pip_says", pip)
     rows = with_horovod(specs, index="https://vendor.example/simple")
-    wanted = sources_of(rows, house.catalog, COMPILED)
+    wanted = sources_of(rows, project.catalog, COMPILED)
     wheels = {s: cells for s, cells in wanted.items() if s.name == "horovod"}
     assert [finding.probe.state for finding in check_sources(wheels, means(tmp_path))] == ["ok"]
     assert asked == [("horovod", "https://vendor.example/simple", "")]
@@ -300,37 +297,3 @@ def test_a_wheel_of_one_index_is_asked_for_there_alone(
         "PIP_FIND_LINKS": "https://vendor.example/links.html",
         "PIP_NO_INDEX": "1",
     }
-
-
-@pytest.mark.parametrize(("version", "code"), [("1.0", 0), ("2.0", 6)])
-def test_the_verb_ends_with_6_where_something_is_missing(
-    version: str,
-    code: int,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def answer(wanted: dict[Source, tuple[str, ...]], _: Means) -> list[preflight.SourceFinding]:
-        bad = Probe("missing", f"has {version}")
-        good = Probe("ok", "is there")
-        return [
-            preflight.SourceFinding(s, cells, bad if code and s.name == "pytest" else good)
-            for s, cells in wanted.items()
-        ]
-
-    monkeypatch.setattr(preflight, "check_sources", answer)
-    monkeypatch.setattr("imagegen.engine.client.connect", _no_engine)
-    with pytest.raises(SystemExit) as ended:
-        main(["check-sources", "-m", "cpu", "debian12-none", "--format", "json"])
-    assert ended.value.code == code
-    first, *errors = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    states = {row["source"]: row["state"] for row in first}
-    wheel = "pip pytest==8.3.5 (debian12, python 3.11.2)"
-    assert states[wheel] == ("missing" if code else "ok")
-    if code:
-        (problem,) = errors[0]["errors"]
-        assert problem["text"] == f"{wheel} cannot be had"
-        assert problem["evidence"] == ["has 2.0", "needed by: debian12-none"]
-
-
-def _no_engine() -> None:
-    raise EngineError.of("no container engine answers")

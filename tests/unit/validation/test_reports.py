@@ -9,15 +9,11 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from imagegen.cli.validate import _row, _validate_all
-from imagegen.console.console import make_console
-from imagegen.errors import ConfigError, EngineError, ValidationError
-from imagegen.journal.journal import open_journal
+from imagegen.errors import ConfigError
 from imagegen.model.validation import ValidationRecord
 from imagegen.validation.in_container import with_key_check
 from imagegen.validation.reports import (
     Files,
-    of_problem,
     of_record,
     save,
     with_check,
@@ -28,7 +24,6 @@ from validate.report.json_document import as_data
 from validate.report.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 SCHEMA = json.loads((REPOSITORY / "validate/report.schema.json").read_text())
@@ -115,48 +110,3 @@ def test_a_file_that_cannot_be_written_is_said_before_and_after(tmp_path: Path) 
     with pytest.raises(ConfigError, match="cannot write"):
         save(Files(junit=tmp_path / "no" / "r.xml"), [of_record(record("cpu:a", os=PASSED))])
     Files(junit=tmp_path / "r.xml").must_have_folders()
-
-
-def several(folder: Path, validated: Callable[[str], ValidationRecord]) -> None:
-    files = Files(json=folder / "r.json", junit=folder / "r.xml")
-    book = open_journal(folder / "journal.db")
-    _validate_all(["a", "b", "c"], validated, book, files, make_console("plain"))
-
-
-def test_an_image_that_validate_cannot_run_in_stops_no_other(tmp_path: Path) -> None:
-    def validated(reference: str) -> ValidationRecord:
-        if reference == "b":
-            raise ValidationError.of("`b` has no `validate`", evidence=["sh: 1"], hint="build it")
-        return record(reference, os=PASSED)
-
-    with pytest.raises(ValidationError) as raised:
-        several(tmp_path, validated)
-    assert [one.text for one in raised.value.problems] == ["`b` has no `validate`"]
-    document = json.loads((tmp_path / "r.json").read_text())
-    assert [one["exit_code"] for one in document["images"]] == [0, 1, 0]
-    broken = document["images"][1]
-    jsonschema.validate(broken, SCHEMA)
-    assert (broken["counts"]["error"], broken["checks"][0]["remedy"]) == (1, "build it")
-    errors = [suite.get("errors") for suite in ElementTree.parse(tmp_path / "r.xml").getroot()]
-    assert errors == ["0", "1", "0"]
-
-
-def test_what_ends_a_run_early_leaves_the_reports_that_there_are(tmp_path: Path) -> None:
-    def validated(reference: str) -> ValidationRecord:
-        if reference == "b":
-            raise EngineError.of("the engine is gone")
-        return record(reference, os=PASSED)
-
-    with pytest.raises(EngineError):
-        several(tmp_path, validated)
-    assert len(json.loads((tmp_path / "r.json").read_text())["images"]) == 1
-
-
-def test_the_result_for_a_program_has_every_image() -> None:
-    good = record("cpu:a", os=PASSED)
-    row = _row(of_record(good), good)
-    assert (row["image"], row["passed"], row["tier"]) == ("cpu:a", True, "full")
-    assert row["report"] == of_record(good)
-    error = ValidationError.of("it died")
-    row = _row(of_problem("cpu:b", error.problems[0]), None)
-    assert (row["image"], row["passed"], row["id"]) == ("cpu:b", False, "")

@@ -19,7 +19,7 @@ from imagegen.model.validation import ValidationRecord
 from imagegen.workflow import nightly
 from imagegen.workflow.build import Run
 from imagegen.workflow.nightly import validate_and_publish
-from imagegen.workflow.project import House
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,8 +36,8 @@ class World:
     """Four cells that build, validate and publish, but for those in `unbuilt` and `failing`."""
 
     def __init__(self, small: Overlay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        house = House(small.root)
-        self.recipes = house.recipes(house.family("small"))
+        project = Project(small.root)
+        self.recipes = project.recipes(project.family("small"))
         self.book = open_journal(tmp_path / "journal.db")
         self.unbuilt: set[str] = set()
         self.failing: set[str] = set()

@@ -16,28 +16,22 @@ from imagegen.journal.journal import open_journal
 from imagegen.model.build import BuildRecord, StepRecord
 from imagegen.model.labels import LABEL_BASE, LABEL_INPUTS, LABEL_RECIPE
 from imagegen.planner.cost import Cost
+from imagegen.planner.plan import as_data, dot
 from imagegen.renderer import image_json as expectation
 from imagegen.renderer import provenance as inputs
 from imagegen.renderer.provenance import inputs_of
 from imagegen.sources import supply
 from imagegen.sources.artifacts import Artifacts
 from imagegen.sources.supply import Store
-from imagegen.workflow.plan import (
-    as_data,
-    dot,
-    judge,
-    measured_seconds,
-    plan_cells,
-    prices_of,
-)
-from imagegen.workflow.project import House
+from imagegen.workflow.plan import measured_seconds, plan_cells, prices_of
+from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from imagegen.engine.client import Engine
-    from imagegen.workflow.plan import Planned, PlannedCell
+    from imagegen.planner.plan import Plan, PlannedCell
     from unit.conftest import Ended, Overlay
 
 ENGINE = cast("Engine", object())
@@ -57,23 +51,20 @@ def store(tmp_path: Path) -> Store:
     return Store(Artifacts(), {}, tmp_path)
 
 
-def plan(tmp_path: Path) -> Planned:
-    house = House()
-    family = house.family("small")
-    prices = prices_of(house, open_journal(tmp_path / "journal.db"))
-    return plan_cells(ENGINE, house, family, family.specs, prices, store(tmp_path))
+def plan(tmp_path: Path) -> Plan:
+    project = Project()
+    family = project.family("small")
+    prices = prices_of(project, open_journal(tmp_path / "journal.db"))
+    return plan_cells(ENGINE, project, family, family.specs, prices, store(tmp_path))
 
 
 def states(tmp_path: Path) -> dict[str, PlannedCell]:
-    house = House()
-    family = house.family("small")
-    found = judge(ENGINE, house, family, family.specs, store(tmp_path))
-    return {cell.spec.cell.name: cell for cell in found}
+    return {cell.spec.cell.name: cell for cell in plan(tmp_path).cells}
 
 
 def images_of(cells: list[str]) -> list[LocalImage]:
-    house = House()
-    recipes = house.recipes(house.family("small"), cells)
+    project = Project()
+    recipes = project.recipes(project.family("small"), cells)
     return [
         LocalImage(
             f"sha256:{recipe.spec.cell.name}",
@@ -303,16 +294,16 @@ def test_the_verb_draws(run: Callable[..., Ended]) -> None:
 
 def test_costs_come_from_the_journal_where_it_has_them(small: Overlay, tmp_path: Path) -> None:
     del small
-    book = open_journal(tmp_path / "journal.db")
+    journal = open_journal(tmp_path / "journal.db")
     steps = (StepRecord("[beta 1/1] RUN x", "beta", 31.0, False, "beta", "1.13.1", 700),)
     record = BuildRecord("small/a", "t", "r", "built", steps=steps)
-    book.add_build(book.start_run("build", []), record)
-    house = House()
-    spec = house.family("small").specs[0]
+    journal.add_build(journal.start_run("build", []), record)
+    project = Project()
+    spec = project.family("small").specs[0]
     beta, alpha = spec.pin("beta"), spec.pin("alpha")
     assert beta
     assert alpha
-    prices = prices_of(house, book)
+    prices = prices_of(project, journal)
     assert prices.of(spec, beta) == Cost(31.0, 700, True)
     assert prices.of(spec, alpha) == Cost(10.0, 0, False)
-    assert measured_seconds(book) == {"beta": 31.0}
+    assert measured_seconds(journal) == {"beta": 31.0}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from imagegen.errors import ConfigError, NothingSelectedError
-from imagegen.workflow.project import House, select
-from unit.conftest import SMALL
+from imagegen.workflow.project import Project, select
+from unit.conftest import REPOSITORY, SMALL
 
 if TYPE_CHECKING:
     from imagegen.model.image import ImageSpec
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def specs(small: Overlay) -> tuple[ImageSpec, ...]:
-    return House(small.root).family("small").specs
+    return Project(small.root).family("small").specs
 
 
 def names(specs: list[ImageSpec]) -> list[str]:
@@ -60,10 +63,10 @@ def test_case_matters(specs: tuple[ImageSpec, ...]) -> None:
 
 def test_one_cell_is_found_over_all_matrices(small: Overlay) -> None:
     small.matrix(SMALL.replace("small", "other"), "other")
-    house = House()
-    assert house.cell("other/debian12-core")[1].tag == "imagegen/other:debian12-1.13.1-core"
+    project = Project()
+    assert project.cell("other/debian12-core")[1].tag == "imagegen/other:debian12-1.13.1-core"
     with pytest.raises(NothingSelectedError) as caught:
-        house.cell("debian12-core")
+        project.cell("debian12-core")
     assert str(caught.value) == (
         "error: `debian12-core` means 2 cells\n"
         "  other/debian12-core\n"
@@ -77,7 +80,7 @@ def test_the_problems_of_all_matrices_are_told_together(small: Overlay) -> None:
     small.matrix(SMALL + "colour: red\n")
     small.matrix("", "other")
     with pytest.raises(ConfigError) as caught:
-        House().families()
+        Project().families()
     assert {problem.file for problem in caught.value.problems} == {
         "matrices/other.yaml",
         "matrices/small.yaml",
@@ -85,9 +88,9 @@ def test_the_problems_of_all_matrices_are_told_together(small: Overlay) -> None:
 
 
 def test_a_recipe_of_a_cell_is_that_of_its_family(small: Overlay) -> None:
-    house = House(small.root)
-    family = house.family("small")
-    assert [house.recipe_of(spec) for spec in family.specs] == house.recipes(family)
+    project = Project(small.root)
+    family = project.family("small")
+    assert [project.recipe_of(spec) for spec in family.specs] == project.recipes(family)
 
 
 def test_measured_seconds_reach_the_planner(small: Overlay) -> None:
@@ -100,8 +103,8 @@ def test_measured_seconds_reach_the_planner(small: Overlay) -> None:
     text = text.replace("  delta:", "  psi: ['1', '2']\n  delta:").replace("-{d", "-{psi}-{d")
     text = text.replace("{os: debian13}", "{psi: '2'}")
     small.matrix(text)
-    fast = House(small.root, {"psi": 0.5}).family("small").orders["debian12"]
-    slow = House(small.root, {"psi": 900.0}).family("small").orders["debian12"]
+    fast = Project(small.root, {"psi": 0.5}).family("small").orders["debian12"]
+    slow = Project(small.root, {"psi": 900.0}).family("small").orders["debian12"]
     assert fast.index("psi") > fast.index("beta")
     assert slow.index("psi") < slow.index("delta")
 
@@ -111,7 +114,17 @@ def test_an_overlay_replaces_one_template_of_the_shipped_ones(overlay: Overlay) 
     template = only / "dockerfiles/components/ssh/install.j2"
     template.parent.mkdir(parents=True)
     template.write_text("RUN my own way\n")
-    house = House(only)
-    recipe = house.recipes(house.family("cpu"), ["debian12-none"])[0]
+    project = Project(only)
+    recipe = project.recipes(project.family("cpu"), ["debian12-none"])[0]
     assert "RUN my own way" in recipe.dockerfile
     assert "COPY ssh/" not in recipe.dockerfile
+
+
+def test_a_project_loads_no_heavy_library_before_it_reads_a_file(small: Overlay) -> None:
+    code = (
+        "import sys\nfrom imagegen.workflow.project import Project\nProject()\n"
+        "heavy = {'docker', 'jinja2', 'jsonschema', 'requests', 'rich', 'yaml'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    subprocess.run([sys.executable, "-c", code], cwd=small.root, env=environment, check=True)

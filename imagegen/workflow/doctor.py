@@ -1,0 +1,61 @@
+"""`imagegen doctor` says what this machine has and lacks; `--fix` sets it up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from imagegen.errors import EngineError, Problem
+from imagegen.maintenance.doctor import apply, findings, fix_plan, look
+from imagegen.workflow.project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from imagegen.console.console import Console
+    from imagegen.maintenance.doctor import Facts, Finding
+
+BYTES_FOR_A_CELL = 2_000_000_000
+"""What a CPU image of this project takes on disk with its build stage, measured."""
+
+ANY_IMAGE = "debian:bookworm-slim"
+"""The image whose registry is tried where no matrix says which bases it wants."""
+
+
+def doctor(matrix: str | None, overlay: Path | None, console: Console, *, fix: bool) -> None:
+    """Judge this machine, set it up with `fix`, and show what was found.
+
+    Raises EngineError with a problem for each thing that fails.
+    """
+    needed, image = _needs(matrix, overlay)
+    facts = look(needed, image)
+    found = findings(facts)
+    if fix and _set_up(facts, found, console):
+        found = findings(look(needed, image))
+    console.data([vars(finding) for finding in found])
+    _show(found, console)
+    lost = [finding for finding in found if finding.level == "fail"]
+    if lost:
+        raise EngineError(*(Problem(f"{f.name}: {f.detail}", hint=f.hint) for f in lost))
+
+
+def _needs(matrix: str | None, overlay: Path | None) -> tuple[int, str]:
+    """Bytes that a matrix takes on the engine, and one of the base images that it stands on."""
+    if matrix is None:
+        return BYTES_FOR_A_CELL, ANY_IMAGE
+    specs = Project(overlay).family(matrix).specs
+    return BYTES_FOR_A_CELL * len(specs), specs[0].os.image
+
+
+def _set_up(facts: Facts, found: Sequence[Finding], console: Console) -> bool:
+    """Set up what is missing; whether there was anything."""
+    plan = fix_plan(found, facts.machine.host)
+    apply(plan, facts.machine.host, lambda line: console.note(f"+ {line}"), console.note)
+    return bool(plan)
+
+
+def _show(found: Sequence[Finding], console: Console) -> None:
+    for finding in found:
+        console.line(f"{finding.level:<5} {finding.name:<16} {finding.detail}")
+        if finding.hint and finding.level != "ok":
+            console.line(f"      hint: {finding.hint}")

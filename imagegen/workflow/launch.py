@@ -1,0 +1,75 @@
+"""`imagegen launch` writes the command line that starts an image, flag by flag."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from imagegen.launcher.launch import Flag, LaunchCommand, LaunchRequest, render
+from imagegen.launcher.launch import command as launch_command
+from imagegen.model.recipe import BENCHMARK_PATH
+from imagegen.renderer.image_json import contract, device
+from imagegen.workflow.project import Project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from imagegen.console.console import Console
+    from imagegen.launcher.launch import Accel, Form, Transport
+    from imagegen.model.image import ImageSpec
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """The options of the command line, by their names there."""
+
+    cell: str
+    form: Form = "docker"
+    nodes: str = ""
+    gpus_per_node: int = 1
+    transport: Transport = "sockets"
+    accel: Accel | None = None
+    model: str = "resnet50"
+    batch: int = 64
+    iface: str = ""
+    script: str = BENCHMARK_PATH
+    explain: bool = False
+    overlay: Path | None = None
+
+
+def launch(options: LaunchOptions, console: Console) -> None:
+    """Show the command to paste for the image of a cell."""
+    project = Project(options.overlay)
+    _, spec = project.cell(options.cell)
+    request = _request(options, project, spec)
+    command = _for_benchmark(launch_command(request), request)
+    pasteable = render(command, explain=False)
+    console.data({"image": spec.tag, "form": options.form, "command": pasteable})
+    console.line(render(command, explain=options.explain))
+
+
+def _request(options: LaunchOptions, project: Project, spec: ImageSpec) -> LaunchRequest:
+    return LaunchRequest(
+        image=spec.tag,
+        contract=contract(spec, project.catalog),
+        components={pin.component: pin.version for pin in spec.pins},
+        device=device(spec),
+        form=options.form,
+        nodes=tuple(node.strip() for node in options.nodes.split(",") if node.strip()),
+        gpus_per_node=options.gpus_per_node,
+        transport=options.transport,
+        accel=options.accel or ("horovod" if spec.pin("horovod") else "none"),
+        model=options.model,
+        batch=options.batch,
+        iface=options.iface,
+        script=options.script,
+    )
+
+
+def _for_benchmark(command: LaunchCommand, request: LaunchRequest) -> LaunchCommand:
+    """With the flag that the benchmark of every image needs for ranks that train together."""
+    together = request.form == "mpirun" and request.accel in ("horovod", "lightcc")
+    if not together or request.script != BENCHMARK_PATH:
+        return command
+    why = "the benchmark's ranks train together, through Horovod"
+    return LaunchCommand((*command.flags, Flag(("--horovod",), why)))

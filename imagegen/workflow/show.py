@@ -1,0 +1,91 @@
+"""`imagegen show` says what an image consists of, where each part comes from, who asked for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from imagegen.model.base import base_of
+from imagegen.renderer.image_json import contract, expectation
+from imagegen.workflow.project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from imagegen.console.console import Console
+    from imagegen.model.catalog import Release
+    from imagegen.model.image import ImageSpec
+
+
+def show(cell: str, overlay: Path | None, console: Console) -> None:
+    """Show the one cell that a name means."""
+    project = Project(overlay)
+    family, spec = project.cell(cell)
+    order = family.orders[spec.os.id]
+    console.data(expectation(spec, order, project.catalog))
+    console.table(
+        ("component", "version", "where it comes from", "asked for by"),
+        _rows(spec, order),
+        title=f"{spec.tag}  (cell {spec.cell.id}, profile {spec.cell.profile})",
+    )
+    for line in _lines(spec, contract(spec, project.catalog)):
+        console.line(line)
+
+
+def _rows(spec: ImageSpec, order: Sequence[str]) -> list[tuple[str, str, str, str]]:
+    base = ("os", spec.os.id, base_of(spec).image, f"{spec.cell.file}, axis `os`")
+    pins = sorted(spec.pins, key=lambda pin: order.index(pin.component))
+    return [
+        base,
+        *((p.component, _version(p.release), p.release.origin, "; ".join(p.via)) for p in pins),
+    ]
+
+
+def _lines(spec: ImageSpec, asked: Mapping[str, object]) -> Iterator[str]:
+    """What stands below the table."""
+    yield from (f"{name}: {value}" for name, value in spec.given.items())
+    yield from _parts(spec)
+    yield from (f"sets: {name}={value}" for name, value in spec.cell.env.items())
+    yield _launch(asked)
+    yield from (f"note: {note}" for note in spec.cell.notes)
+    yield from (f"warning: {warning}" for warning in spec.warnings)
+    yield from (f"without {one.component}: {one.reason}" for one in spec.cell.omitted)
+
+
+def _parts(spec: ImageSpec) -> Iterator[str]:
+    """What the host brings into the build: parts that the user gives, files that it downloads."""
+    for pin in spec.pins:
+        if pin.release.artifact:
+            where = f"{pin.release.artifact} {pin.version} in artifacts.yaml"
+            yield f"part: {pin.component} is built from {where}"
+        elif pin.release.tarball:
+            yield f"download: {pin.component} is built from {pin.release.tarball['url']}"
+
+
+def _launch(asked: Mapping[str, object]) -> str:
+    """What a launch has to give the image, in the units that people write."""
+    said = [f"network {asked['network']}"]
+    shm, ulimits = asked["shm_bytes"], asked["ulimits"]
+    if isinstance(shm, int) and shm:
+        said.append(f"shared memory {shm / 1024**3:g} GiB")
+    for name, limit in ulimits.items() if isinstance(ulimits, dict) else ():
+        said.append(f"{name} {_limit(limit)}")
+    for kind, label in (("caps", "capabilities"), ("devices", "devices")):
+        values = asked[kind]
+        if isinstance(values, list) and values:
+            said.append(f"{label} {' '.join(values)}")
+    return f"at launch: {', '.join(said)}; `imagegen launch` writes the command"
+
+
+def _limit(value: int) -> str:
+    """A ulimit as people write it; sizes are powers of two."""
+    if value == -1:
+        return "unlimited"
+    return f"{value // 1024**2} MiB" if value % 1024**2 == 0 else str(value)
+
+
+def _version(release: Release) -> str:
+    """With the other names that a document may call it by, and the variant."""
+    more = [*release.also, release.variant]
+    said = ", ".join(one for one in more if one)
+    return f"{release.version} ({said})" if said else release.version
