@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from docker.utils.json_stream import json_stream
-
+from imagegen.engine import sdk
 from imagegen.engine.builds.causes import cause_of
 from imagegen.engine.builds.trace import decode
 from imagegen.engine.builds.vertex_tracker import VertexTracker
@@ -165,7 +164,8 @@ def _follow(answer: requests.Response, on_event: Callable[[VertexEvent], None]) 
 
 def _messages(answer: requests.Response) -> Iterator[dict[str, Any]]:
     """The JSON objects of the answer, each as soon as its chunk came."""
-    return cast("Iterator[dict[str, Any]]", json_stream(answer.iter_content(chunk_size=None)))
+    chunks = answer.iter_content(chunk_size=None)
+    return cast("Iterator[dict[str, Any]]", sdk.utils.json_stream.json_stream(chunks))
 
 
 def _step_error(tracker: VertexTracker, error: str) -> StepError:
