@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from imagegen.builder.labels import labels_until
 from imagegen.engine.builds import buildkit
 from imagegen.engine.builds.context import pack_context
-from imagegen.engine.builds.step_events import BuildEvent, StepStarted
+from imagegen.engine.builds.vertex_events import VertexEvent, VertexStarted
 from imagegen.engine.images import local_images as images
 from imagegen.errors import EngineError
 from imagegen.events.events import CellWaits
@@ -75,11 +75,11 @@ def _follow(
     cell_id: str,
     steps: CellSteps,
     on_export: Callable[[], None],
-    event: BuildEvent,
+    event: VertexEvent,
 ) -> None:
     """Take an event of the engine; a build whose steps are done makes room for another."""
     steps.event(event)
-    if isinstance(event, StepStarted) and event.name.startswith(EXPORTING):
+    if isinstance(event, VertexStarted) and event.name.startswith(EXPORTING):
         on_export()
         state.working.discard(cell_id)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.builder.layer_sizes import layer_sizes
-from imagegen.engine.builds import step_events as engine_events
+from imagegen.engine.builds import vertex_events
 from imagegen.events import events
 from imagegen.model.build import BuildRecord, StepRecord
 from imagegen.model.image import layer_name
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.engine.builds.buildkit import StepError
-    from imagegen.engine.builds.step_events import BuildEvent
+    from imagegen.engine.builds.vertex_events import VertexEvent
     from imagegen.events.events import Sink
     from imagegen.model.build import Outcome
     from imagegen.model.recipe import Recipe, StepOrigin
@@ -68,22 +68,22 @@ class CellSteps:
         """Note that what ran until now is no hit of the cache when the engine is asked again."""
         self._done = frozenset(self._steps.values())
 
-    def event(self, event: BuildEvent) -> None:
+    def event(self, event: VertexEvent) -> None:
         """Take one event of the engine; called from the thread that follows the build."""
         cell = self._cell
-        if isinstance(event, engine_events.StepStarted):
+        if isinstance(event, vertex_events.VertexStarted):
             self._steps[event.digest] = event.name
             at = self._at(event.name)
             self._sink(events.StepStarted(cell, event.name, short_step(event.name), at))
-        elif isinstance(event, engine_events.StepCached) and event.name not in self._done:
+        elif isinstance(event, vertex_events.VertexCached) and event.name not in self._done:
             self._steps[event.digest] = event.name
             self._cached.add(event.digest)
             self._sink(events.StepCached(cell, event.name))
-        elif isinstance(event, engine_events.StepFinished):
+        elif isinstance(event, vertex_events.VertexFinished):
             self._seconds[event.digest] += event.seconds
-        elif isinstance(event, engine_events.StepFailed):
+        elif isinstance(event, vertex_events.VertexFailed):
             self._sink(events.StepFailed(cell, event.name, event.error))
-        elif isinstance(event, engine_events.StepLog):
+        elif isinstance(event, vertex_events.VertexLog):
             self._sink(events.StepOutput(cell, event.text))
 
     def _at(self, step: str) -> events.StepAt | None:

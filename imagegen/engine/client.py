@@ -11,17 +11,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import docker
-import requests
-import urllib3
-from docker.errors import DockerException, InvalidVersion
-from docker.utils import version_lt
-
+from imagegen.engine import sdk
 from imagegen.engine.endpoint import Endpoint, endpoints
 from imagegen.errors import EngineError, ImagegenError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    import docker
 
 MINIMUM_API = "1.40"
 """Docker 19.03: the first engine whose `/build` runs BuildKit without an experimental flag."""
@@ -31,14 +28,6 @@ CALL_SECONDS = 180
 HINT_FIX = "imagegen doctor --fix"
 HINT_STORE = "set `containerd-snapshotter` to false in its daemon.json, or upgrade it to Docker 28"
 HINT_BUILDKIT = "name Docker Engine 19.03 or later with DOCKER_HOST or a docker context"
-
-TRANSPORT_ERRORS = (
-    requests.RequestException,
-    urllib3.exceptions.HTTPError,
-    DockerException,
-    ConnectionError,
-    TimeoutError,
-)
 
 
 @dataclass(frozen=True)
@@ -95,7 +84,7 @@ def connect(environ: Mapping[str, str] | None = None) -> Engine:
     for endpoint in endpoints(os.environ if environ is None else environ):
         try:
             return _open(endpoint)
-        except (*TRANSPORT_ERRORS, OSError) as error:
+        except sdk.transport_errors(OSError) as error:
             denied = denied or "Permission denied" in str(error)
             failures.append(f"{endpoint.url} ({endpoint.named_by}): {reason(error)}")
     text = "no container engine answers"
@@ -104,7 +93,7 @@ def connect(environ: Mapping[str, str] | None = None) -> Engine:
 
 
 def _client(endpoint: Endpoint, timeout: int, version: str) -> docker.APIClient:
-    return docker.APIClient(
+    return sdk.docker.APIClient(
         base_url=endpoint.url,
         version=version,
         timeout=timeout,
@@ -118,9 +107,9 @@ def _open(endpoint: Endpoint) -> Engine:
     try:
         with _client(endpoint, PROBE_SECONDS, "auto") as probe:
             version = probe.api_version
-    except InvalidVersion as error:
+    except sdk.errors.InvalidVersion as error:
         raise _too_old(str(error)) from error
-    if version_lt(version, MINIMUM_API):
+    if sdk.utils.version_lt(version, MINIMUM_API):
         msg = f"{endpoint.url} speaks API {version}"
         raise _too_old(msg)
     return Engine(endpoint, version, _client(endpoint, CALL_SECONDS, version))
@@ -190,7 +179,7 @@ def is_alive(engine: Engine) -> bool:
     """Whether the engine is alive."""
     try:
         return engine.api.get(engine.url("/_ping"), timeout=PROBE_SECONDS).ok
-    except TRANSPORT_ERRORS:
+    except sdk.transport_errors():
         return False
 
 
@@ -223,7 +212,7 @@ def engine_errors(doing: str) -> Iterator[None]:
     """Turn what the SDK or the connection raises into an EngineError that says what was tried."""
     try:
         yield
-    except TRANSPORT_ERRORS as error:
+    except sdk.transport_errors() as error:
         text = f"the engine could not {doing}"
         raise EngineError.of(text, evidence=[reason(error)], hint="imagegen doctor") from error
 

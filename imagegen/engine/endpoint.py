@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from imagegen.engine import sdk
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
@@ -58,12 +59,9 @@ def _tls(environ: Mapping[str, str]) -> TLSConfig | bool:
     """The TLS files that go with DOCKER_HOST; False where the environment asks for none."""
     if not environ.get("DOCKER_TLS_VERIFY") and not environ.get("DOCKER_CERT_PATH"):
         return False
-    from docker.errors import DockerException
-    from docker.utils import kwargs_from_env
-
     try:
-        return kwargs_from_env(dict(environ)).get("tls") or False
-    except DockerException as error:
+        return sdk.utils.kwargs_from_env(dict(environ)).get("tls") or False
+    except sdk.errors.DockerException as error:
         text = "the TLS files of DOCKER_HOST cannot be read"
         hint = "set DOCKER_CERT_PATH to the folder of cert.pem, key.pem and ca.pem"
         raise EngineError.of(text, evidence=[str(error)], hint=hint) from error
@@ -82,12 +80,9 @@ def _context_name(environ: Mapping[str, str]) -> str:
 
 
 def _of_context(name: str) -> Endpoint:
-    from docker.context import ContextAPI
-    from docker.errors import DockerException
-
     try:
-        context = ContextAPI.get_context(name)
-    except (DockerException, OSError, ValueError) as error:
+        context = sdk.context.ContextAPI.get_context(name)
+    except (sdk.errors.DockerException, OSError, ValueError) as error:
         text = "the current docker context cannot be read"
         raise EngineError.of(text, evidence=[str(error)], hint="docker context ls") from error
     if context is None or context.Host is None:

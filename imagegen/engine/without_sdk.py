@@ -12,7 +12,9 @@ import socket
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
+from imagegen.engine import client
 from imagegen.engine.endpoint import endpoints
+from imagegen.engine.images import local_images
 from imagegen.engine.images.local_image import LocalImage, inspected, listed
 from imagegen.errors import EngineError
 
@@ -131,11 +133,8 @@ def _connected(url: str) -> socket.socket:
 
 
 def _asked_by_sdk(ref: str, environ: Mapping[str, str]) -> Mapping[str, str]:
-    from imagegen.engine.client import connect
-    from imagegen.engine.images import local_images
-
     try:
-        found = local_images.find(connect(environ), ref)
+        found = local_images.find(client.connect(environ), ref)
     except EngineError:
         return {}
     return found.labels if found else {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from imagegen.config.files import write_whole
+from imagegen.engine.images.inventory import inventory
 from imagegen.errors import ConfigError
 from imagegen.inspection.sbom import FORMATS, document
 
@@ -62,8 +63,6 @@ def keep_sboms(engine: Engine, image_id: str, state: Path) -> tuple[Path, ...]:
     paths = tuple(sbom_path(state, image_id, kind) for kind in FORMATS)
     if all(path.exists() for path in paths):
         return paths
-    from imagegen.engine.images.inventory import inventory
-
     return write_sboms(inventory(engine, image_id, sizes=False), state)
 
 

@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
+from statistics import median
 from typing import TYPE_CHECKING
 
 from imagegen.config.state import state_folder
@@ -181,8 +182,6 @@ class Journal(JournalFile):
 
         Seconds are of the builds that had none of its steps cached; 0 where there is none.
         """
-        from statistics import median  # not for builds that find nothing to do
-
         sql = (
             "SELECT component, release, SUM(steps.seconds), SUM(steps.size_bytes), MAX(cached)"
             " FROM steps JOIN builds ON builds.id = build_id"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.console.night_report import as_json, as_markdown
 from imagegen.engine.client import connect
-from imagegen.engine.registry import remote_images as registry
+from imagegen.engine.registry import remote_images
 from imagegen.errors import BuildError, ImagegenError, Problem, ValidationError
 from imagegen.journal.journal import open_journal
 from imagegen.journal.run import recorded
@@ -139,7 +139,7 @@ def _publish(night: _Night, engine: Engine, to: str, run: Run) -> None:
     for cell in night.healthy:
         reference = published_reference(cell.image, to)
         last = run.journal.last_publication(reference)
-        there = registry.digest_of(reference, engine)
+        there = remote_images.digest_of(reference, engine)
         if last and last.image_id == cell.image_id and last.digest == there:
             night.note(cell, publication="there already", digest=last.digest)
         else:

@@ -14,7 +14,7 @@ from tiny_family import TinyFamily, TinyMaker
 
 from imagegen.engine.builds.buildkit import BuildRequest, build
 from imagegen.engine.builds.context import pack_context
-from imagegen.engine.builds.step_events import BuildEvent
+from imagegen.engine.builds.vertex_events import VertexEvent
 from imagegen.engine.client import Engine, connect
 from imagegen.engine.images import local_images
 from imagegen.engine.images.bases import ensure_base
@@ -93,14 +93,14 @@ class Builder:
     """Builds images that a test need not clean up. Every build has a token of its own."""
 
     def __init__(self, engine: Engine, base: str) -> None:
-        self.engine, self.base, self.events = engine, base, list[BuildEvent]()
+        self.engine, self.base, self.events = engine, base, list[VertexEvent]()
         self.built: set[str] = set()
 
     def __call__(
         self,
         *instructions: str,
         files: tuple[ContextFile, ...] = (),
-        on_event: Callable[[BuildEvent], None] | None = None,
+        on_event: Callable[[VertexEvent], None] | None = None,
         build_id: str = "",
         tag: str = "",
     ) -> str:

@@ -11,13 +11,13 @@ import pytest
 from conftest import LABEL, Builder
 
 from imagegen.engine.builds.buildkit import StepError, cancel
-from imagegen.engine.builds.step_events import (
-    BuildEvent,
-    StepCached,
-    StepFailed,
-    StepFinished,
-    StepLog,
-    StepStarted,
+from imagegen.engine.builds.vertex_events import (
+    VertexCached,
+    VertexEvent,
+    VertexFailed,
+    VertexFinished,
+    VertexLog,
+    VertexStarted,
 )
 from imagegen.engine.client import Engine, facts
 from imagegen.engine.images import local_images
@@ -25,7 +25,7 @@ from imagegen.engine.images.private_keys import private_keys_in_layers
 from imagegen.model.recipe import ContextFile
 
 
-def runs(events: list[BuildEvent], kind: type[BuildEvent]) -> list[str]:
+def runs(events: list[VertexEvent], kind: type[VertexEvent]) -> list[str]:
     """The RUN and COPY steps that an event of this kind was told for, without their numbers."""
     names = [event.name for event in events if isinstance(event, kind)]
     return [name.partition("] ")[2] for name in names if "] RUN" in name or "] COPY" in name]
@@ -45,19 +45,19 @@ def test_events_come_typed_and_in_order(builder: Builder, token: str) -> None:
     assert image_id.startswith("sha256:")
     told = [e for e in builder.events if "RUN" in e.name]
     kinds = [type(event) for event in told]
-    assert kinds == [StepStarted, StepLog, StepLog, StepLog, StepFinished]
-    lines = {event.text for event in told if isinstance(event, StepLog)}
+    assert kinds == [VertexStarted, VertexLog, VertexLog, VertexLog, VertexFinished]
+    lines = {event.text for event in told if isinstance(event, VertexLog)}
     assert lines == {f"one {token}", "two", "three"}
-    assert runs(builder.events, StepFinished) == [step, "COPY d/f /f"]
+    assert runs(builder.events, VertexFinished) == [step, "COPY d/f /f"]
 
 
 def test_a_second_build_comes_from_the_cache(builder: Builder, token: str) -> None:
     steps = (f"RUN echo {token}", f"RUN echo again {token}")
     builder(*steps)
-    assert runs(builder.events, StepCached) == []
+    assert runs(builder.events, VertexCached) == []
     builder(*steps)
-    assert runs(builder.events, StepCached) == list(steps)
-    assert runs(builder.events, StepLog) == []
+    assert runs(builder.events, VertexCached) == list(steps)
+    assert runs(builder.events, VertexLog) == []
 
 
 def test_a_failing_step_is_named_with_its_code_and_last_lines(builder: Builder, token: str) -> None:
@@ -70,8 +70,8 @@ def test_a_failing_step_is_named_with_its_code_and_last_lines(builder: Builder, 
     assert len(error.log) == 30
     # Output and errors are two streams without a common order: the error may come first of all.
     assert f"no {token}" in error.last(4)
-    assert runs(builder.events, StepFailed) == [bad]
-    assert "RUN echo never" not in runs(builder.events, StepStarted)
+    assert runs(builder.events, VertexFailed) == [bad]
+    assert "RUN echo never" not in runs(builder.events, VertexStarted)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,8 @@ def wait_until_gone(mark: str) -> None:
 def test_cancel_stops_the_step_on_the_engine(engine: Engine, builder: Builder, token: str) -> None:
     seen = threading.Event()
 
-    def cancel_when_it_runs(event: BuildEvent) -> None:
-        if isinstance(event, StepLog) and not seen.is_set():
+    def cancel_when_it_runs(event: VertexEvent) -> None:
+        if isinstance(event, VertexLog) and not seen.is_set():
             assert processes(token)
             seen.set()
             cancel(engine, f"test-{token}")
@@ -144,8 +144,8 @@ def test_cancel_stops_the_step_on_the_engine(engine: Engine, builder: Builder, t
 def test_an_interrupt_stops_the_step_on_the_engine(
     engine: Engine, builder: Builder, token: str
 ) -> None:
-    def interrupt(event: BuildEvent) -> None:
-        if isinstance(event, StepLog):
+    def interrupt(event: VertexEvent) -> None:
+        if isinstance(event, VertexLog):
             assert processes(token)
             raise KeyboardInterrupt
 

@@ -13,7 +13,7 @@ from conftest import Builder
 from imagegen.config.network import FOLDER, pip_config_files, read_build_env
 from imagegen.config.payload import shipped_root
 from imagegen.engine.builds.buildkit import StepError
-from imagegen.engine.builds.step_events import StepLog
+from imagegen.engine.builds.vertex_events import VertexLog
 from imagegen.model.recipe import ContextFile
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Step:
         install = f"RUN {CACHE} {BIND} . /mnt/env.sh && echo {self._token} && "
         text = f"{install}sh /mnt/install-wheels.sh {wheels} && \\\n    {LOOK}"
         self._builder(text, files=env_files(changed))
-        return [one.text for one in self._builder.events if isinstance(one, StepLog)]
+        return [one.text for one in self._builder.events if isinstance(one, VertexLog)]
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from docker.utils.json_stream import json_stream
-
+from imagegen.engine import sdk
 from imagegen.engine.builds.causes import cause_of
-from imagegen.engine.builds.step_tracker import StepTracker
 from imagegen.engine.builds.trace import decode
+from imagegen.engine.builds.vertex_tracker import VertexTracker
 from imagegen.engine.client import Engine, engine_errors, error_of
 from imagegen.errors import EngineError
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     import requests
 
-    from imagegen.engine.builds.step_events import BuildEvent
+    from imagegen.engine.builds.vertex_events import VertexEvent
 
 CONNECT_SECONDS = 10
 
@@ -87,7 +86,7 @@ class StepError(Exception):
         return (*lost, *log)
 
 
-def build(engine: Engine, request: BuildRequest, on_event: Callable[[BuildEvent], None]) -> str:
+def build(engine: Engine, request: BuildRequest, on_event: Callable[[VertexEvent], None]) -> str:
     """Build, calling `on_event` as it goes; the image id (`sha256:…`).
 
     Raises StepError when the build fails and EngineError when the engine refuses it or dies.
@@ -147,8 +146,8 @@ def _post(api: requests.Session, url: str, request: BuildRequest) -> requests.Re
     return answer
 
 
-def _follow(answer: requests.Response, on_event: Callable[[BuildEvent], None]) -> str:
-    tracker, image_id = StepTracker(), ""
+def _follow(answer: requests.Response, on_event: Callable[[VertexEvent], None]) -> str:
+    tracker, image_id = VertexTracker(), ""
     for message in _messages(answer):
         if "error" in message:
             raise _step_error(tracker, str(message["error"]))
@@ -165,10 +164,11 @@ def _follow(answer: requests.Response, on_event: Callable[[BuildEvent], None]) -
 
 def _messages(answer: requests.Response) -> Iterator[dict[str, Any]]:
     """The JSON objects of the answer, each as soon as its chunk came."""
-    return cast("Iterator[dict[str, Any]]", json_stream(answer.iter_content(chunk_size=None)))
+    chunks = answer.iter_content(chunk_size=None)
+    return cast("Iterator[dict[str, Any]]", sdk.utils.json_stream.json_stream(chunks))
 
 
-def _step_error(tracker: StepTracker, error: str) -> StepError:
+def _step_error(tracker: VertexTracker, error: str) -> StepError:
     step, log, errors = tracker.failure()
     code = re.search(r"exit code: (\d+)", error)
     return StepError(step, error, int(code[1]) if code else None, log, errors)

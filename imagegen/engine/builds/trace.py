@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+if TYPE_CHECKING:
+    from google.protobuf.descriptor_pb2 import FieldDescriptorProto
+    from google.protobuf.descriptor_pool import DescriptorPool
 
-_Field = descriptor_pb2.FieldDescriptorProto
 _PACKAGE = "moby.buildkit.v1"
 
 _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
@@ -37,14 +38,6 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
         ("statuses", 2, "repeated VertexStatus"),
         ("logs", 3, "repeated VertexLog"),
     ),
-}
-
-_SCALARS = {
-    "int64": _Field.TYPE_INT64,
-    "int32": _Field.TYPE_INT32,
-    "string": _Field.TYPE_STRING,
-    "bytes": _Field.TYPE_BYTES,
-    "bool": _Field.TYPE_BOOL,
 }
 
 
@@ -100,6 +93,8 @@ def decode(data: bytes) -> Trace:
 
 def message_class(name: str) -> Any:
     """The protobuf class of one of the messages above, also for writing them."""
+    from google.protobuf import message_factory
+
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
 
@@ -119,25 +114,28 @@ def _seconds(timestamp: Any) -> float:
 
 
 @cache
-def _pool() -> descriptor_pool.DescriptorPool:
+def _pool() -> DescriptorPool:
+    """protobuf is loaded here: what builds nothing does without it."""
+    from google.protobuf import descriptor_pb2, descriptor_pool
+
     file = descriptor_pb2.FileDescriptorProto(
         name="imagegen/trace.proto", package=_PACKAGE, syntax="proto3"
     )
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
         for field_name, number, kind in fields:
-            message.field.append(_field(field_name, number, kind))
+            _describe(message.field.add(name=field_name, number=number), kind)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return pool
 
 
-def _field(name: str, number: int, kind: str) -> descriptor_pb2.FieldDescriptorProto:
-    label = _Field.LABEL_REPEATED if kind.startswith("repeated ") else _Field.LABEL_OPTIONAL
+def _describe(field: FieldDescriptorProto, kind: str) -> None:
+    """Set label and type of a field: `string`, `Timestamp`, `repeated Vertex`."""
+    repeated = kind.startswith("repeated ")
+    field.label = field.LABEL_REPEATED if repeated else field.LABEL_OPTIONAL
     kind = kind.removeprefix("repeated ")
-    if kind in _SCALARS:
-        return _Field(name=name, number=number, label=label, type=_SCALARS[kind])
-    type_name = f".{_PACKAGE}.{kind}"
-    return _Field(
-        name=name, number=number, label=label, type=_Field.TYPE_MESSAGE, type_name=type_name
-    )
+    if kind in _MESSAGES:
+        field.type, field.type_name = field.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
+    else:
+        field.type = field.Type.Value(f"TYPE_{kind.upper()}")

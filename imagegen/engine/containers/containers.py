@@ -11,9 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from docker.errors import APIError, DockerException, NotFound
-from docker.types import DeviceRequest, Ulimit
-
+from imagegen.engine import sdk
 from imagegen.engine.client import Engine, engine_errors, reason
 from imagegen.engine.containers.exec import ExecResult, run_exec
 from imagegen.engine.containers.refusals import relax
@@ -76,7 +74,7 @@ class Container:
         with engine_errors(f"read `{path}` in {self.name}"):
             try:
                 chunks, _ = self.engine.api.get_archive(self.id, path)
-            except NotFound as error:
+            except sdk.errors.NotFound as error:
                 raise FileNotFoundError(path) from error
             packed = io.BytesIO(b"".join(chunks))
         with tarfile.open(fileobj=packed) as tar:
@@ -112,7 +110,7 @@ class Container:
         with engine_errors(f"inspect {self.name}"):
             try:
                 return bool(self.engine.api.inspect_container(self.id)["State"]["Running"])
-            except NotFound:
+            except sdk.errors.NotFound:
                 return False
 
     def logs(self, tail: int = 30) -> str:
@@ -144,7 +142,7 @@ def network(engine: Engine, name: str) -> Iterator[str]:
     try:
         yield name
     finally:
-        with suppress(NotFound), engine_errors(f"remove network `{name}`"):
+        with suppress(sdk.errors.NotFound), engine_errors(f"remove network `{name}`"):
             engine.api.remove_network(created["Id"])
 
 
@@ -156,14 +154,14 @@ def _start(engine: Engine, spec: LaunchSpec, name: str) -> Container:
             container_id = _create(engine, spec, name)
             engine.api.start(container_id)
             return Container(engine, container_id, name, tuple(notes))
-        except APIError as error:
+        except sdk.errors.APIError as error:
             relaxed = relax(reason(error), spec.ulimits, spec.devices)
             if relaxed is None:
                 raise _refused(spec, reason(error)) from error
             _remove(engine, name)
             spec = replace(spec, ulimits=relaxed.ulimits, devices=relaxed.devices)
             notes.append(relaxed.note)
-        except DockerException as error:
+        except sdk.errors.DockerException as error:
             raise _refused(spec, reason(error)) from error
 
 
@@ -197,17 +195,18 @@ def _create(engine: Engine, spec: LaunchSpec, name: str) -> str:
 
 
 def _host_config(api: Any, spec: LaunchSpec) -> Any:
+    all_gpus = sdk.types.DeviceRequest(count=-1, capabilities=[["gpu"]])
     return api.create_host_config(
         binds=[":".join(mount) for mount in spec.mounts],
         cap_add=list(spec.caps),
         devices=list(spec.devices),
-        device_requests=[DeviceRequest(count=-1, capabilities=[["gpu"]])] if spec.gpus else None,
+        device_requests=[all_gpus] if spec.gpus else None,
         network_mode=spec.network or None,
         shm_size=spec.shm_bytes or None,
-        ulimits=[Ulimit(name=k, soft=v, hard=v) for k, v in spec.ulimits.items()],
+        ulimits=[sdk.types.Ulimit(name=k, soft=v, hard=v) for k, v in spec.ulimits.items()],
     )
 
 
 def _remove(engine: Engine, name: str) -> None:
-    with engine_errors(f"remove container {name}"), suppress(NotFound):
+    with engine_errors(f"remove container {name}"), suppress(sdk.errors.NotFound):
         engine.api.remove_container(name, force=True, v=True)

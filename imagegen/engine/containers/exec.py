@@ -10,10 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from docker.errors import DockerException
-
+from imagegen.engine import sdk
 from imagegen.engine.builds.lines import Lines
-from imagegen.engine.client import CALL_SECONDS, TRANSPORT_ERRORS, Engine, engine_errors, error_of
+from imagegen.engine.client import CALL_SECONDS, Engine, engine_errors, error_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -67,11 +66,11 @@ class _Watch:
         self.expired = True
         with self.engine.fresh() as api:
             # A container without a shell, or one that is gone, is dealt with by the next step.
-            with suppress(*TRANSPORT_ERRORS):
+            with suppress(*sdk.transport_errors()):
                 killer = api.exec_create(self.container, ["sh", "-c", _KILLER, "sh", self.mark])
                 api.exec_start(killer["Id"], detach=True)
             if not self.ended.wait(GRACE_SECONDS):
-                with suppress(*TRANSPORT_ERRORS):
+                with suppress(*sdk.transport_errors()):
                     api.kill(self.container)
 
 
@@ -109,7 +108,7 @@ def _frames(answer: requests.Response) -> Iterator[tuple[int, bytes]]:
     Source: Docker Engine API reference, ContainerAttach, "Stream format".
     """
     if not answer.ok:
-        raise DockerException(error_of(answer.content))
+        raise sdk.errors.DockerException(error_of(answer.content))
     while len(header := answer.raw.read(8)) == 8:
         stream, size = struct.unpack(">BxxxL", header)
         yield int(stream == _STDERR), answer.raw.read(size)

@@ -12,9 +12,8 @@ import tty
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from docker.errors import NotFound
-
-from imagegen.engine.client import TRANSPORT_ERRORS, Engine, engine_errors
+from imagegen.engine import sdk
+from imagegen.engine.client import Engine, engine_errors
 from imagegen.engine.containers.containers import Container
 from imagegen.errors import EngineError
 
@@ -50,7 +49,7 @@ def shell(engine: Engine, image: str, files: Sequence[ContextFile] = ()) -> int:
             _bring(Container(engine, created["Id"], name), files)
             return _run(api, str(created["Id"]))
         finally:
-            with suppress(NotFound):
+            with suppress(sdk.errors.NotFound):
                 api.remove_container(created["Id"], force=True)
 
 
@@ -66,7 +65,7 @@ def _run(api: Any, container_id: str) -> int:
     def resize(*_: object) -> None:
         columns, lines = shutil.get_terminal_size()
         # A container that has just ended has no size.
-        with suppress(*TRANSPORT_ERRORS):
+        with suppress(*sdk.transport_errors()):
             api.resize(container_id, height=lines, width=columns)
 
     api.start(container_id)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from imagegen.engine.builds.causes import cause_of
 from imagegen.engine.containers.containers import LaunchSpec, running
 from imagegen.engine.host import process
-from imagegen.engine.host.download import one_at_a_time
+from imagegen.engine.host.file_lock import one_at_a_time
 from imagegen.engine.host.probe import Probe
 from imagegen.engine.images import bases, local_images
 from imagegen.errors import EngineError

@@ -6,7 +6,6 @@ time brings in one file; another one waits and finds it there.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -17,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import requests
 import tenacity
-import urllib3
 
-from imagegen.engine.client import TRANSPORT_ERRORS, reason
+from imagegen.engine import sdk
+from imagegen.engine.client import reason
+from imagegen.engine.host.file_lock import one_at_a_time
 from imagegen.engine.host.probe import (
     FOR_NOW,
     PAGE_TYPES,
@@ -35,6 +34,8 @@ from imagegen.errors import BuildError, ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    import requests
 
 ATTEMPTS = 5
 """Attempts in a row that bring nothing new; one that brought bytes starts the count again."""
@@ -124,7 +125,7 @@ def _alone(download: Download, target: Path) -> Iterator[None]:
         target.parent.mkdir(parents=True, exist_ok=True)
         with one_at_a_time(Path(f"{target}.lock")):
             yield
-    except (_Refused, _Interruption, *TRANSPORT_ERRORS) as error:
+    except sdk.transport_errors(_Refused, _Interruption) as error:
         why = str(error) if isinstance(error, (_Refused, _Interruption)) else reason(error)
         text = f"{download} cannot be downloaded"
         raise BuildError.of(text, evidence=[why], hint=_HINT) from error
@@ -140,14 +141,6 @@ def sha256_of(path: Path) -> str:
         while chunk := file.read(CHUNK_BYTES):
             total.update(chunk)
     return total.hexdigest()
-
-
-@contextmanager
-def one_at_a_time(path: Path) -> Iterator[None]:
-    """One holder at a time, over threads and processes; a process that dies lets go."""
-    with path.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 @dataclass
@@ -182,7 +175,7 @@ class _Part:
             self._copy()
             return
         have = self.size
-        answer = requests.get(
+        answer = sdk.requests.get(
             self.download.url,
             headers={**PLAIN, **({"Range": f"bytes={have}-"} if have else {})},
             stream=True,
@@ -224,7 +217,7 @@ class _Part:
                 # Undecoded: some servers declare a .gz file to be a text that they compressed.
                 for chunk in answer.raw.stream(CHUNK_BYTES, decode_content=False):
                     file.write(chunk)
-        except urllib3.exceptions.ProtocolError as error:
+        except sdk.urllib3.exceptions.ProtocolError as error:
             msg = f"the connection ended after {self.size} bytes"
             raise _Interruption(msg) from error
 
@@ -292,8 +285,9 @@ def _check_answer(answer: requests.Response) -> None:
 
 def _may_pass(error: BaseException) -> bool:
     """Whether another attempt may go better; a wrong address or certificate stays wrong."""
-    lasting = (requests.exceptions.SSLError, requests.TooManyRedirects, ValueError)
-    return isinstance(error, (_Interruption, *TRANSPORT_ERRORS)) and not isinstance(error, lasting)
+    lasting = (sdk.requests.exceptions.SSLError, sdk.requests.TooManyRedirects, ValueError)
+    passing = sdk.transport_errors(_Interruption)
+    return isinstance(error, passing) and not isinstance(error, lasting)
 
 
 def _range(headers: Mapping[str, str]) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit, urlunsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit, urlunsplit
 
-import requests
-
+from imagegen.engine import sdk
 from imagegen.engine.client import reason
 
 if TYPE_CHECKING:
@@ -48,18 +46,18 @@ def probe(url: str, ca_bundle: Path | None = None) -> Probe:
         return Probe("ok", "is there") if path.is_file() else Probe("missing", "no such file")
     try:
         return _judged(*_asked(url, verify(ca_bundle)))
-    except requests.RequestException as error:
+    except sdk.requests.RequestException as error:
         return Probe("unknown", reason(error))
 
 
 def _asked(url: str, trusted: str | None) -> tuple[int, Mapping[str, str]]:
-    answer = requests.head(
+    answer = sdk.requests.head(
         url, headers=PLAIN, timeout=PROBE_SECONDS, allow_redirects=True, verify=trusted
     )
     if answer.status_code not in _NO_HEAD:
         return answer.status_code, answer.headers
     headers = {**PLAIN, "Range": "bytes=0-0"}
-    with requests.get(
+    with sdk.requests.get(
         url, headers=headers, timeout=PROBE_SECONDS, stream=True, verify=trusted
     ) as got:
         return got.status_code, got.headers
@@ -89,7 +87,7 @@ def kind_of(headers: Mapping[str, str]) -> str:
 
 def path_of(url: str) -> Path:
     """The path of a `file:` address."""
-    return Path(url2pathname(urlsplit(url).path))
+    return Path(unquote(urlsplit(url).path))
 
 
 def without_secrets(url: str) -> str:

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from docker.errors import DockerException
-
+from imagegen.engine import sdk
 from imagegen.engine.client import (
     CALL_SECONDS,
     HINT_FIX,
-    TRANSPORT_ERRORS,
     Engine,
     engine_errors,
     error_of,
@@ -99,7 +97,7 @@ def out_of_reach(engine: Engine, image: str) -> str:
     try:
         with engine.fresh(timeout=REACH_SECONDS) as api:
             api.inspect_distribution(image)  # type: ignore[no-untyped-call]
-    except TRANSPORT_ERRORS as error:
+    except sdk.transport_errors() as error:
         return reason(error)
     return ""
 
@@ -169,7 +167,7 @@ def _pull(engine: Engine, reference: str) -> None:
     with engine_errors(f"pull `{reference}`"), engine.fresh(timeout=PULL_SECONDS) as api:
         for message in api.pull(repository, tag, stream=True, decode=True):
             if "error" in message:
-                raise DockerException(message["error"])
+                raise sdk.errors.DockerException(message["error"])
 
 
 def _bootstrap(engine: Engine, os: OsRelease, on_line: Callable[[str], None]) -> None:
@@ -207,4 +205,4 @@ def _import(engine: Engine, rootfs: Path, ref: str) -> None:
             timeout=(CALL_SECONDS, PULL_SECONDS),
         )
         if not answer.ok or b'"error"' in answer.content:
-            raise DockerException(error_of(answer.content))
+            raise sdk.errors.DockerException(error_of(answer.content))

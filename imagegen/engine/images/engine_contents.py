@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from docker.errors import APIError
-
+from imagegen.engine import sdk
 from imagegen.engine.client import Engine, engine_errors
 from imagegen.engine.images import local_images
 from imagegen.errors import EngineError
@@ -162,7 +161,7 @@ def remove_image(engine: Engine, image_id: str) -> bool:
     with engine_errors(f"remove {image_id}"):
         try:
             engine.api.remove_image(image_id)
-        except APIError as error:
+        except sdk.errors.APIError as error:
             if error.status_code in (404, 409):
                 return False
             raise
@@ -174,7 +173,7 @@ def remove_container(engine: Engine, name: str) -> bool:
     with engine_errors(f"remove {name}"):
         try:
             engine.api.remove_container(name)
-        except APIError as error:
+        except sdk.errors.APIError as error:
             if error.status_code in (404, 409):
                 return False
             raise

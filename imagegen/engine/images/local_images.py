@@ -7,8 +7,7 @@ import tarfile
 import tempfile
 from typing import IO, TYPE_CHECKING, Any
 
-from docker.errors import ImageNotFound, NotFound
-
+from imagegen.engine import sdk
 from imagegen.engine.client import Engine, engine_errors
 from imagegen.engine.images.local_image import LocalImage, inspected, listed
 from imagegen.errors import EngineError
@@ -32,7 +31,7 @@ def find(engine: Engine, ref: str) -> LocalImage | None:
     with engine_errors(f"inspect `{ref}`"):
         try:
             return inspected(_inspect(engine, ref))
-        except ImageNotFound:
+        except sdk.errors.ImageNotFound:
             return None
 
 
@@ -67,7 +66,7 @@ def remove(engine: Engine, ref: str, force: bool = False) -> None:
     with engine_errors(f"remove `{ref}`"):
         try:
             engine.api.remove_image(ref, force=force)
-        except NotFound:
+        except sdk.errors.NotFound:
             return
 
 

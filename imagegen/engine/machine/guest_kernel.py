@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from imagegen.engine.host import process
-from imagegen.engine.host.download import one_at_a_time
+from imagegen.engine.host.file_lock import one_at_a_time
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:

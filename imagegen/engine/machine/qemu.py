@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from docker.errors import NotFound
-
+from imagegen.engine import sdk
 from imagegen.engine.client import HINT_FIX, Engine, engine_errors
 from imagegen.engine.host import process
 from imagegen.engine.machine.guest_kernel import READY
@@ -112,7 +111,7 @@ def pack_root(engine: Engine, image_id: str, disk: Path) -> None:
         try:
             _pack(api.export(created["Id"]), disk)
         finally:
-            with suppress(NotFound):
+            with suppress(sdk.errors.NotFound):
                 api.remove_container(created["Id"], force=True)
 
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import requests
-from docker import auth
-from requests.utils import parse_dict_header
-
+from imagegen.engine import sdk
 from imagegen.engine.client import Engine, engine_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import requests
 
 TIMEOUT_SECONDS = (10, 60)
 
@@ -48,12 +47,12 @@ class RemoteReference:
 def remote_reference(ref: str, engine: Engine | None = None) -> RemoteReference:
     """Take `host/name`, `host/name:tag` or `host/name@digest` apart."""
     name, _, digest = ref.partition("@")
-    host, path = auth.split_repo_name(name)
+    host, path = sdk.auth.split_repo_name(name)
     repository, _, tag = path.partition(":")
     plain = _is_loopback(host) or (engine is not None and _is_insecure(engine, host))
-    if host == auth.INDEX_NAME:
+    if host == sdk.auth.INDEX_NAME:
         # The default registry: its protocol host is that of the SDK's index address.
-        host = str(urlsplit(auth.INDEX_URL).hostname)
+        host = str(urlsplit(sdk.auth.INDEX_URL).hostname)
         repository = repository if "/" in repository else f"library/{repository}"
     return RemoteReference(host, repository, digest or tag or "latest", plain)
 
@@ -90,7 +89,7 @@ class Session:
     """Requests to one repository, with a token where the registry asks for one."""
 
     target: RemoteReference
-    http: requests.Session = field(default_factory=requests.Session)
+    http: requests.Session = field(default_factory=lambda: sdk.requests.Session())
 
     def __post_init__(self) -> None:
         # A proxy of the environment has nothing to do with this machine's own registry.
@@ -165,7 +164,7 @@ class Session:
             return login is not None
         if kind.lower() != "bearer":
             return False
-        challenge = parse_dict_header(rest)  # type: ignore[no-untyped-call]
+        challenge = sdk.requests.utils.parse_dict_header(rest)  # type: ignore[no-untyped-call]
         self.http.headers["Authorization"] = f"Bearer {self._token(challenge, login, push)}"
         return True
 
@@ -189,8 +188,8 @@ class Session:
 
 def _login(host: str) -> tuple[str, str] | None:
     """User and password that `docker login` keeps for a registry, credential helpers included."""
-    is_default = host == urlsplit(auth.INDEX_URL).hostname
-    found = auth.resolve_authconfig(auth.load_config(), None if is_default else host)
+    is_default = host == urlsplit(sdk.auth.INDEX_URL).hostname
+    found = sdk.auth.resolve_authconfig(sdk.auth.load_config(), None if is_default else host)
     if not found or not found.get("username", found.get("Username")):
         return None
     user = found.get("username", found.get("Username"))

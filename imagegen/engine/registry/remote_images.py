@@ -9,12 +9,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import requests
 import tenacity
-from docker import auth
 
+from imagegen.engine import sdk
 from imagegen.engine.builds.causes import cause_of
-from imagegen.engine.client import TRANSPORT_ERRORS, Engine, engine_errors, reason
+from imagegen.engine.client import Engine, engine_errors, reason
 from imagegen.engine.images import local_images
 from imagegen.engine.registry.distribution import Refused, Session, remote_reference
 from imagegen.errors import PublishError
@@ -30,10 +29,13 @@ class _Interruption(Exception):
     """A push that the network cut short; another attempt may go through."""
 
 
+def _may_pass(error: BaseException) -> bool:
+    lost = (sdk.requests.ConnectionError, sdk.requests.Timeout, _Interruption)
+    return isinstance(error, lost)
+
+
 _retry = tenacity.retry(
-    retry=tenacity.retry_if_exception_type(
-        (requests.ConnectionError, requests.Timeout, _Interruption)
-    ),
+    retry=tenacity.retry_if_exception(_may_pass),
     stop=tenacity.stop_after_attempt(ATTEMPTS),
     wait=tenacity.wait_random_exponential(multiplier=0.5, max=10),
     reraise=True,
@@ -133,8 +135,8 @@ def _push_error(text: str) -> Exception:
 def _publish_errors(text: str, ref: str) -> Iterator[None]:
     try:
         yield
-    except (Refused, _Interruption, *TRANSPORT_ERRORS) as error:
-        host, _ = auth.split_repo_name(ref)
+    except sdk.transport_errors(Refused, _Interruption) as error:
+        host, _ = sdk.auth.split_repo_name(ref)
         answered = isinstance(error, Refused)
         why = str(error) if answered or isinstance(error, _Interruption) else reason(error)
         raise PublishError.of(text, evidence=[why], hint=_hint(host, why, answered)) from error

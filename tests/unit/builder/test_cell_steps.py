@@ -13,12 +13,12 @@ from imagegen.builder.cell_steps import (
     origin_of,
 )
 from imagegen.engine.builds.buildkit import StepError
-from imagegen.engine.builds.step_events import (
-    StepCached,
-    StepFailed,
-    StepFinished,
-    StepLog,
-    StepStarted,
+from imagegen.engine.builds.vertex_events import (
+    VertexCached,
+    VertexFailed,
+    VertexFinished,
+    VertexLog,
+    VertexStarted,
 )
 from imagegen.events import events
 from imagegen.model.build import StepRecord
@@ -112,13 +112,13 @@ def test_the_cell_of_a_request_has_no_name_in_the_matrix_that_it_is_saved_as(
 def test_the_record_has_every_step_with_its_seconds(log: CellSteps) -> None:
     alpha, beta = "[alpha 1/1] RUN a", "[beta 1/1] RUN b"
     for event in (
-        StepStarted("d0", "[internal] load"),
-        StepCached("d1", alpha),
-        StepStarted("d2", beta),
-        StepLog("d2", beta, "hello"),
-        StepFinished("d2", beta, 1.5),
-        StepStarted("d2", beta),
-        StepFinished("d2", beta, 2.0),
+        VertexStarted("d0", "[internal] load"),
+        VertexCached("d1", alpha),
+        VertexStarted("d2", beta),
+        VertexLog("d2", beta, "hello"),
+        VertexFinished("d2", beta, 1.5),
+        VertexStarted("d2", beta),
+        VertexFinished("d2", beta, 2.0),
     ):
         log.event(event)
     rows = [("RUN /bin/sh -c base", 900), ("RUN a", 10), ("ENV A=1", 0), ("RUN b", 20)]
@@ -135,9 +135,9 @@ def test_the_record_has_every_step_with_its_seconds(log: CellSteps) -> None:
 def test_every_step_is_an_event_with_its_place_in_the_cell(
     log: CellSteps, emitted: list[Event]
 ) -> None:
-    log.event(StepStarted("d", "[beta 1/1] RUN b"))
-    log.event(StepLog("d", "[beta 1/1] RUN b", "hello"))
-    log.event(StepFailed("d", "[beta 1/1] RUN b", "exit code: 1"))
+    log.event(VertexStarted("d", "[beta 1/1] RUN b"))
+    log.event(VertexLog("d", "[beta 1/1] RUN b", "hello"))
+    log.event(VertexFailed("d", "[beta 1/1] RUN b", "exit code: 1"))
     cell, name = "small/debian12-core", "[beta 1/1] RUN b"
     assert emitted == [
         events.StepStarted(cell, name, name, events.StepAt("beta", 2, 5)),
@@ -158,11 +158,11 @@ def test_a_step_that_ran_for_the_cell_is_no_hit_of_the_cache_when_the_engine_is_
     log: CellSteps,
 ) -> None:
     name = "[gamma 1/2] RUN one more"
-    for event in (StepStarted("sha256:1", name), StepFinished("sha256:1", name, 3.0)):
+    for event in (VertexStarted("sha256:1", name), VertexFinished("sha256:1", name, 3.0)):
         log.event(event)
     log.steps_done()
-    log.event(StepCached("sha256:2", name))
-    log.event(StepCached("sha256:3", "[gamma 2/2] COPY a b"))
+    log.event(VertexCached("sha256:2", name))
+    log.event(VertexCached("sha256:3", "[gamma 2/2] COPY a b"))
     record = log.built("sha256:image", 1, 5.0)
     assert [(one.name, one.seconds, one.cached) for one in record.steps] == [
         (name, 3.0, False),

@@ -28,7 +28,7 @@ from imagegen.config.network import BuildEnv
 from imagegen.engine import client
 from imagegen.engine.builds import buildkit
 from imagegen.engine.builds.buildkit import StepError
-from imagegen.engine.builds.step_events import StepStarted
+from imagegen.engine.builds.vertex_events import VertexStarted
 from imagegen.engine.images import local_images as images
 from imagegen.engine.images.bases import BaseImage
 from imagegen.engine.images.local_image import LocalImage
@@ -523,7 +523,7 @@ def test_an_image_that_is_packed_lets_the_next_build_begin(
 
     def packed(_: object, request: BuildRequest, on_event: Callable[[Any], None]) -> str:
         machine.requests.append(request)
-        on_event(StepStarted("sha256:export", "exporting to image"))
+        on_event(VertexStarted("sha256:export", "exporting to image"))
         packing.wait(10)
         return f"sha256:{request.labels[LABEL_CELL]}"
 

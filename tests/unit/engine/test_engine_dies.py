@@ -13,8 +13,8 @@ import docker
 import pytest
 
 from imagegen.engine.builds.buildkit import BuildRequest, build
-from imagegen.engine.builds.step_events import BuildEvent, StepStarted
 from imagegen.engine.builds.trace import message_class
+from imagegen.engine.builds.vertex_events import VertexEvent, VertexStarted
 from imagegen.engine.client import Engine
 from imagegen.engine.endpoint import Endpoint
 from imagegen.errors import EngineError
@@ -83,10 +83,10 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     indirect=["engine"],
 )
 def test_a_build_whose_connection_dies_is_an_engine_error(engine: Engine, text: str) -> None:
-    seen: list[BuildEvent] = []
+    seen: list[VertexEvent] = []
     with pytest.raises(EngineError, match=text):
         build(engine, BuildRequest((), "b1"), seen.append)
-    assert seen == [StepStarted("d", "RUN x")]
+    assert seen == [VertexStarted("d", "RUN x")]
 
 
 @pytest.mark.parametrize("engine", [_Refusing], indirect=True)

@@ -10,7 +10,7 @@ import pytest
 
 from imagegen.console.console import make_console
 from imagegen.console.night_report import as_json, as_markdown
-from imagegen.engine.registry import remote_images as registry
+from imagegen.engine.registry import remote_images
 from imagegen.errors import PublishError, ValidationError
 from imagegen.journal.journal import open_journal
 from imagegen.model.build import BuildRecord
@@ -47,9 +47,9 @@ class World:
         self.validated: list[str] = []
         self.tags: dict[str, str] = {}
         monkeypatch.setattr(nightly, "validate_image", self.validate)
-        monkeypatch.setattr(registry, "push", lambda _, image_id, *__: f"digest of {image_id}")
-        monkeypatch.setattr(registry, "digest_of", lambda ref, _: self.tags.get(ref))
-        monkeypatch.setattr(registry, "move_tag", self.move)
+        monkeypatch.setattr(remote_images, "push", lambda _, image_id, *__: f"digest of {image_id}")
+        monkeypatch.setattr(remote_images, "digest_of", lambda ref, _: self.tags.get(ref))
+        monkeypatch.setattr(remote_images, "move_tag", self.move)
 
     def build(self) -> list[BuildRecord]:
         return [self.built(recipe.spec.cell.id, recipe.spec.tag) for recipe in self.recipes]
@@ -169,7 +169,7 @@ def test_a_registry_that_refuses_ends_the_night_with_a_report(
     def refuse(*_: Any) -> None:
         raise PublishError.of("the registry refused")
 
-    monkeypatch.setattr(registry, "move_tag", refuse)
+    monkeypatch.setattr(remote_images, "move_tag", refuse)
     report = world.night()
     assert isinstance(report.failure, PublishError)
     assert report.headline == "the night ended early: the registry refused"

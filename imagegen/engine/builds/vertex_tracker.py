@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from imagegen.engine.builds.lines import Lines
-from imagegen.engine.builds.step_events import (
-    BuildEvent,
-    StepCached,
-    StepFailed,
-    StepFinished,
-    StepLog,
-    StepProgress,
-    StepStarted,
+from imagegen.engine.builds.vertex_events import (
+    VertexCached,
+    VertexEvent,
+    VertexFailed,
+    VertexFinished,
+    VertexLog,
+    VertexProgress,
+    VertexStarted,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _STDERR = 2
 
 
 @dataclass
-class _Step:
+class _State:
     """What is known of one step so far; its output is cut into lines per stream."""
 
     name: str = ""
@@ -58,25 +58,25 @@ class _Step:
             self.errors.append(line)
 
 
-class StepTracker:
+class VertexTracker:
     """Follows one build: feed it the trace, get the events, ask it what failed."""
 
     def __init__(self) -> None:
-        self._steps: dict[str, _Step] = {}
+        self._steps: dict[str, _State] = {}
         self._failed: list[Vertex] = []
 
-    def feed(self, trace: Trace) -> Iterator[BuildEvent]:
+    def feed(self, trace: Trace) -> Iterator[VertexEvent]:
         """The events that one message of the trace stands for, in order."""
         for vertex in trace.vertexes:
-            step = self._steps.setdefault(vertex.digest, _Step())
+            step = self._steps.setdefault(vertex.digest, _State())
             step.name = vertex.name or step.name
         for log in trace.logs:
             yield from self._log(log)
         for vertex in trace.vertexes:
             yield from self._vertex(vertex)
         for status in trace.statuses:
-            name = self._steps.setdefault(status.vertex, _Step()).name
-            yield StepProgress(status.vertex, name, status.id, status.current, status.total)
+            name = self._steps.setdefault(status.vertex, _State()).name
+            yield VertexProgress(status.vertex, name, status.id, status.current, status.total)
 
     def failure(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         """Of the step that failed first on its own account: name, last lines, last errors."""
@@ -86,28 +86,30 @@ class StepTracker:
         step = self._steps[own[0].digest]
         return step.name, tuple(step.tail), tuple(step.errors)
 
-    def _log(self, log: Log) -> Iterator[BuildEvent]:
-        step = self._steps.setdefault(log.vertex, _Step())
+    def _log(self, log: Log) -> Iterator[VertexEvent]:
+        step = self._steps.setdefault(log.vertex, _State())
         for line in step.lines(log):
-            yield StepLog(log.vertex, step.name, line)
+            yield VertexLog(log.vertex, step.name, line)
 
-    def _vertex(self, vertex: Vertex) -> Iterator[BuildEvent]:
+    def _vertex(self, vertex: Vertex) -> Iterator[VertexEvent]:
         step = self._steps[vertex.digest]
         if vertex.cached:
             if not step.cached:
                 step.cached = True
-                yield StepCached(vertex.digest, vertex.name)
+                yield VertexCached(vertex.digest, vertex.name)
             return
         if vertex.started > step.started:
             step.started = vertex.started
-            yield StepStarted(vertex.digest, vertex.name)
+            yield VertexStarted(vertex.digest, vertex.name)
         if vertex.completed > step.completed:
             step.completed = vertex.completed
-            yield from (StepLog(vertex.digest, step.name, line) for line in step.rest())
+            yield from (VertexLog(vertex.digest, step.name, line) for line in step.rest())
             yield self._end(vertex)
 
-    def _end(self, vertex: Vertex) -> BuildEvent:
+    def _end(self, vertex: Vertex) -> VertexEvent:
         if vertex.error:
             self._failed.append(vertex)
-            return StepFailed(vertex.digest, vertex.name, vertex.error)
-        return StepFinished(vertex.digest, vertex.name, max(vertex.completed - vertex.started, 0.0))
+            return VertexFailed(vertex.digest, vertex.name, vertex.error)
+        return VertexFinished(
+            vertex.digest, vertex.name, max(vertex.completed - vertex.started, 0.0)
+        )

@@ -5,15 +5,6 @@ from __future__ import annotations
 import pytest
 from google.protobuf.message import DecodeError
 
-from imagegen.engine.builds.step_events import (
-    StepCached,
-    StepFailed,
-    StepFinished,
-    StepLog,
-    StepProgress,
-    StepStarted,
-)
-from imagegen.engine.builds.step_tracker import StepTracker
 from imagegen.engine.builds.trace import (
     Log,
     Status,
@@ -22,6 +13,15 @@ from imagegen.engine.builds.trace import (
     decode,
     message_class,
 )
+from imagegen.engine.builds.vertex_events import (
+    VertexCached,
+    VertexFailed,
+    VertexFinished,
+    VertexLog,
+    VertexProgress,
+    VertexStarted,
+)
+from imagegen.engine.builds.vertex_tracker import VertexTracker
 
 # What Docker 20.10.24 sent for `RUN echo hi; echo err >&2; exit 3`: one log message.
 REAL_LOG = (
@@ -68,44 +68,44 @@ def test_other_bytes_are_refused() -> None:
 
 
 def test_a_step_starts_and_finishes_once_however_often_it_is_told() -> None:
-    tracker = StepTracker()
+    tracker = VertexTracker()
     told = [vertex(), vertex(10), vertex(10), vertex(10, 12.5), vertex(10, 12.5)]
     events = [event for trace in told for event in tracker.feed(trace)]
-    assert events == [StepStarted("RUN x", "RUN x"), StepFinished("RUN x", "RUN x", 2.5)]
+    assert events == [VertexStarted("RUN x", "RUN x"), VertexFinished("RUN x", "RUN x", 2.5)]
 
 
 def test_pieces_of_a_step_add_up() -> None:
-    tracker = StepTracker()
+    tracker = VertexTracker()
     told = [vertex(10, 11), vertex(20), vertex(20, 23)]
     events = [event for trace in told for event in tracker.feed(trace)]
-    assert [e.seconds for e in events if isinstance(e, StepFinished)] == [1, 3]
+    assert [e.seconds for e in events if isinstance(e, VertexFinished)] == [1, 3]
 
 
 def test_a_cached_step_is_told_once() -> None:
-    tracker = StepTracker()
+    tracker = VertexTracker()
     told = [vertex(10, 10, cached=True)] * 2
-    assert [e for trace in told for e in tracker.feed(trace)] == [StepCached("RUN x", "RUN x")]
+    assert [e for trace in told for e in tracker.feed(trace)] == [VertexCached("RUN x", "RUN x")]
 
 
 def test_output_becomes_lines_per_stream() -> None:
-    tracker = StepTracker()
+    tracker = VertexTracker()
     list(tracker.feed(vertex(10)))
     told = [log(b"one\ntw"), log(b"err", stream=2), log(b"o\n50%\r100%\n")]
-    lines = [e.text for trace in told for e in tracker.feed(trace) if isinstance(e, StepLog)]
+    lines = [e.text for trace in told for e in tracker.feed(trace) if isinstance(e, VertexLog)]
     assert lines == ["one", "two", "100%"]
     ended = list(tracker.feed(vertex(10, 11)))
-    assert ended == [StepLog("RUN x", "RUN x", "err"), StepFinished("RUN x", "RUN x", 1)]
+    assert ended == [VertexLog("RUN x", "RUN x", "err"), VertexFinished("RUN x", "RUN x", 1)]
 
 
 def test_progress_inside_a_step() -> None:
-    tracker = StepTracker()
+    tracker = VertexTracker()
     list(tracker.feed(vertex(10)))
     (event,) = tracker.feed(Trace((), (Status("RUN x", "layer", 1, 2),), ()))
-    assert event == StepProgress("RUN x", "RUN x", "layer", 1, 2)
+    assert event == VertexProgress("RUN x", "RUN x", "layer", 1, 2)
 
 
 def test_the_failure_is_the_step_that_failed_by_itself() -> None:
-    tracker = StepTracker()
+    tracker = VertexTracker()
     told = [
         vertex(1, name="RUN other"),
         vertex(1),
@@ -114,12 +114,12 @@ def test_the_failure_is_the_step_that_failed_by_itself() -> None:
         vertex(1, 3, error="exit code: 3"),
     ]
     events = [event for trace in told for event in tracker.feed(trace)]
-    assert StepFailed("RUN x", "RUN x", "exit code: 3") in events
+    assert VertexFailed("RUN x", "RUN x", "exit code: 3") in events
     assert tracker.failure() == ("RUN x", tuple(str(n) for n in range(10, 40)), ())
 
 
 def test_the_last_errors_of_the_failed_step_are_kept_beside_its_output() -> None:
-    tracker = StepTracker()
+    tracker = VertexTracker()
     told = [
         vertex(1),
         log(b"".join(b"wrong %d\n" % n for n in range(12)), stream=2),
@@ -133,4 +133,4 @@ def test_the_last_errors_of_the_failed_step_are_kept_beside_its_output() -> None
 
 
 def test_without_a_failed_step_there_is_no_name() -> None:
-    assert StepTracker().failure() == ("", (), ())
+    assert VertexTracker().failure() == ("", (), ())

@@ -1,4 +1,4 @@
-"""What a build tells whoever follows it: a step started, printed, ended, failed, was there."""
+"""What BuildKit does with one step of a build, which it calls a vertex: start, print, end, fail."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class StepStarted:
+class VertexStarted:
     """A step runs. BuildKit may run one in several pieces: each starts and finishes."""
 
     digest: str
@@ -14,7 +14,7 @@ class StepStarted:
 
 
 @dataclass(frozen=True)
-class StepCached:
+class VertexCached:
     """A step was there already. It may have started and finished a short piece: the look-up."""
 
     digest: str
@@ -22,7 +22,7 @@ class StepCached:
 
 
 @dataclass(frozen=True)
-class StepFinished:
+class VertexFinished:
     """A step, or a piece of it, ended well. The seconds of the pieces add up."""
 
     digest: str
@@ -31,7 +31,7 @@ class StepFinished:
 
 
 @dataclass(frozen=True)
-class StepFailed:
+class VertexFailed:
     """A step failed, or was cancelled because another one did."""
 
     digest: str
@@ -40,7 +40,7 @@ class StepFailed:
 
 
 @dataclass(frozen=True)
-class StepLog:
+class VertexLog:
     """One line that a step printed, without its line end."""
 
     digest: str
@@ -49,7 +49,7 @@ class StepLog:
 
 
 @dataclass(frozen=True)
-class StepProgress:
+class VertexProgress:
     """Bytes or items done inside a step; `total` is 0 where it is not known."""
 
     digest: str
@@ -59,4 +59,6 @@ class StepProgress:
     total: int
 
 
-BuildEvent = StepStarted | StepCached | StepFinished | StepFailed | StepLog | StepProgress
+VertexEvent = (
+    VertexStarted | VertexCached | VertexFinished | VertexFailed | VertexLog | VertexProgress
+)

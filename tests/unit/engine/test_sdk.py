@@ -1,0 +1,36 @@
+"""The SDK is loaded when it is first used, and not by importing the room."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from imagegen.engine import sdk
+
+HEAVY = {"docker", "google.protobuf", "requests", "urllib3"}
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+import imagegen.engine
+for module in pkgutil.walk_packages(imagegen.engine.__path__, "imagegen.engine."):
+    importlib.import_module(module.name)
+print(*sys.modules)
+"""
+
+
+def test_no_module_of_the_room_loads_the_sdk() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True, check=True
+    )
+    loaded = set(ended.stdout.split())
+    assert "imagegen.engine.images.local_images" in loaded
+    assert loaded & HEAVY == set()
+
+
+def test_the_sdk_is_there_at_its_first_use() -> None:
+    assert issubclass(sdk.errors.NotFound, sdk.docker.errors.DockerException)
+    assert sdk.requests.RequestException in sdk.transport_errors(ValueError)
+    assert ValueError in sdk.transport_errors(ValueError)
+    with pytest.raises(AttributeError, match="nothing"):
+        sdk.nothing  # type: ignore[attr-defined]  # noqa: B018
