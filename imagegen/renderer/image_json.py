@@ -22,6 +22,7 @@ SCHEMA = 1
 AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 BASE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BASE_ENV = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PATH": BASE_PATH}
+"""What Dockerfile.j2 sets in the base, in this order."""
 
 
 def stage_env(component: Component, release: Release, path: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ from imagegen.model.recipe import (
 )
 from imagegen.renderer.dockerfile import OWN_FOLDER
 from imagegen.renderer.image_json import (
+    BASE_ENV,
     as_json,
     contract,
     environment,
@@ -88,6 +89,7 @@ class Renderer:
             "image": spec,
             "os": spec.os,
             "base": base_of(spec).image,
+            "base_env": BASE_ENV,
             "base_steps": base_steps,
             "stages": stages,
             "last": present[-1] if present else "base",

@@ -12,6 +12,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import pytest
+
 from imagegen import __version__
 from unit.conftest import REPOSITORY
 
@@ -31,6 +33,21 @@ FLOORS = (
     ("cli",),
 )
 """The rooms, the lowest floor first: a module imports its own room and those of lower floors."""
+
+VALIDATE_FLOORS = (
+    ("check", "expected", "process"),
+    ("fixtures",),
+    ("probes", "host_checks"),
+    ("suites", "benchmark"),
+    ("catalogue",),
+    ("requirements",),
+    ("report",),
+    ("outside", "prefetch", "pytest_plugin", "testinfra_timeout"),
+    ("pytest_run",),
+    ("cli",),
+    ("__main__",),
+)
+"""The packages and modules of validate, the lowest floor first."""
 
 LOOSE = {"__init__", "__main__", "errors", "text"}
 """The only modules outside a room; every room may import `errors` and `text`."""
@@ -83,6 +100,28 @@ def arrows(package: str) -> dict[str, set[str]]:
     return {name: {*imports(path)} & {*modules} - {name} for name, path in modules.items()}
 
 
+def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
+    """The modules that a module imports, directly or through others."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = graph[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
+
+
+def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
+    """The modules that import one another in a circle, each circle once: the strongly connected
+    components of more than one module."""
+    reach = {name: reachable(graph, name) for name in graph}
+    return {
+        frozenset(other for other in reach[name] if name in reach[other])
+        for name in graph
+        if name in reach[name]
+    }
+
+
 def shown(path: Path, line: int = 0) -> str:
     name = path.relative_to(REPOSITORY).as_posix()
     return f"{name}:{line}" if line else name
@@ -94,16 +133,39 @@ def test_every_module_is_in_a_room() -> None:
     assert {path.stem for path in PACKAGE.glob("*.py")} == LOOSE
 
 
-def test_a_module_imports_its_own_room_and_lower_floors() -> None:
-    floor_of = {room: number for number, floor in enumerate(FLOORS) for room in floor}
+@pytest.mark.parametrize(
+    ("package", "floors"), [("imagegen", FLOORS), ("validate", VALIDATE_FLOORS)]
+)
+def test_a_module_imports_its_own_room_and_lower_floors(
+    package: str, floors: tuple[tuple[str, ...], ...]
+) -> None:
+    floor_of = {room: number for number, floor in enumerate(floors) for room in floor}
     found = []
-    for name, others in arrows("imagegen").items():
+    for name, others in arrows(package).items():
         for other in others:
             one, two = (dotted.split(".")[1:2] for dotted in (name, other))
             if one and two and one != two and one[0] not in LOOSE and two[0] not in LOOSE:
                 down = floor_of[two[0]] < floor_of[one[0]]
                 found += [] if down else [f"{name} imports {other}"]
     assert found == []
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert circles(graph) == {frozenset("abc"), frozenset("de")}
+
+
+@pytest.mark.parametrize("package", ["validate"])
+def test_no_modules_import_one_another_in_a_circle(package: str) -> None:
+    assert circles(arrows(package)) == set()
+
+
+def test_reports_of_validate_need_neither_suites_nor_probes() -> None:
+    graph = arrows("validate")
+    for name in graph:
+        if name.startswith("validate.report."):
+            parts = {other.split(".")[1] for other in reachable(graph, name) if "." in other}
+            assert not parts & {"suites", "probes"}, name
 
 
 def test_what_stands_in_no_room_imports_no_room() -> None:

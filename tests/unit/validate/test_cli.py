@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pytest
 
+from unit.conftest import REPOSITORY
 from unit.validate import trees
 from validate import cli
 from validate.probes import limits
@@ -249,6 +252,15 @@ def test_colour_only_on_a_terminal_that_wants_it(
     monkeypatch.setenv("NO_COLOR", "1")
     _validate(tmp_path, "--only", "limits")
     assert "\033[" not in capsys.readouterr().out
+
+
+def test_bad_usage_the_list_and_reports_need_no_pytest() -> None:
+    """`imagegen` writes reports where there is none."""
+    script = "import sys; sys.modules['pytest'] = sys.modules['testinfra'] = None\n"
+    script += "import validate.report.files, validate.cli; sys.exit(validate.cli.main(['--list']))"
+    command = [sys.executable, "-c", script]
+    ended = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_the_list_needs_no_expectations(capsys: pytest.CaptureFixture[str]) -> None:
