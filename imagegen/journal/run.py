@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def recorded(book: Journal, verb: str, argv: Sequence[str] = ()) -> Iterator[int]:
+def journal_run(book: Journal, verb: str, argv: Sequence[str] = ()) -> Iterator[int]:
     """A run in the journal: its id, and at the end the exit code that the verb came to.
 
     `argv` where it is not what this process was started with.

@@ -24,7 +24,7 @@ from imagegen.events.sinks import fan_out
 from imagegen.journal.journal import open_journal
 from imagegen.journal.locks import engine_locks
 from imagegen.journal.log_files import LogFiles
-from imagegen.journal.run import recorded
+from imagegen.journal.run import journal_run
 from imagegen.journal.writer import JournalWriter
 from imagegen.planner.cost import left_to_make, plus, total, trunk, uncounted, unsized
 from imagegen.planner.time_left import TimeLeft, with_time_left
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Run:
+class ActiveRun:
     """A run of a verb that builds: where it is written down, and where it is shown."""
 
     id: int
@@ -77,8 +77,8 @@ def build(options: BuildOptions, console: Console, argv: Sequence[str] = ()) -> 
     lock = lock_for(family.matrix.file, recipes) if options.locked else None
     engine = client.connect()
     started = time.monotonic()
-    with recorded(journal, "build", argv) as run_id:
-        run = Run(run_id, journal, console)
+    with journal_run(journal, "build", argv) as run_id:
+        run = ActiveRun(run_id, journal, console)
         result = build_recipes(recipes, engine, project, options, run, lock)
         report(result.records, time.monotonic() - started, console)
         raise_failures(result, console)
@@ -100,7 +100,7 @@ def _report_unchanged(
 ) -> None:
     started = time.monotonic()
     cells = [record.cell_id for record in records]
-    with recorded(journal, "build", argv) as run_id:
+    with journal_run(journal, "build", argv) as run_id:
         journal.plan_cells(run_id, cells)
         with console.builds(cells) as show:
             for record in records:
@@ -129,7 +129,7 @@ def build_recipes(
     engine: Engine,
     project: Project,
     options: BuildOptions,
-    run: Run,
+    run: ActiveRun,
     lock: Lock | None = None,
 ) -> BuildResult:
     """Build what is stale of these recipes. Failures are in the records."""
@@ -146,7 +146,11 @@ def build_recipes(
 
 
 def plan_build(
-    project: Project, machine: EngineMachine, options: BuildOptions, run: Run, lock: Lock | None
+    project: Project,
+    machine: EngineMachine,
+    options: BuildOptions,
+    run: ActiveRun,
+    lock: Lock | None,
 ) -> BuildPlan:
     """What the builds of a run stand on, as yet without cells. Raises ConfigError."""
     network = host_network(options.ca_bundle)

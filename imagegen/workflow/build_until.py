@@ -14,9 +14,9 @@ from imagegen.errors import ConfigError
 from imagegen.events.sinks import fan_out
 from imagegen.journal.journal import open_journal
 from imagegen.journal.log_files import LogFiles
-from imagegen.journal.run import recorded
+from imagegen.journal.run import journal_run
 from imagegen.sources.lock_file import lock_for
-from imagegen.workflow.build import Run, plan_build, select_recipes
+from imagegen.workflow.build import ActiveRun, plan_build, select_recipes
 from imagegen.workflow.plan import measured_seconds
 from imagegen.workflow.project import Project
 
@@ -40,8 +40,8 @@ def build_until(options: BuildOptions, component: str, console: Console, *, shel
         raise ConfigError.of(text, evidence=[recipe.spec.cell.name for recipe in recipes])
     lock = lock_for(family.matrix.file, recipes) if options.locked else None
     engine = client.connect()
-    with recorded(journal, "until") as run_id:
-        run = Run(run_id, journal, console)
+    with journal_run(journal, "until") as run_id:
+        run = ActiveRun(run_id, journal, console)
         plan = plan_build(project, client.engine_machine(engine), options, run, lock)
         plan = replace(plan, cells=(Staleness(recipes[0], "--until", None),))
         with console.builds([recipes[0].spec.cell.id]) as show, LogFiles(plan.logs) as logs:

@@ -14,13 +14,13 @@ from imagegen.engine.client import connect
 from imagegen.engine.registry import remote_images
 from imagegen.errors import BuildError, ImagegenError, Problem, ValidationError
 from imagegen.journal.journal import open_journal
-from imagegen.journal.run import recorded
+from imagegen.journal.run import journal_run
 from imagegen.model.night import CellReport, NightReport
 from imagegen.publisher.publish import PublishCandidate, publish, published_reference
 from imagegen.validation.failures import failed_checks
 from imagegen.validation.in_container import ValidationRequest, validate_image
 from imagegen.validation.reports import Files, of_problem, of_record, save
-from imagegen.workflow.build import Run, build_recipes, raise_failures
+from imagegen.workflow.build import ActiveRun, build_recipes, raise_failures
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def nightly(options: NightlyOptions, console: Console) -> None:
     families = [project.family(name) for name in options.matrices]
     recipes = [recipe for family in families for recipe in project.recipes(family)]
     engine = connect()
-    with recorded(journal, "nightly") as run_id:
-        run = Run(run_id, journal, console)
+    with journal_run(journal, "nightly") as run_id:
+        run = ActiveRun(run_id, journal, console)
         built = build_recipes(recipes, engine, project, options.build, run)
         if built.broken is not None:
             raise_failures(built, console)
@@ -83,7 +83,7 @@ class _Night:
 
 
 def validate_and_publish(
-    recipes: Sequence[Recipe], built: Sequence[BuildRecord], engine: Engine, to: str, run: Run
+    recipes: Sequence[Recipe], built: Sequence[BuildRecord], engine: Engine, to: str, run: ActiveRun
 ) -> NightReport:
     """Judge every image that is not broken, publish those that passed, and report."""
     night = _Night({record.cell_id: _cell_report(record) for record in built})
@@ -110,7 +110,7 @@ def _cell_report(record: BuildRecord) -> CellReport:
     )
 
 
-def _validate(cell: CellReport, night: _Night, engine: Engine, run: Run) -> None:
+def _validate(cell: CellReport, night: _Night, engine: Engine, run: ActiveRun) -> None:
     """Judge the image of a cell, unless these very bytes passed before."""
     known = run.journal.validation_of(cell.image_id)
     if known is not None and known.passed and known.tier == "full":
@@ -133,7 +133,7 @@ def _validate(cell: CellReport, night: _Night, engine: Engine, run: Run) -> None
         night.note(cell, validation="failed", detail=tuple(failed_checks(found)))
 
 
-def _publish(night: _Night, engine: Engine, to: str, run: Run) -> None:
+def _publish(night: _Night, engine: Engine, to: str, run: ActiveRun) -> None:
     """Push what is not in the registry yet; all tags move, or none."""
     waiting = []
     for cell in night.healthy:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine import client
 from imagegen.journal.journal import open_journal
-from imagegen.journal.run import recorded
+from imagegen.journal.run import journal_run
 from imagegen.publisher.publish import candidate_of
 from imagegen.publisher.publish import publish as push_and_move
 from imagegen.workflow.project import Project, select
@@ -29,7 +29,7 @@ def publish(
     project, journal = Project(overlay), open_journal()
     specs = select(project.family(matrix).specs, cells)
     engine = client.connect()
-    with recorded(journal, "publish") as run_id:
+    with journal_run(journal, "publish") as run_id:
         candidates = [candidate_of(engine, spec.tag, journal) for spec in specs]
         published = push_and_move(engine, candidates, to, console.line)
         for one in published:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from imagegen.engine.client import connect
 from imagegen.errors import ConfigError, ImagegenError, RenderError, ResolutionError
 from imagegen.journal.journal import open_journal
-from imagegen.journal.run import recorded
+from imagegen.journal.run import journal_run
 from imagegen.request.answer import answer_to, may_be, same_image
 from imagegen.request.arguments import parse
 from imagegen.request.existing import check_registry, image_of, tagged_images
@@ -19,7 +19,7 @@ from imagegen.request.report import as_data, show
 from imagegen.request.saved import check_saving, read_wishes, save
 from imagegen.resolver.refusal import Refusal
 from imagegen.resolver.resolve import resolve_cells
-from imagegen.workflow.build import Run, build_recipes, raise_failures
+from imagegen.workflow.build import ActiveRun, build_recipes, raise_failures
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ def _build(
     journal = open_journal()
     recipe = project.recipe_of(spec)
     build = replace(build, again=_again(options.arguments, spec, options.overlay))
-    with recorded(journal, "request") as run_id:
-        run = Run(run_id, journal, console)
+    with journal_run(journal, "request") as run_id:
+        run = ActiveRun(run_id, journal, console)
         raise_failures(build_recipes([recipe], connect(), project, build, run), console)
     console.line(f"built {spec.tag}")
 

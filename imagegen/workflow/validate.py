@@ -9,7 +9,7 @@ from imagegen.config.state import state_folder
 from imagegen.engine import client
 from imagegen.errors import ConfigError, NothingSelectedError, ValidationError
 from imagegen.journal.journal import open_journal
-from imagegen.journal.run import recorded
+from imagegen.journal.run import journal_run
 from imagegen.validation.failures import validation_failures
 from imagegen.validation.in_container import FULL_SECONDS, ValidationRequest
 from imagegen.validation.outside import failures, validate_hosts
@@ -109,7 +109,7 @@ def _validate_images(options: ValidateOptions, console: Console) -> None:
     references = _references(options)
     _check_soft_roce(options)
     engine, journal = client.connect(), open_journal()
-    with recorded(journal, "validate") as run_id:
+    with journal_run(journal, "validate") as run_id:
         judged = _judge_all(engine, references, options, journal, run_id, console)
         console.data([row_of(one.report, one.record) for one in judged])
         _raise_failures(judged)

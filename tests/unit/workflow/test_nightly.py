@@ -17,7 +17,7 @@ from imagegen.model.build import BuildRecord
 from imagegen.model.night import CellReport, NightReport
 from imagegen.model.validation import ValidationRecord
 from imagegen.workflow import nightly
-from imagegen.workflow.build import Run
+from imagegen.workflow.build import ActiveRun
 from imagegen.workflow.nightly import validate_and_publish
 from imagegen.workflow.project import Project
 
@@ -83,7 +83,7 @@ class World:
 
     def night(self) -> NightReport:
         console = make_console("plain", io.StringIO(), io.StringIO())
-        run = Run(self.book.start_run("nightly", []), self.book, console)
+        run = ActiveRun(self.book.start_run("nightly", []), self.book, console)
         return validate_and_publish(self.recipes, self.build(), ENGINE, TO, run)
 
 
