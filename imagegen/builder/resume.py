@@ -26,13 +26,13 @@ class Unfinished:
     cells: tuple[str, ...] | None
 
 
-def last_build(book: Journal, state: Path, cwd: str) -> Unfinished:
+def last_build(journal: Journal, state: Path, cwd: str) -> Unfinished:
     """The last build, if there is something left of it.
 
     Raises NothingSelectedError where there is not, ConfigError where it still runs, or was started
     in another folder, which the files of its command may be relative to.
     """
-    run = book.last_run("build")
+    run = journal.last_run("build")
     if run is None:
         text = "there is no build to resume"
         raise NothingSelectedError.of(text, hint="imagegen build --matrix NAME")
@@ -44,7 +44,7 @@ def last_build(book: Journal, state: Path, cwd: str) -> Unfinished:
     if run.cwd != cwd:
         text = f"run {run.id} was started in another folder, `{run.cwd}`"
         raise ConfigError.of(text, evidence=_said(run), hint=f"cd {run.cwd}")
-    done = book.done_cells(run.id)
+    done = journal.done_cells(run.id)
     left = tuple(cell for cell in run.cells if cell not in done)
     return Unfinished(run.id, run.argv, left if run.cells else None)
 

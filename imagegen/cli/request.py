@@ -65,13 +65,20 @@ def command(
         overwrite=force,
         owner=owner,
         expires=expires,
-        build=_build_options(**building) if build_it else None,
     )
-    return answer_queue(asked, console) if check else request(asked, console)
+    if check:
+        return answer_queue(asked, console)
+    answered = request(asked, console)
+    if build_it and answered.to_build:
+        from imagegen.workflow.build_request import build_request
+
+        options_of_build = _build_options(overlay, **building)
+        build_request(answered.to_build, wishes, options_of_build, console)
+    return answered.exit_code
 
 
-def _build_options(*, no_disk_check: bool, **same: Any) -> BuildOptions:
-    return BuildOptions(check_disk=not no_disk_check, **same)
+def _build_options(overlay: Path | None, *, no_disk_check: bool, **same: Any) -> BuildOptions:
+    return BuildOptions(overlay=overlay, check_disk=not no_disk_check, **same)
 
 
 def _check_usage(

@@ -11,7 +11,6 @@ import os
 import pickle
 import stat
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -147,6 +146,8 @@ def _read(kind: str, file: Path) -> list[T]:
 
 
 def _keep(made: object, kind: str, file: Path) -> None:
+    import tempfile  # takes longer to load than a pickle that is there
+
     with suppress(OSError, pickle.PicklingError):
         descriptor, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=file.parent)
         try:

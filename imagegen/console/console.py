@@ -17,12 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
-from imagegen.console.progress import (
-    STYLES,
-    JsonProgress,
-    LiveProgress,
-    PlainProgress,
-)
+from imagegen.console.styles import STYLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,6 +114,8 @@ class Console:
     @contextmanager
     def builds(self, cells: Sequence[str]) -> Iterator[Sink]:
         """Yield a sink that shows the builds of these cells, until the end of the `with`."""
+        from imagegen.console.progress import PlainProgress
+
         yield PlainProgress(self.note, cells)
 
 
@@ -142,6 +139,8 @@ class _JsonConsole(Console):
 
     @contextmanager
     def builds(self, cells: Sequence[str]) -> Iterator[Sink]:
+        from imagegen.console.progress import JsonProgress
+
         del cells
         yield JsonProgress(self.note, self.event)
 
@@ -194,6 +193,8 @@ class _TerminalConsole(Console):
             return
         from rich.console import Console
         from rich.live import Live
+
+        from imagegen.console.progress import LiveProgress
 
         screen = Console(file=self._err.raw)
         progress = LiveProgress(cells, screen)

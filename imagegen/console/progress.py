@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from imagegen.console.styles import STYLES
 from imagegen.events import events
 from imagegen.text import clean, human_bytes, human_seconds
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from imagegen.events.events import Event
-
-STYLES = {"built": "green", "up-to-date": "green", "failed": "bold red"}
 
 
 def line_of(event: Event) -> str:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def journal_run(book: Journal, verb: str, argv: Sequence[str] = ()) -> Iterator[int]:
+def journal_run(journal: Journal, verb: str, argv: Sequence[str] = ()) -> Iterator[int]:
     """A run in the journal: its id, and at the end the exit code that the verb came to.
 
     `argv` where it is not what this process was started with.
     """
-    run_id = book.start_run(verb, argv or sys.argv[1:], str(Path.cwd()))
+    run_id = journal.start_run(verb, argv or sys.argv[1:], str(Path.cwd()))
     code = 1
     try:
         with holding_lock(run_lock_path(state_folder(), run_id), lambda _: None):
@@ -36,4 +36,4 @@ def journal_run(book: Journal, verb: str, argv: Sequence[str] = ()) -> Iterator[
         code = Interrupted.exit_code
         raise
     finally:
-        book.end_run(run_id, code)
+        journal.end_run(run_id, code)

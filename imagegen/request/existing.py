@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from imagegen.engine.client import connect
-from imagegen.engine.registry.remote_images import remote_labels as remote_labels
 from imagegen.engine.without_sdk import image_labels
 from imagegen.errors import ConfigError, EngineError, PublishError
 from imagegen.model.labels import LABEL_RECIPE
@@ -77,6 +75,10 @@ def _label_here(tag: str) -> str:
 
 def _label_there(reference: str) -> tuple[str, str]:
     """The recipe of an image in a registry, and why it is not known."""
+    # Few requests name a registry, and its client is most of what this module would load.
+    from imagegen.engine.client import connect
+    from imagegen.engine.registry.remote_images import remote_labels
+
     try:
         engine = connect()
     except EngineError:

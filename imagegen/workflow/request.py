@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from imagegen.engine.client import connect
 from imagegen.errors import ConfigError, ImagegenError, RenderError, ResolutionError
-from imagegen.journal.journal import open_journal
-from imagegen.journal.run import journal_run
 from imagegen.request.answer import answer_to, may_be, same_image
 from imagegen.request.arguments import parse
 from imagegen.request.existing import check_registry, image_of, tagged_images
@@ -19,15 +15,11 @@ from imagegen.request.report import as_data, show
 from imagegen.request.saved import check_saving, read_wishes, save
 from imagegen.resolver.refusal import Refusal
 from imagegen.resolver.resolve import resolve_cells
-from imagegen.workflow.build import ActiveRun, build_recipes, raise_failures
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from imagegen.console.console import Console
     from imagegen.model.image import ImageSpec
-    from imagegen.model.options import BuildOptions
     from imagegen.request.existing import Found
 
 
@@ -36,8 +28,7 @@ class RequestOptions:
     """What a user asks: `KEY=VALUE` arguments, or the files of a queue.
 
     `registry` is looked into for the image; `save` is the name of the matrix to write, with
-    `owner` and `expires`, over one of that name with `overwrite`; `build` is how to build the image
-    now, None for not at all.
+    `owner` and `expires`, over one of that name with `overwrite`.
     """
 
     arguments: tuple[str, ...]
@@ -48,13 +39,20 @@ class RequestOptions:
     overwrite: bool = False
     owner: str = ""
     expires: str = ""
-    build: BuildOptions | None = field(default=None)
 
 
-def request(options: RequestOptions, console: Console) -> int:
-    """Answer one request; the exit code.
+@dataclass(frozen=True)
+class Answered:
+    """How a request was answered: the exit code, and the image if nobody has built it yet."""
 
-    Raises ConfigError, ResolutionError for a request without an answer, and what a build raises.
+    exit_code: int
+    to_build: ImageSpec | None = None
+
+
+def request(options: RequestOptions, console: Console) -> Answered:
+    """Answer one request.
+
+    Raises ConfigError, and ResolutionError for a request without an answer.
     """
     check_registry(options.registry)
     project = Project(options.overlay)
@@ -62,7 +60,7 @@ def request(options: RequestOptions, console: Console) -> int:
     constraints = parse(options.arguments, project.catalog)
     answer = answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
     if isinstance(answer, Refusal):
-        return _refuse(answer, console)
+        return Answered(_refuse(answer, console))
     cell = same_image(answer, _possible_cells(project, answer))
     image = cell or answer
     found = _find(project, image, options.registry)
@@ -70,9 +68,7 @@ def request(options: RequestOptions, console: Console) -> int:
     if path is not None:
         save(path, answer, options.owner, options.expires)
         console.line(f"wrote {path}")
-    if options.build and not found.where:
-        _build(project, image, options, options.build, console)
-    return 0
+    return Answered(0, None if found.where else image)
 
 
 def answer_queue(options: RequestOptions, console: Console) -> int:
@@ -145,28 +141,3 @@ def _answer_file(
 def _wrong(error: ConfigError) -> tuple[tuple[str, str], dict[str, Any]]:
     text = "; ".join(f"{one.text} ({one.hint})" if one.hint else one.text for one in error.problems)
     return ("wrong", text), {"status": "wrong", "problems": text}
-
-
-def _build(
-    project: Project,
-    spec: ImageSpec,
-    options: RequestOptions,
-    build: BuildOptions,
-    console: Console,
-) -> None:
-    journal = open_journal()
-    recipe = project.recipe_of(spec)
-    build = replace(build, again=_again(options.arguments, spec, options.overlay))
-    with journal_run(journal, "request") as run_id:
-        run = ActiveRun(run_id, journal, console)
-        raise_failures(build_recipes([recipe], connect(), project, build, run), console)
-    console.line(f"built {spec.tag}")
-
-
-def _again(arguments: Sequence[str], spec: ImageSpec, overlay: Path | None) -> str:
-    """The command that builds it, or the two that do: a request is in no matrix until it is."""
-    more = ["--overlay", str(overlay)] if overlay else []
-    if spec.cell.file:
-        return shlex.join(["imagegen", "build", "--matrix", spec.cell.matrix, *more])
-    saved = shlex.join(["imagegen", "request", *arguments, "--save", "NAME", *more])
-    return f"{saved} && {shlex.join(['imagegen', 'build', '--matrix', 'NAME', *more])}"

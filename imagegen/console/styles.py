@@ -1,0 +1,5 @@
+"""The colours of outcomes, as rich names them. Nothing is said by colour alone."""
+
+from __future__ import annotations
+
+STYLES = {"built": "green", "up-to-date": "green", "failed": "bold red"}
