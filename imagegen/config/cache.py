@@ -146,16 +146,15 @@ def _read(kind: str, file: Path) -> list[T]:
 
 
 def _keep(made: object, kind: str, file: Path) -> None:
-    import tempfile  # takes longer to load than a pickle that is there
-
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
     with suppress(OSError, pickle.PicklingError):
-        descriptor, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=file.parent)
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as opened:
                 pickle.dump((kind, made), opened, pickle.HIGHEST_PROTOCOL)
-            Path(name).replace(file)
-        except OSError:
-            Path(name).unlink()
+            part.replace(file)
+        except BaseException:
+            part.unlink(missing_ok=True)
             raise
         kept = sorted(file.parent.glob(f"{kind}-*.pickle"), key=lambda one: one.stat().st_mtime_ns)
         for old in kept[:-MOST_KEPT]:

@@ -9,7 +9,7 @@ import shutil
 import socket
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from imagegen.engine import sdk
 from imagegen.engine.endpoint import Endpoint, endpoints
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import docker
+
+    from imagegen.engine.answers import InfoAnswer, VersionAnswer
 
 MINIMUM_API = "1.40"
 """Docker 19.03: the first engine whose `/build` runs BuildKit without an experimental flag."""
@@ -134,7 +136,7 @@ def _too_old(evidence: str) -> ImagegenError:
 def facts(engine: Engine) -> EngineFacts:
     """Ask the engine what it is. Raises EngineError when it stopped answering."""
     with engine_errors("ask the engine for its facts"):
-        version, info = engine.api.version(), engine.api.info()
+        version, info = _version(engine), _info(engine)
         return EngineFacts(
             version=str(version.get("Version", "")),
             api_version=engine.api_version,
@@ -150,13 +152,21 @@ def facts(engine: Engine) -> EngineFacts:
 def require_buildkit(engine: Engine) -> None:
     """Raise EngineError where the engine cannot build: to be asked before a build does anything."""
     with engine_errors("say what it builds with"):
-        lack = _lack(engine, engine.api.version())
+        lack = _lack(engine, _version(engine))
     if lack:
         asked = f"asked at {engine.endpoint.url} ({engine.endpoint.named_by})"
         raise EngineError(replace(lack, evidence=(asked,)))
 
 
-def _product(version: Mapping[str, Any]) -> str:
+def _version(engine: Engine) -> VersionAnswer:
+    return cast("VersionAnswer", engine.api.version())
+
+
+def _info(engine: Engine) -> InfoAnswer:
+    return cast("InfoAnswer", engine.api.info())
+
+
+def _product(version: VersionAnswer) -> str:
     """Podman answers `Podman Engine`, Docker `Engine`: the first of `Components` in `/version`."""
     named = [str(one.get("Name", "")) for one in version.get("Components") or ()]
     return named[0] if named and named[0] != "Engine" else "Docker Engine"
@@ -165,7 +175,7 @@ def _product(version: Mapping[str, Any]) -> str:
 def engine_machine(engine: Engine) -> EngineMachine:
     """How large the engine's machine is."""
     with engine_errors("ask the engine for its size"):
-        info = engine.api.info()
+        info = _info(engine)
     root, free = str(info.get("DockerRootDir", "")), None
     # The folder of an engine that is elsewhere may be here too, on another disk.
     if engine.endpoint.url.startswith("unix://"):
@@ -183,7 +193,7 @@ def is_alive(engine: Engine) -> bool:
         return False
 
 
-def _lack(engine: Engine, version: Mapping[str, Any]) -> Problem | None:
+def _lack(engine: Engine, version: VersionAnswer) -> Problem | None:
     """Why `/build?version=2` builds nothing, if so: an empty context fails in BuildKit's words.
 
     The `Builder-Version` header of `/_ping` names the default builder only, and 20.10 says

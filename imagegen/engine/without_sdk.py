@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 from imagegen.engine import client
@@ -20,6 +20,8 @@ from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    from imagegen.engine.answers import ImageAnswer, ImageRow
 
 T = TypeVar("T")
 
@@ -81,14 +83,14 @@ def _images(
 ) -> tuple[tuple[LocalImage, ...], Mapping[str, LocalImage]]:
     version = _version(url)
     wanted = quote(json.dumps({"label": [label]}))
-    rows = _json(url, f"/v{version}/images/json?filters={wanted}")
+    rows = cast("list[ImageRow]", _json(url, f"/v{version}/images/json?filters={wanted}"))
     found = {ref: _image(url, version, ref) for ref in refs}
     return tuple(map(listed, rows)), {ref: image for ref, image in found.items() if image}
 
 
 def _image(url: str, version: str, ref: str) -> LocalImage | None:
     described = _json(url, f"/v{version}/images/{quote(ref, safe='/:@')}/json")
-    return None if described is None else inspected(described)
+    return None if described is None else inspected(cast("ImageAnswer", described))
 
 
 def _version(url: str) -> str:
@@ -98,12 +100,12 @@ def _version(url: str) -> str:
     return named[0].strip().decode("ascii") if named else ""
 
 
-def _json(url: str, path: str) -> Any:
+def _json(url: str, path: str) -> object:
     """What the engine says; None where it has no such thing. Raises OSError or ValueError."""
     status, _, body = _get(url, path)
     if status not in (200, 404):
         raise ValueError(status)
-    said = json.loads(body)
+    said: object = json.loads(body)
     return said if status == 200 else None
 
 

@@ -10,7 +10,7 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from imagegen.engine import sdk
 from imagegen.engine.builds.causes import cause_of
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import requests
 
+    from imagegen.engine.answers import BuildMessage
     from imagegen.engine.builds.vertex_events import VertexEvent
 
 CONNECT_SECONDS = 10
@@ -150,22 +151,23 @@ def _follow(answer: requests.Response, on_event: Callable[[VertexEvent], None]) 
     tracker, image_id = VertexTracker(), ""
     for message in _messages(answer):
         if "error" in message:
-            raise _step_error(tracker, str(message["error"]))
-        if message.get("id") == "moby.buildkit.trace":
-            for event in tracker.feed(decode(base64.b64decode(message["aux"]))):
+            raise _step_error(tracker, message["error"])
+        kind, aux = message.get("id"), message.get("aux")
+        if kind == "moby.buildkit.trace" and isinstance(aux, str):
+            for event in tracker.feed(decode(base64.b64decode(aux))):
                 on_event(event)
-        elif message.get("id") == "moby.image.id":
-            image_id = str(message["aux"]["ID"])
+        elif kind == "moby.image.id" and isinstance(aux, dict):
+            image_id = aux["ID"]
     if not image_id:
         text = "the engine closed the connection before the build ended"
         raise EngineError.of(text, hint="imagegen doctor")
     return image_id
 
 
-def _messages(answer: requests.Response) -> Iterator[dict[str, Any]]:
+def _messages(answer: requests.Response) -> Iterator[BuildMessage]:
     """The JSON objects of the answer, each as soon as its chunk came."""
     chunks = answer.iter_content(chunk_size=None)
-    return cast("Iterator[dict[str, Any]]", sdk.utils.json_stream.json_stream(chunks))
+    return cast("Iterator[BuildMessage]", sdk.utils.json_stream.json_stream(chunks))
 
 
 def _step_error(tracker: VertexTracker, error: str) -> StepError:

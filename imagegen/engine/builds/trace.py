@@ -98,6 +98,7 @@ def message_class(name: str) -> Any:
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
 
+# protobuf makes the classes of messages at run time: no checker knows their fields.
 @cache
 def _status_response() -> Any:
     return message_class("StatusResponse")

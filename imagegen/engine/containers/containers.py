@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from imagegen.engine import sdk
 from imagegen.engine.client import Engine, engine_errors, reason
@@ -19,6 +19,8 @@ from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    import docker
 
 __all__ = ["Container", "ExecResult", "LaunchSpec", "network", "running"]
 
@@ -180,7 +182,7 @@ def _create(engine: Engine, spec: LaunchSpec, name: str) -> str:
         endpoint = api.create_endpoint_config(aliases=[spec.hostname])
         # The SDK takes a map here, its stubs a single endpoint.
         joined = api.create_networking_config({spec.network: endpoint})  # type: ignore[arg-type]
-    created: Mapping[str, Any] = api.create_container(
+    created: dict[str, str] = api.create_container(
         spec.image,
         command=list(spec.command) if spec.command is not None else None,
         entrypoint=list(spec.entrypoint) if spec.entrypoint is not None else None,
@@ -191,10 +193,10 @@ def _create(engine: Engine, spec: LaunchSpec, name: str) -> str:
         networking_config=joined,
         host_config=_host_config(api, spec),
     )
-    return str(created["Id"])
+    return created["Id"]
 
 
-def _host_config(api: Any, spec: LaunchSpec) -> Any:
+def _host_config(api: docker.APIClient, spec: LaunchSpec) -> docker.types.HostConfig:
     all_gpus = sdk.types.DeviceRequest(count=-1, capabilities=[["gpu"]])
     return api.create_host_config(
         binds=[":".join(mount) for mount in spec.mounts],

@@ -10,7 +10,7 @@ import signal
 import termios
 import tty
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from imagegen.engine import sdk
 from imagegen.engine.client import Engine, engine_errors
@@ -19,6 +19,8 @@ from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    import docker
 
     from imagegen.model.recipe import ContextFile
 
@@ -58,7 +60,7 @@ def _bring(container: Container, files: Sequence[ContextFile]) -> None:
         container.write_file(f"/mnt/{file.path.rpartition('/')[2]}", file.data, file.mode)
 
 
-def _run(api: Any, container_id: str) -> int:
+def _run(api: docker.APIClient, container_id: str) -> int:
     ways = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
     connection = api.attach_socket(container_id, params=ways)
 

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from imagegen.engine import sdk
 from imagegen.engine.client import Engine, engine_errors
@@ -16,6 +16,8 @@ from imagegen.model.labels import LABEL_MATRIX
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+
+    from imagegen.engine.answers import CacheEntry, ContainerRow, ImageRow
 
 DF_SECONDS = 600
 """The engine walks the files of all that it has not counted before."""
@@ -67,13 +69,13 @@ def engine_contents(engine: Engine, writing: Collection[str]) -> EngineContents:
     )
 
 
-def _runs(container: Mapping[str, Any]) -> bool:
+def _runs(container: ContainerRow) -> bool:
     return container.get("State") not in _STOPPED
 
 
-def _kept(row: Mapping[str, Any]) -> KeptImage:
+def _kept(row: ImageRow) -> KeptImage:
     tags = tuple(tag for tag in row.get("RepoTags") or () if tag != "<none>:<none>")
-    return KeptImage(row["Id"], tags, dict(row["Labels"]))
+    return KeptImage(row["Id"], tags, dict(row.get("Labels") or {}))
 
 
 def own_bytes(
@@ -117,7 +119,7 @@ def _top_bytes(engine: Engine, image: str, count: int, writing: Collection[str])
     return sum(sizes[:count])
 
 
-def build_cache(engine: Engine) -> tuple[Mapping[str, Any], ...]:
+def build_cache(engine: Engine) -> tuple[CacheEntry, ...]:
     """The entries of the build cache. Engines before API 1.42 count all else that they keep, too.
 
     Raises EngineError.
@@ -128,7 +130,7 @@ def build_cache(engine: Engine) -> tuple[Mapping[str, Any], ...]:
         return tuple(answer.json().get("BuildCache") or ())
 
 
-def old_cache_bytes(cache: tuple[Mapping[str, Any], ...], days: int, now: datetime) -> int:
+def old_cache_bytes(cache: tuple[CacheEntry, ...], days: int, now: datetime) -> int:
     """Bytes of cache entries that no build has used for so many days, and that no image is."""
     before = now - timedelta(days=days)
     return sum(
@@ -138,7 +140,7 @@ def old_cache_bytes(cache: tuple[Mapping[str, Any], ...], days: int, now: dateti
     )
 
 
-def _last_used(entry: Mapping[str, Any]) -> datetime:
+def _last_used(entry: CacheEntry) -> datetime:
     text = entry.get("LastUsedAt") or entry.get("CreatedAt") or ""
     try:
         # The engine writes nanoseconds, which datetime does not read.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from imagegen.engine.answers import ImageAnswer, ImageRow
 
 _UNTAGGED = "<none>:<none>"
 
@@ -21,16 +23,16 @@ class LocalImage:
     size_bytes: int
 
 
-def listed(row: Mapping[str, Any]) -> LocalImage:
+def listed(row: ImageRow) -> LocalImage:
     """From an entry of the Engine API's `/images/json`."""
     return _local(row, row.get("Labels"))
 
 
-def inspected(row: Mapping[str, Any]) -> LocalImage:
+def inspected(row: ImageAnswer) -> LocalImage:
     """From the answer of the Engine API's `/images/NAME/json`."""
     return _local(row, (row.get("Config") or {}).get("Labels"))
 
 
-def _local(row: Mapping[str, Any], labels: Mapping[str, str] | None) -> LocalImage:
+def _local(row: ImageRow | ImageAnswer, labels: Mapping[str, str] | None) -> LocalImage:
     tags = tuple(tag for tag in row.get("RepoTags") or () if tag != _UNTAGGED)
     return LocalImage(row["Id"], tags, dict(labels or {}), int(row["Size"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tarfile
 import tempfile
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from imagegen.engine import sdk
 from imagegen.engine.client import Engine, engine_errors
@@ -13,7 +13,9 @@ from imagegen.engine.images.local_image import LocalImage, inspected, listed
 from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
+
+    from imagegen.engine.answers import HistoryRow, ImageAnswer
 
 SAVE_SECONDS = 3600
 """`docker save` writes all layers to a disk of its own before the first byte comes."""
@@ -35,15 +37,15 @@ def find(engine: Engine, ref: str) -> LocalImage | None:
             return None
 
 
-def inspect(engine: Engine, ref: str) -> Mapping[str, Any]:
+def inspect(engine: Engine, ref: str) -> ImageAnswer:
     """The engine's own description of an image. Raises EngineError where it has none."""
     with engine_errors(f"inspect `{ref}`"):
         return _inspect(engine, ref)
 
 
-def _inspect(engine: Engine, ref: str) -> Mapping[str, Any]:
+def _inspect(engine: Engine, ref: str) -> ImageAnswer:
     # The SDK's stubs leave this method untyped.
-    described: Mapping[str, Any] = engine.api.inspect_image(ref)  # type: ignore[no-untyped-call]
+    described: ImageAnswer = engine.api.inspect_image(ref)  # type: ignore[no-untyped-call]
     return described
 
 
@@ -57,7 +59,7 @@ def tag(engine: Engine, image_id: str, ref: str) -> None:
 def history(engine: Engine, ref: str) -> tuple[tuple[str, int], ...]:
     """The instructions that made an image, the first one first, with the bytes that each added."""
     with engine_errors(f"read the history of `{ref}`"):
-        rows: list[dict[str, Any]] = engine.api.history(ref)  # type: ignore[no-untyped-call]
+        rows: list[HistoryRow] = engine.api.history(ref)  # type: ignore[no-untyped-call]
     return tuple((str(row["CreatedBy"]), int(row["Size"])) for row in reversed(rows))
 
 

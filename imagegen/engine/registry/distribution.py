@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from imagegen.engine import sdk
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import requests
+
+    from imagegen.engine.answers import InfoAnswer
 
 TIMEOUT_SECONDS = (10, 60)
 
@@ -72,7 +74,8 @@ def _is_loopback(host: str) -> bool:
 def _is_insecure(engine: Engine, host: str) -> bool:
     """Whether the engine's own configuration lists the host as insecure."""
     with engine_errors("ask the engine for its registries"):
-        registries: Mapping[str, Any] = engine.api.info().get("RegistryConfig") or {}
+        info = cast("InfoAnswer", engine.api.info())
+    registries = info.get("RegistryConfig") or {}
     named = (registries.get("IndexConfigs") or {}).get(host)
     if named is not None:
         return not named.get("Secure", True)

@@ -20,6 +20,7 @@ from imagegen.renderer.dockerfile import COUNTED
 if TYPE_CHECKING:
     import pytest
 
+    from imagegen.engine.answers import CacheEntry
     from imagegen.engine.client import Engine
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
@@ -77,11 +78,11 @@ def test_a_bill_of_materials_goes_with_its_image() -> None:
 
 
 def test_old_cache_is_what_no_build_has_used_for_long() -> None:
-    def entry(days: int, **more: object) -> dict[str, object]:
-        used = (NOW - timedelta(days=days)).isoformat().replace("+00:00", ".123456789Z")
-        return {"Size": 10**days, "LastUsedAt": used, **more}
+    def entry(days: int, *, used: bool = False, shared: bool = False) -> CacheEntry:
+        last = (NOW - timedelta(days=days)).isoformat().replace("+00:00", ".123456789Z")
+        return {"Size": 10**days, "LastUsedAt": last, "InUse": used, "Shared": shared}
 
-    cache = (entry(1), entry(2), entry(3, InUse=True), entry(4, Shared=True))
+    cache = (entry(1), entry(2), entry(3, used=True), entry(4, shared=True))
     assert old_cache_bytes(cache, 1, NOW + timedelta(hours=1)) == 110
     assert old_cache_bytes(cache, 9, NOW) == 0
     assert old_cache_bytes(({"Size": 7, "LastUsedAt": None, "CreatedAt": "?"},), 0, NOW) == 0
