@@ -231,6 +231,21 @@ def test_every_module_says_what_it_is_for() -> None:
     ] == []
 
 
+def test_a_public_name_of_validate_is_defined_once() -> None:
+    """A word means one thing there: what is defined twice is one thing, or has two names."""
+    homes: dict[str, list[str]] = {}
+    for path in sources(REPOSITORY / "validate"):
+        for node in parsed(path).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                homes.setdefault(node.name, []).append(shown(path))
+    entries = ("_", "test_", "main")
+    assert {
+        name: files
+        for name, files in homes.items()
+        if len(files) > 1 and not name.startswith(entries)
+    } == {}
+
+
 def test_every_component_has_a_suite_and_names_only_suites_that_exist(project: Project) -> None:
     suites = REPOSITORY / "validate/suites"
     components = project.catalog.components.values()

@@ -20,7 +20,7 @@ from validate.benchmark.checks import (
 from validate.benchmark.output import Output, parse
 from validate.check import FAILED, PASSED, SKIPPED, WARNED, Check, CheckResult
 from validate.expected import Expected
-from validate.probes.interpreter import find
+from validate.probes.interpreter import find_python
 from validate.probes.mpi import launch
 from validate.process import Result, run
 
@@ -56,7 +56,7 @@ def run_benchmark(arguments: Any, expected: Expected) -> List[CheckResult]:
 
 def command(arguments: Any, expected: Expected, env: Dict[str, str]) -> List[str]:
     """The launch: mpirun, the image's own Python, the script, its options."""
-    python = find(env, str(expected.fact("python", "interpreter", "")))
+    python = find_python(env, expected)
     script = [python, "-u", SCRIPT, "--model", arguments.model]
     script += ["--batch-size", str(arguments.batch_size), "--num-iters", str(arguments.num_iters)]
     if expected.has("horovod"):

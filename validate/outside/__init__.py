@@ -1,0 +1,1 @@
+"""Other containers and machines are checked from here, through testinfra."""

@@ -79,7 +79,7 @@ class Visit:
             return ["validate"]
         self.how = BROUGHT
         self._remote.put(self._folder + "/bundle.tar.gz", bundle.archive(self._folder))
-        self._remote.must(bundle.INSTALL.format(folder=self._folder))
+        self._remote.run_or_raise(bundle.INSTALL.format(folder=self._folder))
         return [self._folder + "/bin/python", "-I", "-B", self._folder + "/start.py"]
 
     def _files(self) -> List[str]:
@@ -91,9 +91,9 @@ class Visit:
             words += ["--expect", self._folder + "/image.json"]
         for number, folder in enumerate(self._arguments.suite):
             target = "{}/suites-{}".format(self._folder, number)
-            self._remote.must("mkdir -p {}".format(target))
+            self._remote.run_or_raise("mkdir -p {}".format(target))
             self._remote.put(target + "/a.tar.gz", _packed(folder))
-            self._remote.must("cd {} && tar xzf a.tar.gz && rm a.tar.gz".format(target))
+            self._remote.run_or_raise("cd {} && tar xzf a.tar.gz && rm a.tar.gz".format(target))
             words += ["--suite", target]
         return words
 

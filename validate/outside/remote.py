@@ -19,7 +19,7 @@ class RemoteError(Exception):
     """A machine that cannot be reached or worked in. The words are for a user."""
 
 
-class Said(NamedTuple):
+class RemoteResult(NamedTuple):
     """How a command ended there."""
 
     code: int
@@ -62,16 +62,16 @@ class Remote:
         out, err = result.out.encode("utf-8"), result.err.encode("utf-8")
         return backend.result(code, line.encode("utf-8"), out, err)
 
-    def run(self, script: str, seconds: float = COMMAND_SECONDS) -> Said:
+    def run(self, script: str, seconds: float = COMMAND_SECONDS) -> RemoteResult:
         """A shell script there."""
         self._seconds = seconds
         try:
             result = self._backend.run(script)
         except RuntimeError as error:  # testinfra's for 255, ssh's own word that it failed
             result = error.args[0]
-        return Said(result.rc, result.stdout, result.stderr)
+        return RemoteResult(result.rc, result.stdout, result.stderr)
 
-    def must(self, script: str, seconds: float = COMMAND_SECONDS) -> str:
+    def run_or_raise(self, script: str, seconds: float = COMMAND_SECONDS) -> str:
         """What a script printed. Raises RemoteError where it fails."""
         said = self.run(script, seconds)
         if not said.ok:
@@ -86,7 +86,7 @@ class Remote:
             file.seek(0)
             self._stdin = file
             try:
-                self.must("cat > {}".format(shlex.quote(path)))
+                self.run_or_raise("cat > {}".format(shlex.quote(path)))
             finally:
                 self._stdin = None
 

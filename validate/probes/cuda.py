@@ -13,7 +13,7 @@ from validate.expected import same_version
 from validate.probes import sysfs
 from validate.probes.files import names, read, under
 
-NO_DRIVER = 35
+INSUFFICIENT_DRIVER = 35
 """cudaErrorInsufficientDriver: before CUDA 12 cudaRuntimeGetVersion answers so without a driver."""
 
 GPU_CLASSES = ["0x0300", "0x0302"]
@@ -53,14 +53,14 @@ FLOOR_DRIVER = {"11": "450.80.02", "12": "525.60.13", "13": "580"}
 """Major release -> the oldest driver that minor version compatibility allows."""
 
 
-LAUNCH = "docker run --gpus all IMAGE   # a pod: resources.limits nvidia.com/gpu"
+PASS_GPUS = "docker run --gpus all IMAGE   # a pod: resources.limits nvidia.com/gpu"
 
 INIT_CODES = {
     34: (
         "the loader finds the stub of libcuda that serves for linking, not the driver's",
         "rm -f /etc/ld.so.conf.d/*stubs*; ldconfig   # and no stubs in LD_LIBRARY_PATH",
     ),
-    100: ("the driver sees no GPU: none was passed, or CUDA_VISIBLE_DEVICES hides it", LAUNCH),
+    100: ("the driver sees no GPU: none was passed, or CUDA_VISIBLE_DEVICES hides it", PASS_GPUS),
     802: (
         "the NVSwitch fabric is not set up: the fabric manager does not run",
         "systemctl start nvidia-fabricmanager   # on the host",
@@ -111,14 +111,14 @@ def release(number: int) -> str:
     return "{}.{}".format(number // 1000, number % 1000 // 10)
 
 
-def short(version: str) -> str:
+def major_minor(version: str) -> str:
     """The release of a version: `12.4.131` is 12.4."""
     return ".".join(version.split(".")[:2])
 
 
 def cudart(version: str) -> str:
     """The name of the run time of a release: since 11 it is one for all minor releases."""
-    major, _, minor = short(version).partition(".")
+    major, _, minor = major_minor(version).partition(".")
     tail = major if int(major) > 11 else "11.0" if major == "11" else "{}.{}".format(major, minor)
     return "libcudart.so." + tail
 
@@ -163,7 +163,7 @@ def differs(promised: str, found: Dict[str, str]) -> str:
 
     All must be of its release; of those that count as the recipe does one must be the same.
     """
-    others = [name for name, one in found.items() if not same_version(short(promised), one)]
+    others = [name for name, one in found.items() if not same_version(major_minor(promised), one)]
     if others:
         return ", ".join("{} says {}".format(name, found[name] or "nothing") for name in others)
     alike = {name: one for name, one in found.items() if kind(promised) == kind(one)}

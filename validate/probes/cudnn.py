@@ -4,36 +4,29 @@ import os
 import re
 from typing import Dict, List
 
-from validate.probes.files import names, read
+from validate.probes.files import names
 
 HEADERS = ("cudnn_version.h", "cudnn.h")
 """The first since 8; before that the second says it."""
 
+VERSION_MACROS = ("CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL")
 INCLUDES = ("/usr/include", "/usr/local/cuda/include")
 
 
-def version(number: int) -> str:
+def cudnn_version(number: int) -> str:
     """What cudnnGetVersion returns: 8200 is 8.2.0; since 9 90100 is 9.1.0."""
     if number >= 90000:
         return "{}.{}.{}".format(number // 10000, number % 10000 // 100, number % 100)
     return "{}.{}.{}".format(number // 1000, number % 1000 // 100, number % 100)
 
 
-def short(promised: str) -> str:
+def major_minor_patch(promised: str) -> str:
     """The parts of a version that the library itself knows: 8.2.0.53 is 8.2.0."""
     return ".".join(promised.split(".")[:3])
 
 
 def soname(promised: str) -> str:
     return "libcudnn.so." + promised.partition(".")[0]
-
-
-def header_version(path: str) -> str:
-    """The version that a header defines; empty where it defines none."""
-    text = read(path)
-    wanted = ("CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL")
-    found = [re.search(r"#define {}\s+(\d+)".format(name), text) for name in wanted]
-    return ".".join(match.group(1) for match in found if match)
 
 
 def parts(library: str, major: str) -> List[str]:

@@ -3,7 +3,7 @@
 import os
 from typing import Dict, List, Sequence
 
-from validate.probes.files import names, under
+from validate.probes.files import distinct_files, names, under
 from validate.probes.ldcache import Cache, Loader, configured_folders, parse_cache
 from validate.process import run
 
@@ -28,18 +28,18 @@ class LoaderPath:
         places = [os.path.join(folder, name) for folder in self._library_path]
         places += self._cache.get(name, [])
         places += [os.path.join(folder, name) for folder in self._folders]
-        return distinct([path for path in places if os.path.isfile(path)])
+        return distinct_files([path for path in places if os.path.isfile(path)])
 
     def first(self, name: str) -> str:
         """What dlopen takes; empty where it finds nothing."""
         return next(iter(self.find(name)), "")
 
-    def named(self, prefix: str) -> List[str]:
+    def starting_with(self, prefix: str) -> List[str]:
         """Every file in the folders whose name begins so, no file twice."""
         found = [
             os.path.join(f, name) for f in self.folders for name in names(f) if _is(name, prefix)
         ]
-        return distinct(found)
+        return distinct_files(found)
 
     def missing(self, path: str) -> List[str]:
         """Names of libraries that a library, and all that it loads, needs in vain."""
@@ -49,14 +49,6 @@ class LoaderPath:
 
 def _is(name: str, prefix: str) -> bool:
     return name.startswith(prefix) and ".so" in name
-
-
-def distinct(paths: Sequence[str]) -> List[str]:
-    """The paths without those that lead to a file which an earlier one leads to."""
-    found: Dict[str, str] = {}
-    for path in paths:
-        found.setdefault(os.path.realpath(path), path)
-    return list(found.values())
 
 
 def loader_path(root: str, env: Dict[str, str], lib_dir: str) -> LoaderPath:

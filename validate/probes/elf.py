@@ -1,6 +1,5 @@
 """What an ELF file says about itself and what it needs, from its headers alone (elf(5))."""
 
-import re
 import struct
 from typing import IO, Dict, List, NamedTuple, Optional, Tuple
 
@@ -88,15 +87,3 @@ def _string(file: IO[bytes], offset: int) -> str:
 
 def _folders(paths: List[str]) -> Tuple[str, ...]:
     return tuple(folder for path in paths for folder in path.split(":") if folder)
-
-
-def strings_like(path: str, pattern: bytes) -> List[str]:
-    """The distinct matches of a pattern in the bytes of a file, sorted; none if it cannot be
-    read."""
-    try:
-        with open(path, "rb") as file:
-            return sorted(
-                {match.decode("ascii", "replace") for match in re.findall(pattern, file.read())}
-            )
-    except OSError:
-        return []

@@ -2,7 +2,8 @@
 it."""
 
 import os
-from typing import Iterator, List, Set
+import re
+from typing import Dict, Iterator, List, Sequence, Set
 
 
 def under(root: str, path: str) -> str:
@@ -19,12 +20,27 @@ def read(path: str, limit: int = 1 << 20) -> str:
         return ""
 
 
+def header_version(path: str, macros: Sequence[str]) -> str:
+    """The version that the macros of a C header define; empty where it defines none."""
+    text = read(path)
+    found = [re.search(r"#define {}\s+(\d+)".format(name), text) for name in macros]
+    return ".".join(match.group(1) for match in found if match)
+
+
 def names(path: str) -> List[str]:
     """The sorted names in a folder; none where there is no folder."""
     try:
         return sorted(os.listdir(path))
     except OSError:
         return []
+
+
+def distinct_files(paths: Sequence[str]) -> List[str]:
+    """The paths without those that lead to a file which an earlier one leads to."""
+    found: Dict[str, str] = {}
+    for path in paths:
+        found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
 
 
 def mount_points(root: str) -> Set[str]:

@@ -6,7 +6,7 @@ from validate.check import fail, skip
 from validate.fixtures import Situation
 from validate.probes import cuda
 from validate.probes.import_errors import why
-from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find
+from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find_python
 
 TENSORFLOW = """
 import json, os
@@ -44,10 +44,10 @@ print(json.dumps({str(name).lower(): str(version) for name, version in found}))
 
 
 def python(image: Situation) -> str:
-    return find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    return find_python(image.env, image.expected)
 
 
-def imported(image: Situation, script: str) -> Answer:
+def ask_framework(image: Situation, script: str) -> Answer:
     """What a framework says of itself, asked once in a run."""
     found: Answer = image.once(
         script, lambda: ask(python(image), script, image.env, IMPORT_SECONDS)
@@ -57,7 +57,7 @@ def imported(image: Situation, script: str) -> Answer:
 
 def distributions(image: Situation) -> Dict[str, str]:
     """Every installed distribution: name in small letters -> version."""
-    return {str(k): str(v) for k, v in imported(image, DISTRIBUTIONS).facts.items()}
+    return {str(k): str(v) for k, v in ask_framework(image, DISTRIBUTIONS).facts.items()}
 
 
 def wants_driver(answer: Answer) -> bool:
@@ -72,7 +72,7 @@ def require_import(image: Situation, answer: Answer) -> None:
     if not wants_driver(answer):
         fail(answer.problem, *why(answer, image.env))
     if cuda.gpus(image.root):
-        fail(answer.problem, "the container was started without its GPUs", cuda.LAUNCH)
+        fail(answer.problem, "the container was started without its GPUs", cuda.PASS_GPUS)
     skip("no-gpu-hw", "this release loads libcuda.so.1 when it is imported")
 
 

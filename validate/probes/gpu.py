@@ -9,6 +9,8 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 from validate.probes.native import ended, facts_of, run_script
 
 NVML, DRIVER = "libnvidia-ml.so.1", "libcuda.so.1"
+DRIVER_LIBRARIES = (NVML, DRIVER)
+"""They come with the host's driver at start, never with an image."""
 
 ASK_NVML = """
 import ctypes, json, sys
@@ -122,8 +124,13 @@ NVML_CODES = {
 }
 """What nvmlInit and nvmlDeviceGetCount return -> cause, remedy."""
 
-SLOW = {0x4: "power cap", 0x8: "hardware slowdown", 0x20: "software thermal", 0x40: "thermal"}
-SLOW[0x80] = "power brake"
+SLOWDOWNS = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x20: "software thermal",
+    0x40: "thermal",
+    0x80: "power brake",
+}
 """nvmlClocksThrottleReason bits that mean less than full speed under load."""
 
 PROHIBITED = 2
@@ -131,7 +138,7 @@ FULL_ABOVE = 0.1
 """Share of a GPU's memory that may be in use before anything was started."""
 
 
-class Asked(NamedTuple):
+class GpuAnswer(NamedTuple):
     """What a library answered, or why it answered nothing."""
 
     problem: str
@@ -146,15 +153,15 @@ class Asked(NamedTuple):
         return list(self.facts.get("devices", []))
 
 
-def ask(script: str, library: str, env: Dict[str, str]) -> Asked:
+def ask_library(script: str, library: str, env: Dict[str, str]) -> GpuAnswer:
     """Run one of the scripts on a library of the machine."""
     result = run_script(script, [library], env)
     if not result.ok:
-        return Asked(ended(library, result), {})
-    return Asked("", facts_of(result)) if facts_of(result) else Asked(result.says(), {})
+        return GpuAnswer(ended(library, result), {})
+    return GpuAnswer("", facts_of(result)) if facts_of(result) else GpuAnswer(result.says(), {})
 
 
-def first(values: Any, index: int = 0) -> int:
+def number_at(values: Any, index: int = 0) -> int:
     """One number of an answer; 0 where the device does not know."""
     return int(values[index]) if values else 0
 
@@ -162,14 +169,14 @@ def first(values: Any, index: int = 0) -> int:
 def ailments(device: Dict[str, Any]) -> List[str]:
     """What makes one GPU less fit to train than a good one, in words."""
     found = []
-    if first(device.get("ecc")):
-        found.append("{} uncorrected ECC errors".format(first(device["ecc"])))
+    if number_at(device.get("ecc")):
+        found.append("{} uncorrected ECC errors".format(number_at(device["ecc"])))
     rows = device.get("remapped") or [0, 0, 0, 0]
     found += ["a row remapping is pending"] if rows[2] else []
     found += ["a row remapping failed"] if rows[3] else []
-    slow = first(device.get("slowdown"))
-    found += ["slowed down: " + name for bit, name in sorted(SLOW.items()) if slow & bit]
-    if first(device.get("compute_mode")) == PROHIBITED:
+    slow = number_at(device.get("slowdown"))
+    found += ["slowed down: " + name for bit, name in sorted(SLOWDOWNS.items()) if slow & bit]
+    if number_at(device.get("compute_mode")) == PROHIBITED:
         found.append("compute mode is prohibited")
     total, used = int(device.get("total", 0)), int(device.get("used", 0))
     if total and used > FULL_ABOVE * total:
@@ -216,4 +223,4 @@ def not_as_many(
 
 def mig_devices(devices: Sequence[Dict[str, Any]]) -> List[int]:
     """Indices of GPUs that are cut into MIG instances."""
-    return [int(one["index"]) for one in devices if first(one.get("mig"))]
+    return [int(one["index"]) for one in devices if number_at(one.get("mig"))]

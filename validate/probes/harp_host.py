@@ -84,7 +84,7 @@ def cgroup_pages(root: str) -> Optional[int]:
     return int(said) // GIB if said.isdigit() and int(said) < 1 << 60 else None
 
 
-def interfaces(root: str) -> List[str]:
+def network_cards(root: str) -> List[str]:
     """PCI addresses of virtio network cards, also of those that left the kernel for HARP."""
     return sysfs.pci_functions(root, VIRTIO, [sysfs.ETHERNET_CLASS])
 

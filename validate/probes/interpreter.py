@@ -8,6 +8,7 @@ import json
 import shutil
 from typing import Any, Dict, NamedTuple
 
+from validate.expected import Expected
 from validate.process import run
 
 VERSION = """
@@ -88,6 +89,7 @@ def ask(interpreter: str, script: str, env: Dict[str, str], timeout: float) -> A
     return Answer(facts, "")
 
 
-def find(env: Dict[str, str], stated: str = "") -> str:
+def find_python(env: Dict[str, str], expected: Expected) -> str:
     """The interpreter that the recipe states, else the first `python3` on PATH."""
+    stated = str(expected.fact("python", "interpreter", ""))
     return stated or shutil.which("python3", path=env.get("PATH", "")) or "python3"

@@ -6,10 +6,10 @@ from typing import Dict, List, NamedTuple, Tuple
 
 from validate.fixtures import Situation
 from validate.probes import cuda, nccl
-from validate.probes.dlopen import LoaderPath, distinct, loader_path
-from validate.probes.files import names, read, under
+from validate.probes.dlopen import LoaderPath, loader_path
+from validate.probes.files import distinct_files, names, read, under
 from validate.probes.import_errors import without
-from validate.probes.interpreter import ask, find
+from validate.probes.interpreter import ask, find_python
 
 SITES = """
 import json, os, sys
@@ -40,11 +40,11 @@ class Libraries(NamedTuple):
     def in_wheels(self, name: str) -> List[str]:
         """Every library of this name that a wheel brought, no file twice."""
         paths = [os.path.join(folder, name) for folder in self.wheel_folders]
-        return distinct([path for path in paths if os.path.isfile(path)])
+        return distinct_files([path for path in paths if os.path.isfile(path)])
 
     def copies(self, name: str) -> List[str]:
         """Every library of this name: what dlopen takes first, what wheels bring last."""
-        return distinct(self.loader.find(name) + self.in_wheels(name))
+        return distinct_files(self.loader.find(name) + self.in_wheels(name))
 
     def first(self, name: str) -> str:
         """The library that counts as the image's own; empty where there is none."""
@@ -63,8 +63,7 @@ def _look(image: Situation) -> Libraries:
 
 
 def _sites(image: Situation) -> List[str]:
-    interpreter = str(image.expected.fact("python", "interpreter", ""))
-    answer = ask(find(image.env, interpreter), SITES, image.env, SECONDS)
+    answer = ask(find_python(image.env, image.expected), SITES, image.env, SECONDS)
     return [str(path) for path in answer.facts.get("sites", [])]
 
 
@@ -113,7 +112,7 @@ def back_on_the_path(image: Situation, component: str, path: str) -> str:
     return line.format(os.path.dirname(path), component)
 
 
-def named_version(path: str, wheel: str) -> str:
+def version_in_name(path: str, wheel: str) -> str:
     """The version in the real name of a library (`libcudnn.so.8.2.0`), or of the wheel that it is
     part of (`cudnn` of nvidia-cudnn-cu11); empty where neither tells.
 

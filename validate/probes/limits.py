@@ -74,7 +74,7 @@ def _no_limit(value: str) -> bool:
     return value.startswith(("max", "-1")) or (value.isdigit() and int(value) >= 1 << 60)
 
 
-def words(number: int) -> str:
+def bytes_in_words(number: int) -> str:
     """Bytes in words: `64 MiB`; -1 is `unlimited`."""
     if number == UNLIMITED:
         return "unlimited"

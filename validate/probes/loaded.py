@@ -6,7 +6,7 @@ from typing import Dict, List, Sequence, Tuple
 
 from validate.probes import nccl
 from validate.probes.elf import read_elf
-from validate.probes.libraries import named_version
+from validate.probes.libraries import version_in_name
 
 WHEELS = {
     "libnccl": "nccl",
@@ -34,16 +34,16 @@ def family_of(path: str) -> str:
     return os.path.basename(path).partition(".so")[0]
 
 
-def version(path: str) -> str:
+def library_release(path: str) -> str:
     """The release of a library, by its bytes, its name or its wheel; empty where none tells."""
     if family_of(path) == "libnccl":
         return nccl.built(path)[0]
-    return named_version(path, WHEELS[family_of(path)])
+    return version_in_name(path, WHEELS[family_of(path)])
 
 
-def told(paths: Sequence[str]) -> str:
+def describe_copies(paths: Sequence[str]) -> str:
     """Copies of one library in words, each with its release."""
-    return ", ".join("{} {}".format(version(path), path).strip() for path in paths)
+    return ", ".join("{} {}".format(library_release(path), path).strip() for path in paths)
 
 
 def mixed(twice: Dict[str, List[str]], extension: str) -> Tuple[str, ...]:
@@ -57,4 +57,4 @@ def mixed(twice: Dict[str, List[str]], extension: str) -> Tuple[str, ...]:
 
 
 def _releases(paths: Sequence[str]) -> List[str]:
-    return sorted(set(filter(None, map(version, paths))))
+    return sorted(set(filter(None, map(library_release, paths))))

@@ -45,7 +45,7 @@ print("\\n" + json.dumps({"path": path, "answers": answers}))
 """
 
 
-class Called:
+class LibraryAnswers:
     """What a library answered. `path` is the file that was really loaded."""
 
     def __init__(self, answer: Answer) -> None:
@@ -64,15 +64,15 @@ class Called:
         return said[1] if said and said[0] == 0 else None
 
 
-def call(library: str, functions: Dict[str, str], env: Dict[str, str]) -> Called:
+def call_functions(library: str, functions: Dict[str, str], env: Dict[str, str]) -> LibraryAnswers:
     """Load a library by name or path and call some functions of it: name -> OUT, SIZE or ZERO."""
     asked = ["{}:{}".format(name, kind) for name, kind in functions.items()]
     result = run_script(CALLS, [library, *asked], env)
     if not result.ok:
-        return Called(Answer({}, ended(library, result)))
+        return LibraryAnswers(Answer({}, ended(library, result)))
     facts = facts_of(result)
     problem = "" if facts else "{} answered nothing".format(os.path.basename(library))
-    return Called(Answer(facts, problem))
+    return LibraryAnswers(Answer(facts, problem))
 
 
 def run_script(script: str, arguments: List[str], env: Dict[str, str]) -> Result:

@@ -5,7 +5,6 @@ measured on the wheels of 2.14.3 to 2.30.7.
 """
 
 import os
-import re
 from typing import Dict, List, NamedTuple, Tuple
 
 from validate.probes.binary import marks
@@ -16,6 +15,7 @@ LIBRARY = "libnccl.so.2"
 BUILD = rb"NCCL version ([0-9]+\.[0-9]+\.[0-9]+[^+\0 ]*\+cuda[0-9]+\.[0-9]+)"
 SYMBOL = rb"ncclNetPlugin_v([0-9]+)"
 HEADERS = ("/usr/include/nccl.h", "/usr/local/cuda/include/nccl.h")
+VERSION_MACROS = ("NCCL_MAJOR", "NCCL_MINOR", "NCCL_PATCH")
 
 STATIC_IN = ("libtorch_cuda.so", "libtorch_cuda_cpp.so")
 """Libraries of PyTorch's wheels that hold an NCCL of their own, before torch 2."""
@@ -33,7 +33,7 @@ class Copy(NamedTuple):
         return "{}+cuda{} in {}".format(self.version or "?", self.cuda or "?", self.path)
 
 
-def version(number: int) -> str:
+def nccl_version(number: int) -> str:
     """What ncclGetVersion returns: 2804 is 2.8.4; since 2.9 20909 is 2.9.9."""
     if number < 10000:
         return "{}.{}.{}".format(number // 1000, number % 1000 // 100, number % 100)
@@ -65,14 +65,6 @@ def copies(dynamic: List[str], sites: List[str]) -> List[Copy]:
     """Every NCCL: the libraries, then those that are linked into other libraries."""
     held = [one for one in map(copy, inside(sites)) if one.version]
     return [copy(path) for path in dynamic] + held
-
-
-def header_version(path: str) -> str:
-    """The version that nccl.h defines; empty where it defines none."""
-    text = read(path)
-    wanted = ("NCCL_MAJOR", "NCCL_MINOR", "NCCL_PATCH")
-    found = [re.search(r"#define {}\s+(\d+)".format(name), text) for name in wanted]
-    return ".".join(match.group(1) for match in found if match)
 
 
 def settings(root: str, env: Dict[str, str]) -> Dict[str, Tuple[str, str]]:
@@ -114,7 +106,7 @@ def removal(setting: str, place: str) -> str:
     return "unset {}; {}".format(setting, remove.format(setting, "/etc/environment"))
 
 
-def interfaces(wanted: str, there: List[str]) -> List[str]:
+def chosen_interfaces(wanted: str, there: List[str]) -> List[str]:
     """Of some interfaces those that NCCL_SOCKET_IFNAME chooses.
 
     Names are prefixes; `=` before the list asks for whole names, `^` leaves them out.

@@ -1,7 +1,7 @@
 """pip of the image, asked whether packages agree with one another."""
 
 from validate.fixtures import Situation
-from validate.probes.interpreter import IMPORT_SECONDS, find
+from validate.probes.interpreter import IMPORT_SECONDS, find_python
 from validate.process import Result, RunningCommand
 
 KEY = "pip check"
@@ -9,7 +9,7 @@ KEY = "pip check"
 
 
 def begin_check(image: Situation) -> RunningCommand:
-    python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    python = find_python(image.env, image.expected)
     return RunningCommand(
         [python, "-m", "pip", "--disable-pip-version-check", "check"], IMPORT_SECONDS, image.env
     )

@@ -15,15 +15,7 @@ def on_path(names: Sequence[str], path: str) -> List[str]:
     return found
 
 
-def distinct(paths: Sequence[str]) -> Dict[str, str]:
-    """Real file -> the first path that leads to it."""
-    found: Dict[str, str] = {}
-    for path in paths:
-        found.setdefault(os.path.realpath(path), path)
-    return found
-
-
-def first(name: str, path: str) -> str:
+def find_program(name: str, path: str) -> str:
     """Where a shell finds a program; empty if nowhere."""
     return next(iter(on_path([name], path)), "")
 

@@ -29,7 +29,7 @@ class Rule(NamedTuple):
     mend: str
 
 
-class Broken(NamedTuple):
+class WrongSetting(NamedTuple):
     who: str
     name: str
     value: str
@@ -84,14 +84,14 @@ def _keys_are_there(value: str, root: str) -> bool:
     return not value
 
 
-def broken(server: Settings, client: Settings, port: str, root: str) -> List[Broken]:
+def wrong_settings(server: Settings, client: Settings, port: str, root: str) -> List[WrongSetting]:
     """The settings in force that keep root out, or make ssh ask or go elsewhere."""
     has = {"sshd": server, "ssh": client}
     found = [(one, has[one.who].get(one.name.lower(), "")) for one in rules(port, root)]
-    return [Broken(r.who, r.name, value, r.mend) for r, value in found if not r.well(value)]
+    return [WrongSetting(r.who, r.name, value, r.mend) for r, value in found if not r.well(value)]
 
 
-def remedy(root: str, one: Broken) -> str:
+def remedy(root: str, one: WrongSetting) -> str:
     """The line that mends a setting, where it is read first; a running sshd reads it again."""
     again = "; kill -HUP $(cat /run/sshd.pid)" if one.who == "sshd" else ""
     if not one.mend:
@@ -104,7 +104,7 @@ def remedy(root: str, one: Broken) -> str:
     return "sed -i '1i {} {}' {}{}".format(one.name, one.mend, path, again)
 
 
-def session(said: str, root: str) -> Tuple[str, str]:
+def session_problem(said: str, root: str) -> Tuple[str, str]:
     """Cause and remedy of what a session said that should have said nothing, or of one that ended
     without a word; both empty where neither is known."""
     if "from LD_PRELOAD" in said or "/etc/ld.so.preload" in said:

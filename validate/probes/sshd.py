@@ -28,7 +28,7 @@ def temporary_key() -> Iterator[str]:
         shutil.rmtree(folder)
 
 
-def settings() -> Tuple[Dict[str, str], Dict[str, str]]:
+def effective_settings() -> Tuple[Dict[str, str], Dict[str, str]]:
     """The settings in force for a login of root from this container: of the server, of the
     client."""
     who = "user=root,host=localhost,addr=127.0.0.1"

@@ -8,7 +8,7 @@ import json
 from typing import Any, Dict, NamedTuple
 
 from validate.fixtures import Situation
-from validate.probes.interpreter import IMPORT_SECONDS, Answer, find
+from validate.probes.interpreter import IMPORT_SECONDS, Answer, find_python
 from validate.process import Result, RunningCommand
 
 KEY = "training"
@@ -63,7 +63,7 @@ class Imported(NamedTuple):
 
 
 def begin_import(image: Situation) -> RunningCommand:
-    python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    python = find_python(image.env, image.expected)
     return RunningCommand([python, "-c", SCRIPT], IMPORT_SECONDS, image.env)
 
 

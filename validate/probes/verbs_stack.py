@@ -9,7 +9,7 @@ import os
 import re
 from typing import Dict, List, NamedTuple
 
-from validate.probes.elf import strings_like
+from validate.probes.binary import marks
 from validate.probes.files import names, read, under
 
 PRIVATE_ABI = rb"IBVERBS_PRIVATE_[0-9]+"
@@ -45,14 +45,14 @@ def providers(root: str, lib_dir: str) -> Dict[str, Provider]:
         match = PROVIDER_FILE.match(name)
         path = under(root, os.path.join(folder, name))
         if match and os.path.exists(path):
-            wants = [abi_of(text) for text in strings_like(path, PRIVATE_ABI)]
+            wants = [abi_of(text) for text in marks(path, PRIVATE_ABI)]
             found[match.group(1)] = Provider(match.group(1), path, match.group(2), wants)
     return found
 
 
 def private_abis(library: str) -> List[str]:
     """The private ABIs that a libibverbs offers: one, unless something is very wrong."""
-    return [abi_of(text) for text in strings_like(library, PRIVATE_ABI)]
+    return [abi_of(text) for text in marks(library, PRIVATE_ABI)]
 
 
 def abi_of(symbol: str) -> str:

@@ -13,13 +13,11 @@ from validate.probes.libraries import (
     flavour,
     instead_of,
     libraries,
-    named_version,
+    version_in_name,
     without_driver,
 )
-from validate.probes.native import OUT, ZERO, Called, call
+from validate.probes.native import OUT, ZERO, LibraryAnswers, call_functions
 from validate.process import run
-
-DRIVER = "libcuda.so.1"
 
 
 def _promised(image: Situation) -> str:
@@ -39,10 +37,10 @@ def test_toolkit(image: Situation, measure: Measure) -> None:
     nvcc = cuda.compiler(image.root, image.env.get("PATH", ""))
     if nvcc:
         found["nvcc"] = cuda.parse_nvcc(run([nvcc, "--version"], env=image.env).out)
-    library = named_version(_cudart(image), "cuda_runtime")
+    library = version_in_name(_cudart(image), "cuda_runtime")
     if library:
         # Its third part is a build of its own, not the one of nvcc.
-        found["libcudart"] = cuda.short(library)
+        found["libcudart"] = cuda.major_minor(library)
     measure(", ".join("{} {}".format(name, version) for name, version in found.items()))
     _flavour(flavour(image), nvcc)
     if not found:
@@ -78,26 +76,26 @@ def test_cudart(image: Situation, measure: Measure) -> None:
     name, path = cuda.cudart(_promised(image)), _cudart(image)
     if not path:
         fail("{} is nowhere on the loader's path, nor in a wheel".format(name))
-    said = call(path, {"cudaRuntimeGetVersion": OUT}, environment(image, path))
+    said = call_functions(path, {"cudaRuntimeGetVersion": OUT}, environment(image, path))
     if said.problem:
         fail(said.problem)
     number = said.value("cudaRuntimeGetVersion")
     found = cuda.release(number) if number else _without_driver(image, said, path)
     how = "" if number else ", by its name: before CUDA 12 it answers with a driver only"
     measure("{} from {}{}".format(found, path, how))
-    if found != cuda.short(_promised(image)):
-        package = "cuda-cudart-{}".format(cuda.short(_promised(image)).replace(".", "-"))
-        why = instead_of(image, name, package, cuda.short(_promised(image)))
+    if found != cuda.major_minor(_promised(image)):
+        package = "cuda-cudart-{}".format(cuda.major_minor(_promised(image)).replace(".", "-"))
+        why = instead_of(image, name, package, cuda.major_minor(_promised(image)))
         fail("{} says {}, the recipe says {}".format(path, found, _promised(image)), *why)
 
 
-def _without_driver(image: Situation, said: Called, path: str) -> str:
+def _without_driver(image: Situation, said: LibraryAnswers, path: str) -> str:
     """The release of a run time that cannot answer."""
     code, found = (
         said.code("cudaRuntimeGetVersion"),
-        cuda.short(named_version(path, "cuda_runtime")),
+        cuda.major_minor(version_in_name(path, "cuda_runtime")),
     )
-    if code is None or code != cuda.NO_DRIVER:
+    if code is None or code != cuda.INSUFFICIENT_DRIVER:
         fail("cudaRuntimeGetVersion of {} returned {}".format(path, code))
     if not found:
         skip(
@@ -117,7 +115,7 @@ def test_libcuda_origin(image: Situation, measure: Measure) -> None:
     """real path of the libcuda.so.1 and libcuda.so that dlopen finds: not below /stubs/ or
     /compat/, and a mount"""
     loader = libraries(image).loader
-    found = loader.find(DRIVER) + loader.find("libcuda.so")
+    found = loader.find(gpu.DRIVER) + loader.find("libcuda.so")
     real = list(dict.fromkeys(os.path.realpath(path) for path in found))
     measure(", ".join(real) or "none: the driver brings it at start")
     stubs = [path for path in found if "/stubs/" in path or "/stubs/" in os.path.realpath(path)]
@@ -164,13 +162,13 @@ def test_env(image: Situation, measure: Measure) -> None:
         fail(", ".join(seen), remedy="unset {}".format(" ".join(wrong)))
 
 
-def _driver(image: Situation) -> Called:
+def _driver(image: Situation) -> LibraryAnswers:
     """The driver's library, initialised. Rests or fails where there is none."""
-    path = libraries(image).loader.first(DRIVER)
+    path = libraries(image).loader.first(gpu.DRIVER)
     functions = {"cuInit": ZERO, "cuDriverGetVersion": OUT}
     if path:
-        called: Called = image.once(
-            "libcuda", lambda: call(path, functions, environment(image, path))
+        called: LibraryAnswers = image.once(
+            "libcuda", lambda: call_functions(path, functions, environment(image, path))
         )
         return called
     return _no_driver(image)
@@ -184,13 +182,13 @@ def _no_driver(image: Situation) -> NoReturn:
         fail(
             "{} are here, libcuda.so.1 is not".format(", ".join(nodes)),
             "the devices were passed by hand, without the driver's libraries",
-            cuda.LAUNCH,
+            cuda.PASS_GPUS,
         )
     if cards:
         fail(
             "{} GPUs on the host's PCI bus, no device and no libcuda.so.1 here".format(len(cards)),
             "the container was started without its GPUs",
-            cuda.LAUNCH,
+            cuda.PASS_GPUS,
         )
     skip("no-gpu-hw", "the host has no NVIDIA GPU")
 
@@ -200,7 +198,7 @@ def _no_driver(image: Situation) -> NoReturn:
     "the driver can be used: cuInit says so",
     tier="live",
     cause="the driver of the host, its devices or its state do not let CUDA start",
-    remedy=cuda.LAUNCH,
+    remedy=cuda.PASS_GPUS,
     needs=("cuda.libcuda-origin", "gpu.nodes"),
 )
 def test_init(image: Situation, measure: Measure) -> None:
@@ -208,7 +206,7 @@ def test_init(image: Situation, measure: Measure) -> None:
     their causes"""
     said = _driver(image)
     if said.problem:
-        fail(said.problem, "libcuda.so.1 does not load", cuda.LAUNCH)
+        fail(said.problem, "libcuda.so.1 does not load", cuda.PASS_GPUS)
     code = said.code("cuInit")
     measure("cuInit {} in {}".format(code, said.path))
     if code == 100 and not cuda.gpus(image.root):
@@ -230,7 +228,7 @@ def test_driver_ver(image: Situation, measure: Measure) -> None:
     """cuDriverGetVersion, /proc/driver/nvidia/version, against the driver of the toolkit's release
     notes and the floor of minor version compatibility"""
     number = _driver(image).value("cuDriverGetVersion")
-    promised, driver = cuda.short(_promised(image)), cuda.driver_on_host(image.root)
+    promised, driver = cuda.major_minor(_promised(image)), cuda.driver_on_host(image.root)
     serves = cuda.release(number) if number else "unknown"
     measure("driver {} serves CUDA {}".format(driver or "of unknown version", serves))
     floor = cuda.FLOOR_DRIVER.get(promised.partition(".")[0])
@@ -266,7 +264,7 @@ def test_malloc(image: Situation, measure: Measure) -> None:
     """cudaGetDeviceCount, then cudaSetDevice, cudaMalloc of 1 KiB and cudaFree for each GPU, in a
     process of its own"""
     path = _cudart(image)
-    said = gpu.ask(gpu.ASK_MEMORY, path, environment(image, path))
+    said = gpu.ask_library(gpu.ASK_MEMORY, path, environment(image, path))
     if said.problem or said.code:
         fail(said.problem or "cudaGetDeviceCount returned {}".format(said.code))
     codes = said.facts["codes"]

@@ -7,18 +7,18 @@ from validate.check import check, fail, skip, warn
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import cuda, cudnn
-from validate.probes.files import under
+from validate.probes.files import header_version, under
 from validate.probes.libraries import (
     back_on_the_path,
     environment,
     flavour,
     instead_of,
     libraries,
-    named_version,
     out_of_the_way,
+    version_in_name,
     without_driver,
 )
-from validate.probes.native import SIZE, Called, call
+from validate.probes.native import SIZE, LibraryAnswers, call_functions
 
 CALLS = {"cudnnGetVersion": SIZE, "cudnnGetCudartVersion": SIZE}
 
@@ -35,8 +35,10 @@ def _package(image: Situation) -> str:
     return "libcudnn" + _promised(image).partition(".")[0]
 
 
-def _ask(image: Situation, path: str) -> Called:
-    called: Called = image.once(path, lambda: call(path, CALLS, environment(image, path)))
+def _ask(image: Situation, path: str) -> LibraryAnswers:
+    called: LibraryAnswers = image.once(
+        path, lambda: call_functions(path, CALLS, environment(image, path))
+    )
     return called
 
 
@@ -49,8 +51,9 @@ def _said(image: Situation, path: str) -> str:
     """The version by the library's own word, or by its name where only the driver is missing."""
     number = _ask(image, path).value("cudnnGetVersion")
     if number:
-        return cudnn.version(number)
-    return cudnn.short(named_version(path, "cudnn")) if _needs_driver(image, path) else ""
+        return cudnn.cudnn_version(number)
+    by_name = cudnn.major_minor_patch(version_in_name(path, "cudnn"))
+    return by_name if _needs_driver(image, path) else ""
 
 
 @check(
@@ -74,8 +77,9 @@ def test_version(image: Situation, measure: Measure) -> None:
     text = "{} from {}".format(found or "no version", path)
     more = ", for CUDA {}".format(cuda.release(built)) if built else ""
     measure(text + (", by its name: it answers with a driver only" if by_name else more))
-    if not same_version(cudnn.short(_promised(image)), found):
-        why = instead_of(image, _name(image), _package(image), cudnn.short(_promised(image)))
+    release = cudnn.major_minor_patch(_promised(image))
+    if not same_version(release, found):
+        why = instead_of(image, _name(image), _package(image), release)
         fail("{}, the recipe says {}".format(text, _promised(image)), *why)
     line = back_on_the_path(image, "cudnn", path)
     if line:
@@ -109,7 +113,7 @@ def test_header(image: Situation, measure: Measure) -> None:
     places = list(cudnn.INCLUDES)
     places.append("/usr/include/" + os.path.basename(image.expected.os.get("lib_dir", "")))
     paths = [under(image.root, os.path.join(p, n)) for n in cudnn.HEADERS for p in places]
-    found = {path: cudnn.header_version(path) for path in paths}
+    found = {path: header_version(path, cudnn.VERSION_MACROS) for path in paths}
     found = {path: version for path, version in found.items() if version}
     if not found:
         skip("not-installed", "there is no header of cuDNN")
@@ -147,7 +151,7 @@ def _by_their_word(image: Situation, parts: List[str]) -> Dict[str, List[str]]:
     for path in parts:
         number = _ask(image, path).value("cudnnGetVersion")
         if number:
-            found.setdefault(cudnn.version(number), []).append(os.path.basename(path))
+            found.setdefault(cudnn.cudnn_version(number), []).append(os.path.basename(path))
     return found
 
 

@@ -3,7 +3,7 @@
 from validate.check import check, fail
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
-from validate.probes.programs import first
+from validate.probes.programs import find_program
 from validate.process import run
 
 PROGRAMS = ("gcc", "g++")
@@ -17,9 +17,9 @@ PROGRAMS = ("gcc", "g++")
 def test_version(image: Situation, measure: Measure) -> None:
     """`gcc -dumpfullversion -dumpversion` and `g++ -dumpfullversion -dumpversion`"""
     promised, path = image.expected.version("gcc"), image.env.get("PATH", "")
-    found = {name: _version(image, first(name, path)) for name in PROGRAMS}
+    found = {name: _version(image, find_program(name, path)) for name in PROGRAMS}
     measure(", ".join("{} {}".format(*pair) for pair in found.items()))
-    missing = [name for name in PROGRAMS if not first(name, path)]
+    missing = [name for name in PROGRAMS if not find_program(name, path)]
     if missing:
         packages = " ".join("{}-{}".format(name, _suffix(promised)) for name in missing)
         text = "{} not on PATH, the recipe says {}".format(" and ".join(missing), promised)

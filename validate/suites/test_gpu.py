@@ -9,7 +9,7 @@ from validate.fixtures import Measure, Situation
 from validate.probes import cuda, gpu, kubernetes
 from validate.probes.files import names, read, under
 from validate.probes.libraries import environment, libraries
-from validate.probes.programs import first
+from validate.probes.programs import find_program
 from validate.process import run
 
 SMI_SECONDS = 30.0
@@ -17,7 +17,7 @@ PASS_ALL = (
     "docker run --gpus all IMAGE   # a pod: resources.limits nvidia.com/gpu; without the container "
     "toolkit: --device=/dev/nvidiactl --device=/dev/nvidia-uvm --device=/dev/nvidia0"
 )
-NO_DRIVER = (
+INSTALL_DRIVER = (
     "nvidia-smi   # on the host; where it fails: install the driver there, then docker run "
     "--gpus all IMAGE"
 )
@@ -62,7 +62,7 @@ def test_nodes(image: Situation, measure: Measure) -> None:
     measure("{} GPUs, {} nodes, driver {}".format(len(cards), len(minors), driver or "unknown"))
     if not nodes and not driver:
         text = "{} GPUs on the host's PCI bus, no driver in its kernel, nothing in /dev"
-        fail(text.format(len(cards)), "the host has no NVIDIA driver loaded", NO_DRIVER)
+        fail(text.format(len(cards)), "the host has no NVIDIA driver loaded", INSTALL_DRIVER)
     if not nodes:
         text = "{} GPUs and driver {} on the host, none of them in /dev"
         _not_passed(image, text.format(len(cards), driver))
@@ -102,15 +102,15 @@ def test_env(image: Situation, measure: Measure) -> None:
         fail(text, remedy="docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE")
 
 
-def _nvml(image: Situation) -> gpu.Asked:
+def _nvml(image: Situation) -> gpu.GpuAnswer:
     """NVML's answers, asked once in a run."""
     path = libraries(image).loader.first(gpu.NVML)
     if not path:
         text = "{} is not in the container".format(gpu.NVML)
         cause = "the driver's libraries were not mounted: " + _asked(image)
         fail(text, cause, "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …")
-    found: gpu.Asked = image.once(
-        "nvml", lambda: gpu.ask(gpu.ASK_NVML, path, environment(image, path))
+    found: gpu.GpuAnswer = image.once(
+        "nvml", lambda: gpu.ask_library(gpu.ASK_NVML, path, environment(image, path))
     )
     return found
 
@@ -144,13 +144,13 @@ def test_nvml(image: Situation, measure: Measure) -> None:
         _not_passed(image, "NVML counts no GPU")
 
 
-def _driver(image: Situation) -> gpu.Asked:
+def _driver(image: Situation) -> gpu.GpuAnswer:
     path = libraries(image).loader.first(gpu.DRIVER)
     if not path:
         cause = "the driver's libraries were not mounted: " + _asked(image)
         fail("{} is not in the container".format(gpu.DRIVER), cause, PASS_ALL)
-    found: gpu.Asked = image.once(
-        "driver", lambda: gpu.ask(gpu.ASK_DRIVER, path, environment(image, path))
+    found: gpu.GpuAnswer = image.once(
+        "driver", lambda: gpu.ask_library(gpu.ASK_DRIVER, path, environment(image, path))
     )
     return found
 
@@ -262,7 +262,7 @@ def test_health(image: Situation, measure: Measure) -> None:
 )
 def test_topo(image: Situation, measure: Measure) -> None:
     """`nvidia-smi topo -m`, else the numa_node of every GPU in /sys/bus/pci/devices"""
-    program = first("nvidia-smi", image.env.get("PATH", "")) if image.root == "/" else ""
+    program = find_program("nvidia-smi", image.env.get("PATH", "")) if image.root == "/" else ""
     if program:
         result = run([program, "topo", "-m"], SMI_SECONDS, image.env)
         measure(result.out.strip() if result.ok else result.says())

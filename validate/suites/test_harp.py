@@ -177,7 +177,7 @@ def test_privileged(image: Situation, measure: Measure) -> None:
 def test_enis(image: Situation, measure: Measure) -> None:
     """virtio network functions (vendor 0x1af4, class 0x0200) on the PCI bus against GPUs and one
     more"""
-    gpus, found = _gpus(image), harp_host.interfaces(image.root)
+    gpus, found = _gpus(image), harp_host.network_cards(image.root)
     text = "{} interfaces, {} GPUs".format(len(found), gpus)
     measure(text)
     if len(found) < gpus + 1:

@@ -5,12 +5,10 @@ from typing import List
 
 from validate.check import check, fail, skip
 from validate.fixtures import Measure, Situation
-from validate.probes import cuda, nccl, net_plugin
+from validate.probes import cuda, gpu, nccl, net_plugin
 from validate.probes.files import under
 from validate.probes.libraries import environment, libraries, nccl_copies
-from validate.probes.native import call
-
-DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+from validate.probes.native import call_functions
 
 
 def _path(image: Situation) -> str:
@@ -94,7 +92,7 @@ def test_abi(image: Situation, measure: Measure) -> None:
 def test_deps(image: Situation, measure: Measure) -> None:
     """DT_NEEDED of the plugin and of all that it loads, as ld.so(8) resolves them"""
     missing = libraries(image).loader.missing(_path(image))
-    lost = [name for name in missing if name not in DRIVER_LIBRARIES]
+    lost = [name for name in missing if name not in gpu.DRIVER_LIBRARIES]
     measure("all there")
     if lost:
         remedy = "apt-file search {}   # names the package".format(lost[0])
@@ -121,7 +119,7 @@ def test_load(image: Situation, measure: Measure) -> None:
     used = "; it uses {}".format(opened.network) if opened.network else ""
     measure("NCCL {} keeps {}{}".format(copy.version, ", ".join(opened.paths), used))
     if not opened.paths:
-        why = call(_path(image), {}, environment(image, library)).problem or opened.why
+        why = call_functions(_path(image), {}, environment(image, library)).problem or opened.why
         fail("NCCL {} keeps no plugin: {}".format(copy.version, why))
 
 
@@ -134,7 +132,7 @@ def test_load(image: Situation, measure: Measure) -> None:
 )
 def test_one(image: Situation, measure: Measure) -> None:
     """every libnccl-net*.so* on the loader's path"""
-    found = libraries(image).loader.named("libnccl-net")
+    found = libraries(image).loader.starting_with("libnccl-net")
     measure(", ".join(found))
     if len(found) > 1:
         others = [p for p in found if os.path.realpath(p) != os.path.realpath(_path(image))]

@@ -15,7 +15,7 @@ from validate.probes.interpreter import (
     HOROVOD_SIZE,
     IMPORT_SECONDS,
     ask,
-    find,
+    find_python,
 )
 from validate.probes.training import torch_and_horovod
 from validate.process import run
@@ -25,7 +25,7 @@ REBUILD = "imagegen build   # compiles Horovod again, against what is in the ima
 
 
 def _python(image: Situation) -> str:
-    return find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    return find_python(image.env, image.expected)
 
 
 def _built(image: Situation) -> Dict[str, Any]:

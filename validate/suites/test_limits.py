@@ -29,7 +29,7 @@ def test_memlock(image: Situation, measure: Measure) -> None:
     MPIJob needs none"""
     limit = limits.soft_limit("memlock")
     lock = "IPC_LOCK" in limits.capabilities(image.root)
-    text = limits.words(limit) + (", and IPC_LOCK" if lock else "")
+    text = limits.bytes_in_words(limit) + (", and IPC_LOCK" if lock else "")
     measure(text)
     if limit == limits.UNLIMITED or lock:
         return
@@ -50,16 +50,17 @@ def test_memlock(image: Situation, measure: Measure) -> None:
 def test_shm(image: Situation, measure: Measure) -> None:
     """statvfs(/dev/shm): its size, used or not"""
     size = limits.shm_bytes(image.root)
-    measure(limits.words(size))
+    measure(limits.bytes_in_words(size))
     matters = image.expected.device == "gpu" or image.expected.has("rdma")
     if size < SHM_LEAST and matters:
         fail(
             "/dev/shm has {}, at least {} are needed".format(
-                limits.words(size), limits.words(SHM_LEAST)
+                limits.bytes_in_words(size), limits.bytes_in_words(SHM_LEAST)
             )
         )
     if size < SHM_GOOD:
-        warn("/dev/shm has {}, {} are good".format(limits.words(size), limits.words(SHM_GOOD)))
+        has, good = limits.bytes_in_words(size), limits.bytes_in_words(SHM_GOOD)
+        warn("/dev/shm has {}, {} are good".format(has, good))
 
 
 @check(
@@ -92,7 +93,7 @@ def test_nofile(measure: Measure) -> None:
 def test_stack(measure: Measure) -> None:
     """RLIMIT_STACK is a number"""
     limit = limits.soft_limit("stack")
-    measure(limits.words(limit))
+    measure(limits.bytes_in_words(limit))
     if limit == limits.UNLIMITED:
         fail("the stack limit is `unlimited`")
 

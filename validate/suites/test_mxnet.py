@@ -5,7 +5,13 @@ import os
 from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
-from validate.probes.frameworks import MXNET, distributions, imported, require_import, version_of
+from validate.probes.frameworks import (
+    MXNET,
+    ask_framework,
+    distributions,
+    require_import,
+    version_of,
+)
 
 
 @check(
@@ -16,7 +22,7 @@ from validate.probes.frameworks import MXNET, distributions, imported, require_i
 )
 def test_import(image: Situation, measure: Measure) -> None:
     """`import mxnet` in the image's Python, 120 s"""
-    answer = imported(image, MXNET)
+    answer = ask_framework(image, MXNET)
     measure(os.path.dirname(str(answer.facts.get("file", ""))))
     require_import(image, answer)
 
@@ -29,7 +35,7 @@ def test_import(image: Situation, measure: Measure) -> None:
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """mxnet.__version__, or the distribution's metadata where only the driver is missing"""
-    answer, promised = imported(image, MXNET), image.expected.version("mxnet")
+    answer, promised = ask_framework(image, MXNET), image.expected.version("mxnet")
     wheels = [name for name in distributions(image) if name.split("-")[0] == "mxnet"]
     found = version_of(image, answer, wheels)
     if not found:

@@ -8,7 +8,7 @@ from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import nccl, net_plugin
-from validate.probes.files import names, under
+from validate.probes.files import header_version, names, under
 from validate.probes.libraries import (
     back_on_the_path,
     environment,
@@ -17,7 +17,7 @@ from validate.probes.libraries import (
     libraries,
     nccl_copies,
 )
-from validate.probes.native import OUT, call
+from validate.probes.native import OUT, call_functions
 from validate.probes.sysfs import interfaces_up, rdma_devices, with_address
 
 OMPI_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include")
@@ -25,11 +25,13 @@ OMPI_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include")
 
 def _said(image: Situation, path: str) -> str:
     """The version by the library's own word; releases before 2.3.4 have it in their bytes only."""
-    called = image.once(path, lambda: call(path, {"ncclGetVersion": OUT}, environment(image, path)))
+    called = image.once(
+        path, lambda: call_functions(path, {"ncclGetVersion": OUT}, environment(image, path))
+    )
     if called.problem:
         fail(called.problem)
     number = called.value("ncclGetVersion")
-    return nccl.version(number) if number else nccl.built(path)[0]
+    return nccl.nccl_version(number) if number else nccl.built(path)[0]
 
 
 @check(
@@ -89,7 +91,9 @@ def test_header(image: Situation, measure: Measure) -> None:
     if flavour(image) == "runtime":
         skip("not-applicable", "a runtime image has no headers")
     paths = [under(image.root, path) for path in nccl.HEADERS]
-    found = {path: nccl.header_version(path) for path in paths if os.path.isfile(path)}
+    found = {
+        path: header_version(path, nccl.VERSION_MACROS) for path in paths if os.path.isfile(path)
+    }
     if not found:
         skip("not-installed", "there is no header of NCCL")
     here = _said(image, libraries(image).first(nccl.LIBRARY))
@@ -183,7 +187,7 @@ def _by_network(name: str, value: str) -> bool:
 def _chosen(name: str, value: str, there: List[str]) -> List[str]:
     """Open MPI takes whole names; NCCL takes prefixes."""
     if name == "NCCL_SOCKET_IFNAME":
-        return nccl.interfaces(value, there)
+        return nccl.chosen_interfaces(value, there)
     return [one for one in value.split(",") if one in there]
 
 

@@ -7,9 +7,9 @@ from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import ldcache, mpi
-from validate.probes.files import read, under
+from validate.probes.files import distinct_files, read, under
 from validate.probes.limits import capabilities
-from validate.probes.programs import distinct, first, on_path, parse_environment
+from validate.probes.programs import find_program, on_path, parse_environment
 from validate.probes.sysfs import default_route, interfaces_up, with_address
 from validate.process import run
 
@@ -81,19 +81,18 @@ def test_single(image: Situation, measure: Measure) -> None:
     """every mpirun on PATH by real path, every libmpi.so.* in `ldconfig -p`"""
     path = image.env.get("PATH", "")
     ours = os.path.realpath(_prefix(image) + "/bin/mpirun")
-    found = distinct(on_path(["mpirun"], path))
-    measure("{} is {}".format(first("mpirun", path), ours))
-    others = [seen for real, seen in found.items() if real != ours]
+    found = distinct_files(on_path(["mpirun"], path))
+    measure("{} is {}".format(find_program("mpirun", path), ours))
+    others = [seen for seen in found if os.path.realpath(seen) != ours]
     if others:
         text = "also on PATH: {}; `mpirun` runs {}"
         fail(
-            text.format(", ".join(others), first("mpirun", path)),
+            text.format(", ".join(others), find_program("mpirun", path)),
             remedy="dpkg -S {0} || rm {0}   # remove the package that it names".format(others[0]),
         )
     cache = ldcache.parse_cache(run(["/sbin/ldconfig", "-p"]).out)
-    libraries = sorted(
-        distinct([p for name in cache if name.startswith("libmpi.so.") for p in cache[name]])
-    )
+    paths = [path for name in cache if name.startswith("libmpi.so.") for path in cache[name]]
+    libraries = sorted({os.path.realpath(path) for path in paths})
     if len(libraries) > 1:
         fail(
             "more than one libmpi in the loader's cache: " + ", ".join(libraries),
@@ -125,7 +124,7 @@ def test_nonlogin_path(image: Situation, measure: Measure) -> None:
     daemon = mpi.DAEMONS.get(str(image.expected.fact("openmpi", "runtime", "orte")), "orted")
     environment = parse_environment(read(under(image.root, "/etc/environment")))
     path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
-    found = first(daemon, path)
+    found = find_program(daemon, path)
     measure(found)
     if not found:
         line = "PATH={}/bin:{}".format(_prefix(image), path)

@@ -8,14 +8,11 @@ from typing import Any, Dict, List
 from validate.check import check, fail, skip
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
-from validate.probes import ldcache, secrets, ssh
+from validate.probes import gpu, ldcache, secrets, ssh
 from validate.probes.files import started_at, under
-from validate.probes.interpreter import LOCATE, ask, find
+from validate.probes.interpreter import LOCATE, ask, find_python
 from validate.probes.os_release import read_os_release
 from validate.process import run
-
-DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
-"""They come with the host's driver at start, never with an image."""
 
 REBUILD = "imagegen build   # on the base that the recipe names"
 
@@ -144,7 +141,7 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
     libraries = _training_libraries(image)
     missing = loader.missing(libraries)
     measure("{} libraries and all that they load".format(len(libraries)))
-    real = {name: by for name, by in missing.items() if name not in DRIVER_LIBRARIES}
+    real = {name: by for name, by in missing.items() if name not in gpu.DRIVER_LIBRARIES}
     if real:
         seen = ["{} needs {}".format(by, name) for name, by in sorted(real.items())]
         fail(
@@ -154,7 +151,7 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
 
 
 def _training_libraries(image: Situation) -> List[str]:
-    python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    python = find_python(image.env, image.expected)
     where: Dict[str, Any] = image.once("locate", lambda: ask(python, LOCATE, image.env, 30)).facts
     found: List[str] = []
     for folder in filter(None, [*where.values(), *_folders_of_mpi(image)]):

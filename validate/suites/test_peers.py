@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 from validate.check import check, fail, skip, warn
 from validate.fixtures import Measure, Situation
 from validate.probes import mpi, peers
-from validate.probes.interpreter import find
+from validate.probes.interpreter import find_python
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
 
@@ -171,7 +171,7 @@ def test_allreduce(image: Situation, measure: Measure) -> None:
     """hvd.allreduce of rank + 1 with one rank on each host under mpirun: n (n + 1) / 2"""
     if not (image.expected.has("horovod") or image.expected.has("lightcc")):
         skip("not-in-recipe", "the image has no Horovod")
-    python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    python = find_python(image.env, image.expected)
     count = len(_hosts(image))
     result = _launch(image, [python, "-c", peers.ALLREDUCE])
     said = sorted(re.findall(r"sum rank (\d+) of (\d+) is ([\d.]+)", result.out))

@@ -6,15 +6,15 @@ from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes.import_errors import SLOW
-from validate.probes.interpreter import DISTRO_DISTS, VERSION, ask, find
+from validate.probes.interpreter import DISTRO_DISTS, VERSION, ask, find_python
 from validate.probes.pip import checked
-from validate.probes.programs import first, interpreter_of
+from validate.probes.programs import find_program, interpreter_of
 
 NAMES = ("python", "python3", "pip", "pip3")
 
 
 def _target(image: Situation) -> str:
-    return find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    return find_python(image.env, image.expected)
 
 
 @check(
@@ -47,7 +47,7 @@ def test_single(image: Situation, measure: Measure) -> None:
     path = image.env.get("PATH", "")
     used = {}
     for name in NAMES:
-        program = first(name, path)
+        program = find_program(name, path)
         python = program if name.startswith("python") else interpreter_of(program)
         if program:
             used[name] = os.path.realpath(python)

@@ -13,7 +13,7 @@ from validate.probes import fabric, kubernetes, sysfs, verbs_stack
 from validate.probes.dlopen import loader_path
 from validate.probes.files import names, under
 from validate.probes.libraries import out_of_the_way
-from validate.probes.programs import first
+from validate.probes.programs import find_program
 from validate.process import run
 
 LAUNCH = (
@@ -149,7 +149,7 @@ def test_ofed(image: Situation, host: Any, measure: Measure) -> None:
         if not re.match(r"{}(\D|$)".format(re.escape(promised)), found):
             fail("{} {}, the recipe says {}".format(package, found or "is not there", promised))
         return
-    program = first("ofed_info", image.env.get("PATH", ""))
+    program = find_program("ofed_info", image.env.get("PATH", ""))
     if not program:
         fail("there is no ofed_info", "the packages of OFED are not in the image", "imagegen build")
     result = run([program, "-s"], env=image.env)
@@ -171,7 +171,7 @@ def test_tools(image: Situation, measure: Measure) -> None:
     promised = [str(name) for name in image.expected.fact("rdma", "tools", ["ibv_devinfo"])]
     path = image.env.get("PATH", "") + ":/usr/sbin:/sbin"
     measure(", ".join(promised))
-    lost = [name for name in promised if not first(name, path)]
+    lost = [name for name in promised if not find_program(name, path)]
     if lost:
         fail("not there: {}".format(", ".join(lost)))
 

@@ -9,7 +9,7 @@ from validate.probes import cuda, fabric, gpu, nccl
 from validate.probes.files import names, under
 from validate.probes.libraries import environment, libraries, nccl_copies
 from validate.probes.native import ended, facts_of, run_script
-from validate.probes.programs import first
+from validate.probes.programs import find_program
 from validate.probes.sysfs import Port, ports, verbs
 from validate.process import run
 
@@ -153,7 +153,7 @@ def test_hca(image: Situation, measure: Measure) -> None:
     there = list(dict.fromkeys(port.device for port in ports(image.root) if port.active))
     if not wanted:
         skip("not-applicable", "no device is named: NCCL takes every one")
-    chosen = nccl.interfaces(wanted, there)
+    chosen = nccl.chosen_interfaces(wanted, there)
     measure("NCCL_IB_HCA={}: {}".format(wanted, ", ".join(chosen)))
     if not chosen:
         text = "NCCL_IB_HCA={}, but there is {}".format(wanted, ", ".join(there))
@@ -215,7 +215,9 @@ def _dma_buf(image: Situation) -> bool:
     path = libraries(image).loader.first(gpu.DRIVER)
     if not path or cuda.numbers(os.uname().release)[:2] < (5, 12):
         return False
-    said = image.once("driver", lambda: gpu.ask(gpu.ASK_DRIVER, path, environment(image, path)))
+    said = image.once(
+        "driver", lambda: gpu.ask_library(gpu.ASK_DRIVER, path, environment(image, path))
+    )
     return bool(said.facts.get("dma_buf"))
 
 
@@ -244,7 +246,7 @@ def test_numa(image: Situation, measure: Measure) -> None:
 def test_loopback(image: Situation, measure: Measure) -> None:
     """`ib_write_bw -d DEVICE -F --report_gbits -s 1048576 -n 1000` against itself over each active
     port, at least 80 % of the port's rate"""
-    if not first("ib_write_bw", image.env.get("PATH", "")):
+    if not find_program("ib_write_bw", image.env.get("PATH", "")):
         skip("not-installed", "there is no ib_write_bw")
     image.once("counters before", lambda: fabric.errors(image.root))
     slow, seen = [], []

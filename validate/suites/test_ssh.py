@@ -9,7 +9,7 @@ from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import ssh, ssh_rules
 from validate.probes.files import read, under
-from validate.probes.sshd import daemon, login, settings, temporary_key
+from validate.probes.sshd import daemon, effective_settings, login, temporary_key
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
 
@@ -110,7 +110,7 @@ def test_conf(image: Situation, measure: Measure) -> None:
     client, no other host in between"""
     _root_only()
     port = str(_port(image))
-    wrong = ssh_rules.broken(*settings(), port, image.root)
+    wrong = ssh_rules.wrong_settings(*effective_settings(), port, image.root)
     measure("root by key, port {}, no questions".format(port))
     if wrong:
         lines = [ssh_rules.remedy(image.root, one) for one in wrong]
@@ -141,7 +141,7 @@ def test_login(image: Situation, measure: Measure) -> None:
     if not result.ok:
         cause, remedy = "", ""
         if "Permission denied" not in result.err:
-            cause, remedy = ssh_rules.session(result.out + result.err, image.root)
+            cause, remedy = ssh_rules.session_problem(result.out + result.err, image.root)
         step = "ssh -v -p {} localhost true   # says at which step".format(_port(image))
         fail(result.says(), cause, remedy or step)
 
@@ -161,7 +161,7 @@ def test_quiet(image: Situation, measure: Measure) -> None:
     """`ssh localhost true` prints nothing"""
     result = _session(image, "true", measure)
     if result.out or result.err:
-        why = ssh_rules.session(result.out + result.err, image.root)
+        why = ssh_rules.session_problem(result.out + result.err, image.root)
         fail("a session prints `{}`".format(result.tail(1)), *why)
 
 
@@ -221,7 +221,7 @@ def test_limits_parity(image: Situation, measure: Measure) -> None:
 def test_maxstartups(measure: Measure) -> None:
     """`sshd -T`: maxstartups start:rate:full; a launch to more nodes than `start` may be refused"""
     _root_only()
-    server, _ = settings()
+    server, _ = effective_settings()
     said = server.get("maxstartups", "")
     unknown = "unknown: sshd does not tell its settings"
     measure("{} (start:rate:full)".format(said) if said else unknown)

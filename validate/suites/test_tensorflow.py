@@ -7,8 +7,8 @@ from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes.frameworks import (
     TENSORFLOW,
+    ask_framework,
     distributions,
-    imported,
     require_import,
     version_of,
 )
@@ -24,7 +24,7 @@ DISTRIBUTIONS = ["tensorflow", "tensorflow-gpu", "ttensorflow", "tensorflow-cpu"
 )
 def test_import(image: Situation, measure: Measure) -> None:
     """`import tensorflow` in the image's Python, 120 s"""
-    answer = imported(image, TENSORFLOW)
+    answer = ask_framework(image, TENSORFLOW)
     measure(os.path.dirname(str(answer.facts.get("file", ""))))
     require_import(image, answer)
 
@@ -37,7 +37,7 @@ def test_import(image: Situation, measure: Measure) -> None:
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """tf.__version__, or the distribution's metadata where only the driver is missing"""
-    answer = imported(image, TENSORFLOW)
+    answer = ask_framework(image, TENSORFLOW)
     # what follows + names a vendor's build, whose own version says nothing of it
     promised = image.expected.version("tensorflow").partition("+")[0]
     found = version_of(image, answer, DISTRIBUTIONS)
@@ -59,7 +59,7 @@ def test_cuda_build(image: Situation, measure: Measure) -> None:
     """tf.test.is_built_with_cuda(), tf.sysconfig.get_build_info()"""
     if not image.expected.has("cuda"):
         skip("not-in-recipe", "the image has no CUDA")
-    facts = imported(image, TENSORFLOW).facts
+    facts = ask_framework(image, TENSORFLOW).facts
     built = str(facts["cuda"])
     measure("CUDA {}".format(built or "of a release that it does not tell"))
     if not facts["cuda_build"]:

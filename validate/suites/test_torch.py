@@ -134,7 +134,9 @@ def test_loaded_libs(image: Situation, measure: Measure) -> None:
     twice = {family: paths for family, paths in copies.items() if len(paths) > 1}
     if not twice:
         return
-    text = "; ".join("{}: {}".format(f, loaded.told(p)) for f, p in sorted(twice.items()))
+    text = "; ".join(
+        "{}: {}".format(f, loaded.describe_copies(p)) for f, p in sorted(twice.items())
+    )
     mixed = loaded.mixed(twice, str(torch_and_horovod(image).horovod.facts.get("library", "")))
     if mixed:
         cause = "Horovod is linked to {}, of which PyTorch brings another release"

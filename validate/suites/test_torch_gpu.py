@@ -7,12 +7,12 @@ from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import cuda
 from validate.probes.import_errors import why
-from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find
+from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find_python
 
 LIBRARIES = """
 import json, torch
 import torch.distributed
-def told(function):
+def asked(function):
     try:
         return function(), ""
     except Exception as error:
@@ -25,9 +25,9 @@ def nccl():
     return ".".join(str(part) for part in found)
 there = torch.distributed.is_available() and torch.distributed.is_nccl_available()
 print(json.dumps({
-    "nccl_there": bool(there), "nccl": told(nccl) if there else ["", ""],
-    "cudnn": told(torch.backends.cudnn.version),
-    "arches": told(torch.cuda.get_arch_list)[0] or [],
+    "nccl_there": bool(there), "nccl": asked(nccl) if there else ["", ""],
+    "cudnn": asked(torch.backends.cudnn.version),
+    "arches": asked(torch.cuda.get_arch_list)[0] or [],
 }))
 """
 
@@ -61,7 +61,7 @@ last words of the process, in place of NCCL's."""
 
 
 def _ask(image: Situation, script: str) -> Answer:
-    python = find(image.env, str(image.expected.fact("python", "interpreter", "")))
+    python = find_python(image.env, image.expected)
     found: Answer = image.once(script, lambda: ask(python, script, image.env, IMPORT_SECONDS))
     return found
 
@@ -139,7 +139,7 @@ def test_arch(image: Situation, measure: Measure) -> None:
     measure("{} for {}".format(" ".join(arches), ", ".join("sm_%d%d" % c for c in capabilities)))
     if not capabilities:
         cause = "no GPU was passed, or the driver is older than PyTorch's CUDA asks for"
-        fail("PyTorch sees no GPU", cause, cuda.LAUNCH)
+        fail("PyTorch sees no GPU", cause, cuda.PASS_GPUS)
     lost = ["sm_%d%d" % one for one in capabilities if not runs_on(arches, one[0], one[1])]
     if lost:
         fail("PyTorch has {}, the GPU is {}".format(" ".join(arches), ", ".join(lost)))

@@ -20,7 +20,7 @@ def test_a_command_on_another_host_has_a_limit(tmp_path: Path) -> None:
     remote.put(str(tmp_path / "file"), bytes(range(256)) * 1000)
     assert (tmp_path / "file").read_bytes() == bytes(range(256)) * 1000
     with pytest.raises(RemoteError, match=r"`local://`: `false` ended with exit code 1"):
-        remote.must("false")
+        remote.run_or_raise("false")
 
 
 @pytest.mark.parametrize("spec", ["nothing://x", "docker://"])

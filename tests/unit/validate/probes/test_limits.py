@@ -31,4 +31,4 @@ def test_control_group_limits_that_are_none_are_left_out(tmp_path: Path) -> None
     [(-1, "unlimited"), (65536, "64 KiB"), (64 << 20, "64 MiB"), (3 << 29, "1.5 GiB"), (5, "5 B")],
 )
 def test_bytes_are_said_in_words(number: int, text: str) -> None:
-    assert limits.words(number) == text
+    assert limits.bytes_in_words(number) == text

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from unit.validate import trees
 from validate.probes import programs
+from validate.probes.files import distinct_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,8 +20,8 @@ def test_programs_are_the_same_where_they_are_the_same_file(tmp_path: Path) -> N
     path = f"{tmp_path}/a:{tmp_path}/b:/nowhere"
     found = programs.on_path(["mpirun"], path)
     assert len(found) == 2
-    assert len(programs.distinct(found)) == 1
-    assert programs.first("mpirun", path) == str(real)
+    assert len(distinct_files(found)) == 1
+    assert programs.find_program("mpirun", path) == str(real)
     assert programs.interpreter_of(str(real)) == "/bin/sh"
 
 

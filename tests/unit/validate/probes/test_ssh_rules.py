@@ -24,10 +24,10 @@ CLIENT = "port 2222\nstricthostkeychecking false\nuserknownhostsfile /dev/null\n
 HUP = "; kill -HUP $(cat /run/sshd.pid)"
 
 
-def broken(root: Path, server: str = "", client: str = "") -> list[ssh_rules.Broken]:
+def broken(root: Path, server: str = "", client: str = "") -> list[ssh_rules.WrongSetting]:
     """With some settings before the healthy ones: the first value is in force."""
     said = [ssh.parse_settings(text) for text in (server + SERVER, client + CLIENT)]
-    return ssh_rules.broken(said[0], said[1], "2222", str(root))
+    return ssh_rules.wrong_settings(said[0], said[1], "2222", str(root))
 
 
 def test_what_an_image_sets_is_well(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_a_detour_of_the_client_is_mended_in_the_file_that_asks_for_it(
 )
 def test_what_a_session_says_has_a_cause(tmp_path: Path, said: str, remedy: str) -> None:
     trees.write(tmp_path, "/root/.bashrc", "alias l=ls\nif true; then\n  echo hi\nfi\nexit 1\n")
-    cause, line = ssh_rules.session(said, str(tmp_path))
+    cause, line = ssh_rules.session_problem(said, str(tmp_path))
     assert cause
     assert line.startswith(remedy)
     (tmp_path / "root/.bashrc").unlink()
-    assert ssh_rules.session("Connection refused", str(tmp_path)) == ("", "")
+    assert ssh_rules.session_problem("Connection refused", str(tmp_path)) == ("", "")

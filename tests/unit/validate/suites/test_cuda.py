@@ -218,7 +218,7 @@ def test_a_gpu_that_was_not_passed_fails_with_the_line_that_passes_it(machine: M
     gpu_on_bus(machine.root)
     found = machine.findings("cuda")
     assert found["cuda.init"].outcome == FAILED
-    assert found["cuda.init"].remedy == cuda.LAUNCH
+    assert found["cuda.init"].remedy == cuda.PASS_GPUS
     assert found["cuda.driver-ver"].reason == "blocked-by"
 
 

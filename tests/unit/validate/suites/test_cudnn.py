@@ -48,7 +48,7 @@ def header(machine: Machine, *numbers: int) -> None:
     [(7401, "7.4.1"), (8200, "8.2.0"), (8907, "8.9.7"), (90100, "9.1.0"), (91002, "9.10.2")],
 )
 def test_numbers_changed_their_shape_with_version_9(number: int, version: str) -> None:
-    assert cudnn.version(number) == version
+    assert cudnn.cudnn_version(number) == version
 
 
 def test_a_whole_cudnn_passes_by_its_own_word(machine: Machine) -> None:

@@ -42,7 +42,7 @@ def header(machine: Machine, major: int, minor: int, patch: int) -> None:
     [(2307, "2.3.7"), (2804, "2.8.4"), (20909, "2.9.9"), (21403, "2.14.3"), (22203, "2.22.3")],
 )
 def test_numbers_changed_their_shape_with_release_2_9(number: int, version: str) -> None:
-    assert nccl.version(number) == version
+    assert nccl.nccl_version(number) == version
 
 
 def test_the_nccl_of_the_recipe_passes_by_its_own_word(machine: Machine) -> None:
@@ -200,7 +200,7 @@ def test_infiniband_may_be_off_where_there_is_none_and_none_was_meant(
     ],
 )
 def test_interfaces_are_chosen_as_nccl_does(wanted: str, chosen: list[str]) -> None:
-    assert nccl.interfaces(wanted, ["eth0", "eth1", "bond0", "lo"]) == chosen
+    assert nccl.chosen_interfaces(wanted, ["eth0", "eth1", "bond0", "lo"]) == chosen
 
 
 @pytest.mark.parametrize(

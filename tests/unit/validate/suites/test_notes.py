@@ -93,7 +93,7 @@ def test_how_many_sessions_may_begin_at_once(
     monkeypatch: pytest.MonkeyPatch, server: dict[str, str], measured: str
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(test_ssh, "settings", lambda: (server, {}))
+    monkeypatch.setattr(test_ssh, "effective_settings", lambda: (server, {}))
     seen = Measure()
     test_ssh.test_maxstartups(seen)
     assert seen.text == measured

@@ -117,7 +117,7 @@ def test_a_gpu_that_pytorch_does_not_see_fails_with_the_launch(machine: Machine)
     found, failed = failures(machine)
     assert failed == ["torch.arch"]
     one = found["torch.arch"]
-    assert (one.measured, one.remedy) == ("PyTorch sees no GPU", cuda.LAUNCH)
+    assert (one.measured, one.remedy) == ("PyTorch sees no GPU", cuda.PASS_GPUS)
     assert one.cause.startswith("no GPU was passed, or the driver is older")
 
 
