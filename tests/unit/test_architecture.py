@@ -49,6 +49,9 @@ VALIDATE_FLOORS = (
 )
 """The packages and modules of validate, the lowest floor first."""
 
+SEEN_BY_THE_CLI = {"cli", "workflow", "console", "model", "config", "events", "errors", "text"}
+"""All else a verb reaches through its page."""
+
 LOOSE = {"__init__", "__main__", "errors", "text"}
 """The only modules outside a room; every room may import `errors` and `text`."""
 
@@ -166,6 +169,36 @@ def test_reports_of_validate_need_neither_suites_nor_probes() -> None:
         if name.startswith("validate.report."):
             parts = {other.split(".")[1] for other in reachable(graph, name) if "." in other}
             assert not parts & {"suites", "probes"}, name
+
+
+def test_the_command_line_imports_pages_and_what_it_prints_with() -> None:
+    found = {
+        f"{name} imports {other}"
+        for name, others in arrows("imagegen").items()
+        for other in others
+        if name.startswith("imagegen.cli.") and {*other.split(".")[1:2]} - SEEN_BY_THE_CLI
+    }
+    assert found == set()
+
+
+def test_a_page_imports_at_its_top() -> None:
+    """The head of a page says all that the verb needs; the rooms load heavy libraries later.
+
+    `project` is no page: what the last run kept needs none of the stages that it can call.
+    """
+    functions = [
+        (path, node)
+        for path in sources(PACKAGE / "workflow")
+        if path.stem != "project"
+        for node in ast.walk(parsed(path))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    assert [
+        shown(path, inner.lineno)
+        for path, function in functions
+        for inner in ast.walk(function)
+        if isinstance(inner, (ast.Import, ast.ImportFrom))
+    ] == []
 
 
 def test_what_stands_in_no_room_imports_no_room() -> None:

@@ -1,0 +1,166 @@
+"""`imagegen catalog` shows what the tool knows, and proposes rows for releases that it does not."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from imagegen.engine.host.archives import pip_metadata, pip_says
+from imagegen.errors import NothingSelectedError
+from imagegen.model.constraint import is_version, version_key
+from imagegen.sources.refresh import (
+    as_yaml,
+    exact_wishes,
+    platform_of,
+    projects_of,
+    proposals,
+    row_of,
+)
+from imagegen.workflow.project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from imagegen.console.console import Console
+    from imagegen.model.catalog import Catalog, Component, Release
+    from imagegen.sources.refresh import Proposal
+
+
+def show(component: str | None, overlay: Path | None, console: Console) -> None:
+    """Show all components, the distribution releases (`os`), or every release of one component."""
+    catalog = Project(overlay).catalog
+    if component is None:
+        _show_all(catalog, console)
+    elif component == "os":
+        _show_oses(catalog, console)
+    else:
+        _show_one(_find(catalog, component), console)
+
+
+@dataclass(frozen=True)
+class RefreshOptions:
+    """The options of the command line, by their names there."""
+
+    component: str
+    every: bool = False
+    limit: int = 10
+    metadata: bool = False
+    overlay: Path | None = None
+
+
+def refresh(options: RefreshOptions, console: Console) -> None:
+    """Propose rows for releases that the index of this host's pip has and the catalog has not."""
+    component = _find(Project(options.overlay).catalog, options.component)
+    proposed = _proposals(component, every=options.every)
+    shown = proposed[: options.limit]
+    if options.metadata:
+        shown = [_with_metadata(one) for one in shown]
+    day = datetime.now(timezone.utc).date().isoformat()
+    rows = [row_of(one, day) for one in shown]
+    console.data(rows)
+    console.line(as_yaml(component, rows))
+    if len(proposed) > options.limit:
+        console.note(f"{len(proposed) - options.limit} more: --limit {len(proposed)}")
+
+
+def _find(catalog: Catalog, name: str) -> Component:
+    every = {**catalog.components, **catalog.virtual}
+    if name in every:
+        return every[name]
+    near = get_close_matches(name, every, 1)
+    raise NothingSelectedError.of(
+        f"the catalog has no component `{name}`",
+        evidence=[f"known: os, {', '.join(sorted(every))}"],
+        hint=f"did you mean `{near[0]}`?" if near else "imagegen catalog",
+    )
+
+
+def _proposals(component: Component, *, every: bool) -> list[Proposal]:
+    found = [
+        one
+        for project, known in projects_of(component).items()
+        for one in proposals(project, known, pip_says(project, {}), every=every)
+    ]
+    return sorted(found, key=lambda one: one.project)
+
+
+def _with_metadata(proposal: Proposal) -> Proposal:
+    """With what its wheel asks for by itself."""
+    python, tag = platform_of(proposal)
+    if not tag:
+        return proposal
+    metadata = pip_metadata(proposal.project, proposal.version, python, tag)
+    return replace(proposal, depends=exact_wishes(metadata))
+
+
+def _show_all(catalog: Catalog, console: Console) -> None:
+    every = [*catalog.components.values(), *catalog.virtual.values()]
+    rows = [(one.name, len(one.releases), _span(one), one.title) for one in every]
+    console.data(
+        [dict(zip(("name", "releases", "span", "title"), row, strict=True)) for row in rows]
+    )
+    console.table(
+        ("component", "releases", "from .. to", "what it is"),
+        [("os", str(len(catalog.os)), "", "distribution releases"),
+         *((name, str(count), span, title) for name, count, span, title in rows)],
+    )  # fmt: skip
+
+
+def _span(component: Component) -> str:
+    versions = [one.version for one in component.releases if is_version(one.version)]
+    if not versions:
+        return ""
+    return f"{min(versions, key=version_key)} .. {max(versions, key=version_key)}"
+
+
+def _show_oses(catalog: Catalog, console: Console) -> None:
+    oses = [catalog.os[name] for name in sorted(catalog.os)]
+    console.data(
+        [{"id": one.id, "glibc": one.glibc, "gcc": one.gcc, "image": one.image,
+          "notes": list(one.notes), "source": one.source} for one in oses]
+    )  # fmt: skip
+    console.table(
+        ("os", "glibc", "gcc", "image", "source"),
+        [(one.id, one.glibc, one.gcc, one.image, one.source) for one in oses],
+    )
+
+
+def _show_one(component: Component, console: Console) -> None:
+    console.data([_row(release) for release in component.releases])
+    console.table(
+        ("version", "variant", "needs", "where it comes from", "row", "source"),
+        [
+            (
+                release.version,
+                release.variant,
+                "; ".join(_needs(release)),
+                release.origin,
+                str(release.line),
+                release.source + (" (medium confidence)" if release.confidence != "high" else ""),
+            )
+            for release in component.releases
+        ],
+        title=f"{component.name}: {component.title} ({component.file})",
+    )
+
+
+def _needs(release: Release) -> list[str]:
+    kinds: tuple[tuple[str, Mapping[str, tuple[str, ...]]], ...] = (
+        ("", release.requires),
+        ("", release.constrains),
+        ("", release.pairs),
+        ("known with ", release.known),
+        ("made for ", release.warns),
+    )
+    return [
+        f"{said}{name} {' or '.join(constraints)}"
+        for said, asked in kinds
+        for name, constraints in asked.items()
+    ]
+
+
+def _row(release: Release) -> dict[str, object]:
+    return {name: value for name, value in asdict(release).items() if value not in ((), {}, "")}
