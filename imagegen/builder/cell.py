@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
-from imagegen.builder.cell_request import export_shared, request_of, run_request
+from imagegen.builder.cell_request import export_shared, labels_for, request_of, run_request
 from imagegen.builder.cell_steps import CellSteps
-from imagegen.builder.labels import labels_for
 from imagegen.builder.size_budget import OVER_BUDGET, overrun
-from imagegen.builder.stale import find_stale, up_to_date
+from imagegen.builder.up_to_date import find_stale, up_to_date
 from imagegen.config.state import state_folder
 from imagegen.engine import client
 from imagegen.engine.builds import buildkit
@@ -25,15 +24,15 @@ from imagegen.journal.locks import cell_lock_path, holding_lock
 from imagegen.journal.log_files import log_path
 from imagegen.model.base import base_of
 from imagegen.model.build import BuildRecord
-from imagegen.model.size_budget import DEFAULT
+from imagegen.model.cell import DEFAULT
 from imagegen.renderer.provenance import labelled
 from imagegen.validation.failures import failed_checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from imagegen.builder.prepare import BuildState
     from imagegen.builder.size_budget import Overrun
-    from imagegen.builder.state import BuildState
     from imagegen.model.build import StepRecord
     from imagegen.model.recipe import Recipe
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from imagegen.builder.stale import Staleness
+    from imagegen.builder.up_to_date import Staleness
     from imagegen.config.network import BuildEnv
     from imagegen.errors import ImagegenError
     from imagegen.model.build import BuildRecord

@@ -16,7 +16,7 @@ from imagegen.builder.cell import build_cell, not_begun
 from imagegen.builder.cell_request import remove_exported
 from imagegen.builder.plan import BuildResult
 from imagegen.builder.prepare import prepare
-from imagegen.builder.stale import in_turns, up_to_date
+from imagegen.builder.up_to_date import in_turns, up_to_date
 from imagegen.engine.builds import buildkit
 from imagegen.errors import EngineError, Interrupted
 from imagegen.events.events import CellEnded
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from imagegen.builder.plan import BuildPlan
-    from imagegen.builder.stale import Staleness
-    from imagegen.builder.state import BuildState
+    from imagegen.builder.prepare import BuildState
+    from imagegen.builder.up_to_date import Staleness
     from imagegen.engine.client import Engine
     from imagegen.errors import ImagegenError
     from imagegen.events.events import Sink

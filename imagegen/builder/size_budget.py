@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from imagegen.model.build import BuildRecord, StepRecord
-    from imagegen.model.size_budget import SizeBudget
+    from imagegen.model.cell import SizeBudget
 
 OVER_BUDGET = "size budget"
 """The cause of a build whose image is too large for its tag."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.builder.cell import attempts, steps_of
-from imagegen.builder.cell_request import request_of, run_request
+from imagegen.builder.cell_request import labels_until, request_of, run_request
 from imagegen.builder.cell_steps import origin_of
-from imagegen.builder.labels import labels_until
 from imagegen.builder.prepare import prepare
 from imagegen.engine.builds import buildkit
 from imagegen.errors import BuildError, ConfigError
@@ -20,7 +19,7 @@ from imagegen.text import short_step
 if TYPE_CHECKING:
     from imagegen.builder.cell_steps import CellSteps
     from imagegen.builder.plan import BuildPlan
-    from imagegen.builder.state import BuildState
+    from imagegen.builder.prepare import BuildState
     from imagegen.engine.client import Engine
     from imagegen.events.events import Sink
     from imagegen.model.build import BuildRecord

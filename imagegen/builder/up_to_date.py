@@ -1,7 +1,8 @@
-"""What needs no build: the image that carries a cell's tag is of the cell's recipe as it is now.
+"""Say which cells are up to date, and why the others are stale.
 
-A recipe is known here by its digest alone, so that what the last run rendered can be held against
-the engine's images without rendering it again.
+A cell is up to date where the image that carries its tag was built from its recipe as it is now. A
+recipe is known here by its digest, so that what the last run rendered can be compared with the
+engine's images without rendering it again.
 """
 
 from __future__ import annotations
@@ -9,16 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from imagegen.engine.images import local_images as images
 from imagegen.engine.without_sdk import labelled_images
 from imagegen.model.base import base_alias, base_of
 from imagegen.model.build import BuildRecord
-from imagegen.model.labels import LABEL_BASE, LABEL_RECIPE
+from imagegen.model.labels import LABEL_BASE, LABEL_LOCK, LABEL_RECIPE, labelled_inputs
+from imagegen.planner.chain import chain_of_recipe, spread
+from imagegen.renderer.provenance import changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from imagegen.engine.client import Engine
     from imagegen.engine.images.local_image import LocalImage
+    from imagegen.model.catalog import OsRelease
     from imagegen.model.recipe import Recipe
+    from imagegen.planner.chain import Chain
+    from imagegen.sources.locked_build import LockedBuild
 
 
 @dataclass(frozen=True)
@@ -37,7 +45,7 @@ def expected_image(recipe: Recipe) -> ExpectedImage:
     return ExpectedImage(spec.cell.id, spec.tag, recipe.digest, base_alias(base_of(spec)))
 
 
-def stands(image: LocalImage, digest: str, base_id: str) -> bool:
+def is_of_recipe(image: LocalImage, digest: str, base_id: str) -> bool:
     """Whether an image is of this recipe, on the base that the engine has now (empty: none)."""
     same = image.labels.get(LABEL_RECIPE) == digest
     return same and base_id in ("", image.labels.get(LABEL_BASE, ""))
@@ -50,7 +58,7 @@ def record_up_to_date(cell_id: str, tag: str, digest: str, image: LocalImage) ->
     )
 
 
-def all_standing(cells: Sequence[ExpectedImage]) -> tuple[BuildRecord, ...]:
+def records_if_unchanged(cells: Sequence[ExpectedImage]) -> tuple[BuildRecord, ...]:
     """A record for each cell where the engine has all their images; else nothing."""
     known = labelled_images(LABEL_RECIPE, sorted({cell.base for cell in cells}))
     if known is None:
@@ -61,7 +69,95 @@ def all_standing(cells: Sequence[ExpectedImage]) -> tuple[BuildRecord, ...]:
     for cell in cells:
         image = by_tag.get(cell.tag)
         base_id = bases[cell.base].id if cell.base in bases else ""
-        if image is None or not stands(image, cell.digest, base_id):
+        if image is None or not is_of_recipe(image, cell.digest, base_id):
             return ()
         records.append(record_up_to_date(cell.cell_id, cell.tag, cell.digest, image))
     return tuple(records)
+
+
+@dataclass(frozen=True)
+class Staleness:
+    """Why a cell has to be built; empty `why` means its image is up to date.
+
+    `changes` are all inputs that differ from what the image says that it was made from.
+    """
+
+    recipe: Recipe
+    why: str
+    image: LocalImage | None
+    changes: tuple[str, ...] = ()
+
+
+def staleness(
+    recipe: Recipe, known: Sequence[LocalImage], base_id: str, lock: str = ""
+) -> Staleness:
+    """Compare a recipe with the image that carries its tag on the engine now.
+
+    `lock` is the digest of the lock that the build is held to, if it is.
+    """
+    tag = recipe.spec.tag
+    image = next((image for image in known if tag in image.tags), None)
+    if image is None:
+        return Staleness(recipe, f"no image is tagged `{tag}`", None)
+    if not is_of_recipe(image, recipe.digest, base_id):
+        return _changed(recipe, image, _moved(recipe, image, base_id))
+    if lock and image.labels.get(LABEL_LOCK) != lock:
+        return Staleness(recipe, "it was not built from this lock", image)
+    return Staleness(recipe, "", image)
+
+
+def _moved(recipe: Recipe, image: LocalImage, base_id: str) -> list[str]:
+    """The base image, where the engine has another one than this image stands on."""
+    before = image.labels.get(LABEL_BASE, "")
+    if not base_id or before == base_id:
+        return []
+    old, new = (one.removeprefix("sha256:")[:12] or "unknown" for one in (before, base_id))
+    return [f"base image {base_of(recipe.spec).id} {old} -> {new}"]
+
+
+def _changed(recipe: Recipe, image: LocalImage, moved: list[str]) -> Staleness:
+    if image.labels.get(LABEL_RECIPE) == recipe.digest:
+        why = f"its base image {base_of(recipe.spec).id} changed"
+        return Staleness(recipe, why, image, tuple(moved))
+    before = labelled_inputs(image.labels)
+    found = (changes(before, recipe) if before else []) + moved
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    why = "its recipe changed" + (f": {found[0]}{more}" if found else "")
+    return Staleness(recipe, why, image, tuple(found))
+
+
+def find_stale(
+    engine: Engine, recipes: Sequence[Recipe], *, force: bool, lock: LockedBuild | None = None
+) -> list[Staleness]:
+    """What has to be built, from one list call and one look at each base."""
+    known = images.list_labelled(engine, LABEL_RECIPE)
+    base_ids = {base.id: _base_id(engine, base) for base in (base_of(r.spec) for r in recipes)}
+    locks = {os_id: lock.digest(os_id) if lock else "" for os_id in base_ids}
+    found = [
+        staleness(recipe, known, base_ids[base_of(recipe.spec).id], locks[base_of(recipe.spec).id])
+        for recipe in recipes
+    ]
+    if force:
+        found = [Staleness(s.recipe, s.why or "--force", s.image) for s in found]
+    return found
+
+
+def _base_id(engine: Engine, os: OsRelease) -> str:
+    base = images.find(engine, base_alias(os))
+    return base.id if base else ""
+
+
+def up_to_date(found: Staleness) -> BuildRecord:
+    """The record of a cell that nothing has to be done for."""
+    spec = found.recipe.spec
+    assert found.image is not None
+    return record_up_to_date(spec.cell.id, spec.tag, found.recipe.digest, found.image)
+
+
+def in_turns(stale: Sequence[Staleness]) -> list[Staleness]:
+    """Cells that part early are neighbours: on their base, then on their lowest layers."""
+
+    def chain(item: Staleness) -> Chain:
+        return (("base", base_of(item.recipe.spec).id), *chain_of_recipe(item.recipe))
+
+    return spread(stale, chain)

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from imagegen.inspection.leftovers import Leftover, leftovers
-from imagegen.model.labels import LABEL_INPUTS, LABEL_RECIPE, recorded_inputs
+from imagegen.model.labels import LABEL_INPUTS, LABEL_RECIPE, labelled_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -94,7 +94,7 @@ def difference(before: Inventory, after: Inventory) -> Difference:
     """
     a, b = before.contents, after.contents
     there = {layer.digest for layer in before.layers} & {layer.digest for layer in after.layers}
-    inputs = [recorded_inputs(one.labels) for one in (before, after)]
+    inputs = [labelled_inputs(one.labels) for one in (before, after)]
     return Difference(
         _side(before, there),
         _side(after, there),
@@ -135,7 +135,7 @@ def component_versions(found: Inventory) -> dict[str, str]:
         for name, one in promised.items()
     } or {
         name.removeprefix("release "): row.rpartition(" ")[0]
-        for name, row in recorded_inputs(found.labels).items()
+        for name, row in labelled_inputs(found.labels).items()
         if name.startswith("release ")
     }
     os = found.contents.os

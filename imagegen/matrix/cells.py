@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from imagegen.model import constraint
-from imagegen.model.cell import Cell, Omission, Want
-from imagegen.model.size_budget import budget_of
+from imagegen.model.cell import Cell, Omission, Want, budget_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

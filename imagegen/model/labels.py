@@ -42,7 +42,7 @@ LABEL_TITLE = "org.opencontainers.image.title"
 """The tag that an image was built for."""
 
 
-def recorded_inputs(labels: Mapping[str, str]) -> dict[str, str]:
+def labelled_inputs(labels: Mapping[str, str]) -> dict[str, str]:
     """What an image says that it was made from; empty where it was built before it was recorded."""
     try:
         found = json.loads(labels.get(LABEL_INPUTS, "{}"))

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from imagegen.model.image import ImageSpec
-    from imagegen.model.part import Part
 
 EXPECTATION_PATH = "/etc/imagegen/image.json"
 """Where an image keeps what the resolver promised about it."""
@@ -50,3 +49,31 @@ class Recipe:
     digest: str
     parts: tuple[Part, ...] = ()
     templates: Mapping[str, str] = field(default_factory=dict)
+
+
+UNVERIFIED = "unverified"
+"""What a row says where no source gives the sha256 of its tarball."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One such file: a vendor's part, or the tarball of a row (`url`).
+
+    `sha256` is empty where artifacts.yaml does not list the part, `unverified` where a row says so;
+    `row` names the release that needs it, `os` the OS of the image where the file is for it alone.
+    """
+
+    name: str
+    version: str
+    sha256: str
+    url: str
+    row: str
+    os: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+    @property
+    def folder(self) -> str:
+        """Its folder in a build context."""
+        return f"artifacts/{self.name}/{self.version}"

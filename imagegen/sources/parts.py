@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.errors import RenderError
-from imagegen.model.part import Part
+from imagegen.model.recipe import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from imagegen.engine.host.download import (
 )
 from imagegen.engine.host.probe import probe, without_secrets
 from imagegen.errors import ConfigError, ImagegenError, Problem
-from imagegen.model.part import UNVERIFIED, Part
+from imagegen.model.recipe import UNVERIFIED, Part
 from imagegen.sources.artifacts import Artifact, Artifacts, artifact_for, read_artifacts
 from imagegen.sources.mirrors import read_mirrors, rewrite
 

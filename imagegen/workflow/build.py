@@ -7,14 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from imagegen.builder.disk import check_room
+from imagegen.builder.capacity import check_room, jobs_for
 from imagegen.builder.failures import build_failures
-from imagegen.builder.jobs import jobs_for
 from imagegen.builder.plan import BuildPlan
-from imagegen.builder.resume import last_build
 from imagegen.builder.scheduler import build_family
-from imagegen.builder.stale import find_stale
-from imagegen.builder.up_to_date import all_standing, expected_image
+from imagegen.builder.up_to_date import expected_image, find_stale, records_if_unchanged
 from imagegen.config.network import host_network
 from imagegen.config.state import state_folder
 from imagegen.console.build_table import report
@@ -24,6 +21,7 @@ from imagegen.events.sinks import fan_out
 from imagegen.journal.journal import open_journal
 from imagegen.journal.locks import engine_locks
 from imagegen.journal.log_files import LogFiles
+from imagegen.journal.resume import last_build
 from imagegen.journal.run import journal_run
 from imagegen.journal.writer import JournalWriter
 from imagegen.planner.cost import left_to_make, plus, total, trunk, uncounted, unsized
@@ -38,12 +36,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from imagegen.builder.plan import BuildResult
-    from imagegen.builder.resume import Unfinished
-    from imagegen.builder.stale import Staleness
+    from imagegen.builder.up_to_date import Staleness
     from imagegen.console.console import Console
     from imagegen.engine.client import Engine, EngineMachine
     from imagegen.events.events import Sink
     from imagegen.journal.journal import Journal
+    from imagegen.journal.resume import Unfinished
     from imagegen.model.build import BuildRecord
     from imagegen.model.options import BuildOptions
     from imagegen.model.recipe import Recipe
@@ -92,7 +90,7 @@ def unchanged_images(options: BuildOptions) -> tuple[BuildRecord, ...]:
     if options.cells or options.force or options.locked or options.measured or options.ca_bundle:
         return ()
     memory = Project(options.overlay).last_expected(options.matrix)
-    return all_standing((memory and memory.recall()) or ())
+    return records_if_unchanged((memory and memory.recall()) or ())
 
 
 def _report_unchanged(

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.builder.failures import build_failures
-from imagegen.builder.stale import Staleness
 from imagegen.builder.until import build_until as build_stages
+from imagegen.builder.up_to_date import Staleness
 from imagegen.engine import client
 from imagegen.engine.containers import terminal
 from imagegen.errors import ConfigError

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from imagegen.builder.resume import state_of
 from imagegen.config.state import state_folder
 from imagegen.errors import NothingSelectedError
 from imagegen.inspection.sbom_files import kept_sboms
 from imagegen.journal.journal import open_journal
+from imagegen.journal.resume import state_of
 from imagegen.text import human_bytes, human_seconds
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from imagegen.builder.stale import find_stale
+from imagegen.builder.up_to_date import find_stale
 from imagegen.config.files import write_whole
 from imagegen.config.network import host_network
 from imagegen.engine import client
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from imagegen.builder.stale import Staleness
+    from imagegen.builder.up_to_date import Staleness
     from imagegen.console.console import Console
     from imagegen.sources.lock_file import Lock
 

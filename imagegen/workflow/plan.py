@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from imagegen.builder.jobs import jobs_for
-from imagegen.builder.stale import find_stale
+from imagegen.builder.capacity import jobs_for
+from imagegen.builder.up_to_date import find_stale
 from imagegen.engine import client
 from imagegen.errors import RenderError
 from imagegen.journal.journal import open_journal
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from imagegen.builder.stale import Staleness
+    from imagegen.builder.up_to_date import Staleness
     from imagegen.console.console import Console
     from imagegen.engine.client import Engine
     from imagegen.errors import Problem

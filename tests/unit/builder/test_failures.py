@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from imagegen.builder.capacity import jobs_for
 from imagegen.builder.failures import HINTS, build_failures
-from imagegen.builder.jobs import jobs_for
 from imagegen.builder.size_budget import OVER_BUDGET
 from imagegen.engine.builds.causes import CAUSES
 from imagegen.engine.client import EngineMachine

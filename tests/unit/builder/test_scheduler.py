@@ -23,7 +23,12 @@ from imagegen.builder import scheduler as building
 from imagegen.builder.plan import BuildPlan, BuildResult
 from imagegen.builder.scheduler import build_family
 from imagegen.builder.shared_export import LARGE
-from imagegen.builder.stale import Staleness, find_stale, in_turns, staleness
+from imagegen.builder.up_to_date import (
+    Staleness,
+    find_stale,
+    in_turns,
+    staleness,
+)
 from imagegen.config.network import BuildEnv
 from imagegen.engine import client
 from imagegen.engine.builds import buildkit
@@ -39,6 +44,7 @@ from imagegen.journal.locks import cell_lock_path, holding_lock
 from imagegen.journal.log_files import LogFiles
 from imagegen.model.base import base_alias
 from imagegen.model.build import BuildRecord
+from imagegen.model.cell import SizeBudget
 from imagegen.model.labels import (
     LABEL_BASE,
     LABEL_CELL,
@@ -52,9 +58,7 @@ from imagegen.model.labels import (
     LABEL_VALIDATED,
 )
 from imagegen.model.options import BuildOptions
-from imagegen.model.part import Part
-from imagegen.model.recipe import ContextFile
-from imagegen.model.size_budget import SizeBudget
+from imagegen.model.recipe import ContextFile, Part
 from imagegen.model.validation import ValidationRecord
 from imagegen.planner.chain import SharedLayer, chain_of_recipe
 from imagegen.renderer.provenance import inputs_of

@@ -9,9 +9,9 @@ import pytest
 from imagegen.builder import up_to_date as standing
 from imagegen.builder.up_to_date import (
     ExpectedImage,
-    all_standing,
     expected_image,
-    stands,
+    is_of_recipe,
+    records_if_unchanged,
 )
 from imagegen.engine import client
 from imagegen.engine.images.local_image import LocalImage
@@ -48,36 +48,36 @@ def stock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 def test_an_image_stands_on_its_recipe_and_on_the_base_of_now() -> None:
     made = image(CELL)
-    assert stands(made, CELL.digest, BASE.id)
-    assert stands(made, CELL.digest, "")
-    assert not stands(made, "sha256:other", BASE.id)
-    assert not stands(made, CELL.digest, "sha256:moved")
+    assert is_of_recipe(made, CELL.digest, BASE.id)
+    assert is_of_recipe(made, CELL.digest, "")
+    assert not is_of_recipe(made, "sha256:other", BASE.id)
+    assert not is_of_recipe(made, CELL.digest, "sha256:moved")
 
 
 def test_all_stand_or_nothing_is_said(stock: Callable[..., None]) -> None:
     other = ExpectedImage("small/b", "small:b", "sha256:second", BASE.tags[0])
     stock(image(CELL), image(other))
-    records = all_standing([CELL, other])
+    records = records_if_unchanged([CELL, other])
     assert [(one.cell_id, one.outcome, one.size_bytes) for one in records] == [
         ("small/a", "up-to-date", 7),
         ("small/b", "up-to-date", 7),
     ]
     stock(image(CELL))
-    assert all_standing([CELL, other]) == ()
+    assert records_if_unchanged([CELL, other]) == ()
     stock(image(CELL), image(other, recipe="sha256:before"))
-    assert all_standing([CELL, other]) == ()
+    assert records_if_unchanged([CELL, other]) == ()
     stock(image(CELL), image(other, base="sha256:before"))
-    assert all_standing([CELL, other]) == ()
+    assert records_if_unchanged([CELL, other]) == ()
 
 
 def test_a_base_that_is_gone_asks_for_no_build(stock: Callable[..., None]) -> None:
     stock(image(CELL), bases={})
-    assert len(all_standing([CELL])) == 1
+    assert len(records_if_unchanged([CELL])) == 1
 
 
 def test_an_engine_that_only_the_sdk_reaches_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standing, "labelled_images", lambda *_: None)
-    assert all_standing([CELL]) == ()
+    assert records_if_unchanged([CELL]) == ()
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from imagegen.model.validation import ValidationRecord
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from imagegen.builder.state import BuildState
+    from imagegen.builder.prepare import BuildState
     from imagegen.engine.client import Engine
     from imagegen.events.events import Event
     from imagegen.model.recipe import Recipe

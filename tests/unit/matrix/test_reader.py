@@ -8,8 +8,7 @@ import pytest
 
 from imagegen.errors import ConfigError, NothingSelectedError, Problem
 from imagegen.matrix.reader import matrix_names, read_matrix
-from imagegen.model.cell import Omission
-from imagegen.model.size_budget import SizeBudget
+from imagegen.model.cell import Omission, SizeBudget
 from unit.conftest import SMALL
 
 if TYPE_CHECKING:

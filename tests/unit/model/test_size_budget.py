@@ -6,7 +6,7 @@ import pytest
 
 from imagegen.builder.size_budget import overrun
 from imagegen.model.build import BuildRecord, StepRecord
-from imagegen.model.size_budget import DEFAULT, SizeBudget, budget_of
+from imagegen.model.cell import DEFAULT, SizeBudget, budget_of
 
 
 def step(component: str, release: str, size: int) -> StepRecord:

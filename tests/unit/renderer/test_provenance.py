@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.model.labels import LABEL_INPUTS, recorded_inputs
+from imagegen.model.labels import LABEL_INPUTS, labelled_inputs
 from imagegen.renderer import provenance as inputs
 from imagegen.renderer.provenance import changes, inputs_of, labelled
 from imagegen.workflow.project import Project
@@ -57,13 +57,13 @@ def test_the_label_is_one_line_that_reads_back(files: Overlay) -> None:
     assert labelled(made.dockerfile, made).startswith(made.dockerfile)
     value = label.removeprefix(f"LABEL {LABEL_INPUTS}='").removesuffix("'")
     assert "'" not in value
-    assert recorded_inputs({LABEL_INPUTS: value}) == inputs_of(made)
+    assert labelled_inputs({LABEL_INPUTS: value}) == inputs_of(made)
     assert "file gamma/it's" in json.loads(value)
 
 
 @pytest.mark.parametrize("label", ["", "not JSON", "[]"])
 def test_an_image_without_a_readable_label_says_nothing(label: str) -> None:
-    assert recorded_inputs({LABEL_INPUTS: label} if label else {}) == {}
+    assert labelled_inputs({LABEL_INPUTS: label} if label else {}) == {}
 
 
 def test_a_template_is_named_with_the_line_that_changed(files: Overlay) -> None:

@@ -10,8 +10,7 @@ import pytest
 from imagegen.config.network import BuildEnv
 from imagegen.engine.images.contents import ImageContents, Package, read_contents
 from imagegen.errors import ConfigError
-from imagegen.model.part import Part
-from imagegen.model.recipe import ContextFile
+from imagegen.model.recipe import ContextFile, Part
 from imagegen.sources.lock_file import (
     CellLock,
     Drift,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from imagegen.errors import BuildError, ConfigError, RenderError
-from imagegen.model.part import Part
+from imagegen.model.recipe import Part
 from imagegen.sources.artifacts import Artifacts, read_artifacts
 from imagegen.sources.parts import with_parts
 from imagegen.sources.supply import Store, supply

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from imagegen.builder.disk import check_room
+from imagegen.builder.capacity import check_room
 from imagegen.engine.client import EngineMachine
 from imagegen.errors import BuildError
 

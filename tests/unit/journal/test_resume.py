@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.builder.resume import last_build, state_of
 from imagegen.errors import ConfigError, NothingSelectedError
 from imagegen.journal.journal import Journal, open_journal
 from imagegen.journal.locks import holding_lock, run_lock_path
+from imagegen.journal.resume import last_build, state_of
 from imagegen.model.build import BuildRecord
 
 if TYPE_CHECKING:
