@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 
-class Component(TypedDict, total=False):
+class EngineComponent(TypedDict, total=False):
     """One program of the engine."""
 
     Name: str
@@ -21,7 +21,7 @@ class VersionAnswer(TypedDict, total=False):
 
     Version: str
     Arch: str
-    Components: list[Component] | None
+    Components: list[EngineComponent] | None
 
 
 class IndexConfig(TypedDict, total=False):

@@ -156,7 +156,7 @@ def _builds(spec: ImageSpec, pin: Pin, catalog: Catalog, compiled: Collection[st
     return any(pin.component in (name, *catalog.components[name].needs) for name in built)
 
 
-def check_sources(uses: Mapping[Source, tuple[str, ...]], means: Means) -> list[SourceFinding]:
+def probe_sources(uses: Mapping[Source, tuple[str, ...]], means: Means) -> list[SourceFinding]:
     """Ask for all sources side by side; a finding for each, in the order of `uses`.
 
     What cannot be asked is `unknown`. Raises nothing for a source.

@@ -60,7 +60,7 @@ def check_sources(options: CheckOptions, console: Console) -> None:
     means = _means(project, options.ca_bundle)
     dockerfiles = _dockerfiles(project, family, specs)
     uses = preflight.sources_of(specs, project.catalog, _compiled(project), dockerfiles)
-    found = preflight.check_sources(uses, means)
+    found = preflight.probe_sources(uses, means)
     _show(found, len(specs), time.monotonic() - started, console)
     lost = [finding for finding in found if finding.probe.state == "missing"]
     if lost:

@@ -80,7 +80,7 @@ def probe_base(engine: Engine | None, os: OsRelease, mode: str) -> Probe | None:
         return None
     if local_images.find(engine, os.image):
         return Probe("ok", "on this engine")
-    why = bases.out_of_reach(engine, os.image)
+    why = bases.why_out_of_reach(engine, os.image)
     if not why:
         return Probe("ok", "its registry has it")
     if mode == "auto" and os.bootstrap:

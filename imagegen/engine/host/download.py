@@ -25,7 +25,7 @@ from imagegen.engine.host.probe import (
     FOR_NOW,
     PAGE_TYPES,
     PLAIN,
-    kind_of,
+    media_type,
     path_of,
     verify,
     without_secrets,
@@ -278,8 +278,8 @@ def _check_answer(answer: requests.Response) -> None:
         raise _Interruption(said)
     if answer.status_code not in (200, 206):
         raise _Refused(said)
-    if kind_of(answer.headers) in PAGE_TYPES:
-        msg = f"answers with a page ({kind_of(answer.headers)}), not with the file"
+    if media_type(answer.headers) in PAGE_TYPES:
+        msg = f"answers with a page ({media_type(answer.headers)}), not with the file"
         raise _Refused(msg)
 
 

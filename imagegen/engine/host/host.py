@@ -96,7 +96,7 @@ def host_facts(image: str) -> HostFacts:
         engine_is_ours=engine is None and _none_named() and not daemon_runs(),
         free_bytes=_free_bytes(engine_facts.root_dir) if engine_facts else None,
         image=image,
-        out_of_reach=bases.out_of_reach(engine, image) if engine else "no engine to ask",
+        out_of_reach=bases.why_out_of_reach(engine, image) if engine else "no engine to ask",
     )
 
 

@@ -65,8 +65,8 @@ def _asked(url: str, trusted: str | None) -> tuple[int, Mapping[str, str]]:
 
 def _judged(status: int, headers: Mapping[str, str]) -> Probe:
     if status in (200, 206):
-        if kind_of(headers) in PAGE_TYPES:
-            text = f"answers with a page ({kind_of(headers)}), not with the file"
+        if media_type(headers) in PAGE_TYPES:
+            text = f"answers with a page ({media_type(headers)}), not with the file"
             return Probe("missing", text)
         total = headers.get("Content-Range", "").rpartition("/")[2]
         size = total or headers.get("Content-Length", "")
@@ -80,7 +80,7 @@ def verify(ca_bundle: Path | None) -> str | None:
     return str(ca_bundle) if ca_bundle else None
 
 
-def kind_of(headers: Mapping[str, str]) -> str:
+def media_type(headers: Mapping[str, str]) -> str:
     """The media type of an answer, without parameters."""
     return headers.get("Content-Type", "").partition(";")[0].strip().lower()
 

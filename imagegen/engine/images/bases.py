@@ -82,9 +82,8 @@ def why_no_base(engine: Engine, os: OsRelease, mode: Mode, mirror: str = "") -> 
     if present and mode in ("auto", present.how):
         return ""
     if mode != "bootstrap":
-        why = (
-            "" if local_images.find(engine, os.image) else out_of_reach(engine, mirror or os.image)
-        )
+        here = local_images.find(engine, os.image)
+        why = "" if here else why_out_of_reach(engine, mirror or os.image)
         if not why or mode == "registry" or not os.bootstrap:
             return why
     if not os.bootstrap:
@@ -92,7 +91,7 @@ def why_no_base(engine: Engine, os: OsRelease, mode: Mode, mirror: str = "") -> 
     return "" if shutil.which("mmdebstrap") else "mmdebstrap is missing, which bootstraps it"
 
 
-def out_of_reach(engine: Engine, image: str) -> str:
+def why_out_of_reach(engine: Engine, image: str) -> str:
     """Why the registry of `image` does not answer for it; empty where it does."""
     try:
         with engine.fresh(timeout=REACH_SECONDS) as api:
@@ -143,7 +142,7 @@ def _from_registry(
     """Take `os.image` if it is local, else pull `wanted`; False where `auto` has to bootstrap."""
     found = os.image
     if local_images.find(engine, os.image) is None:
-        found, why = wanted, out_of_reach(engine, wanted)
+        found, why = wanted, why_out_of_reach(engine, wanted)
         if why and mode == "auto" and os.bootstrap:
             on_line(f"{wanted} is not in reach, bootstrapping {os.suite}: {why}")
             return False

@@ -26,11 +26,11 @@ from imagegen.sources.preflight import (
     Means,
     Source,
     areas_of,
-    check_sources,
     judge_package,
     judge_suite,
     only_index,
     pip_environ,
+    probe_sources,
     sources_of,
 )
 
@@ -217,7 +217,7 @@ def test_an_archive_that_cannot_be_asked_leaves_its_own_sources_unknown(
     monkeypatch.setattr(archives, "pip_says", no_pip)
     monkeypatch.setattr(archives, "apt_on_host", lambda *_: LISTING)
     wanted = sources_of(specs[:1], project.catalog, COMPILED)
-    found = check_sources(wanted, means(tmp_path))
+    found = probe_sources(wanted, means(tmp_path))
     assert [finding.source for finding in found] == [*wanted]
     by_kind = {finding.source.kind: finding.probe for finding in found}
     assert by_kind["wheel"] == Probe("unknown", "this host has no pip to ask")
@@ -240,7 +240,7 @@ def test_a_vendor_part_has_to_be_listed_and_to_be_there(
     wanted = sources_of(with_horovod(specs, artifact="light"), project.catalog, COMPILED)
     (part,) = (source for source in wanted if source.kind == "artefact")
     assert wanted[part] == ("debian12-rdma-core", "debian12-none")
-    (finding,) = check_sources({part: wanted[part]}, means(tmp_path))
+    (finding,) = probe_sources({part: wanted[part]}, means(tmp_path))
     assert finding.probe.state == "missing"
     told = "the vendor part `light` 0.28.1 for debian12 is not listed; list it there"
     assert told in finding.probe.evidence
@@ -250,13 +250,13 @@ def test_a_vendor_part_has_to_be_listed_and_to_be_there(
         f" sha256: {hashlib.sha256(b'h').hexdigest()}, licence: ask the vendor}}\n"
     )
     parts = read_artifacts(Payload((tmp_path,), ()))
-    (finding,) = check_sources({part: wanted[part]}, means(tmp_path, parts))
+    (finding,) = probe_sources({part: wanted[part]}, means(tmp_path, parts))
     assert finding.probe.state == "missing"
     assert "licence: ask the vendor" in finding.probe.evidence
     assert "put h.whl with sha256" in finding.probe.evidence
 
     (tmp_path / "h.whl").write_bytes(b"h")
-    (finding,) = check_sources({part: wanted[part]}, means(tmp_path, parts))
+    (finding,) = probe_sources({part: wanted[part]}, means(tmp_path, parts))
     assert finding.probe == Probe("ok", str(tmp_path / "h.whl"))
 
 
@@ -268,10 +268,10 @@ def test_a_tarball_is_asked_for_at_its_mirror(
     (source,) = (source for source in wanted if source.kind == "url")
     mirrored = replace(means(tmp_path), mirrors={"https://vendor.example": tmp_path.as_uri()})
     where = f"{tmp_path.as_uri()}/h-1.tgz (mirror of https://vendor.example/h-1.tgz)"
-    (finding,) = check_sources({source: wanted[source]}, mirrored)
+    (finding,) = probe_sources({source: wanted[source]}, mirrored)
     assert finding.probe == Probe("missing", f"{where}: no such file")
     (tmp_path / "h-1.tgz").touch()
-    (finding,) = check_sources({source: wanted[source]}, mirrored)
+    (finding,) = probe_sources({source: wanted[source]}, mirrored)
     assert finding.probe == Probe("ok", f"{where}: is there")
 
 
@@ -291,7 +291,7 @@ def test_a_wheel_of_one_index_is_asked_for_there_alone(
     rows = with_horovod(specs, index="https://vendor.example/simple")
     wanted = sources_of(rows, project.catalog, COMPILED)
     wheels = {s: cells for s, cells in wanted.items() if s.name == "horovod"}
-    assert [finding.probe.state for finding in check_sources(wheels, means(tmp_path))] == ["ok"]
+    assert [finding.probe.state for finding in probe_sources(wheels, means(tmp_path))] == ["ok"]
     assert asked == [("horovod", "https://vendor.example/simple", "")]
     assert only_index("https://vendor.example/links.html") == {
         "PIP_FIND_LINKS": "https://vendor.example/links.html",

@@ -31,7 +31,7 @@ def test_the_verb_ends_with_6_where_something_is_missing(
             for s, cells in wanted.items()
         ]
 
-    monkeypatch.setattr(preflight, "check_sources", answer)
+    monkeypatch.setattr(preflight, "probe_sources", answer)
     monkeypatch.setattr("imagegen.engine.client.connect", _no_engine)
     with pytest.raises(SystemExit) as ended:
         main(["check-sources", "-m", "cpu", "debian12-none", "--format", "json"])

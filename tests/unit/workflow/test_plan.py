@@ -192,7 +192,7 @@ def test_a_cell_whose_base_nobody_has_is_blocked(
         .replace("bootstrap: true", "bootstrap: false"),
     )
     monkeypatch.setattr(local_images, "find", lambda *_: None)
-    monkeypatch.setattr(bases, "out_of_reach", lambda *_: "no route to host")
+    monkeypatch.setattr(bases, "why_out_of_reach", lambda *_: "no route to host")
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/mmdebstrap")
     ended = run("plan", "--matrix", "small", "--format", "json")
     cells = {cell["cell"]: cell for cell in json.loads(ended.out)["cells"]}
