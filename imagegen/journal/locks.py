@@ -40,10 +40,11 @@ def holding_lock(
     try:
         waited = False
         while not (mine := _taken(file)) and not stopping():
+            # Whoever took it just now writes its number a moment later.
+            time.sleep(POLL_SECONDS)
             if not waited:
                 on_wait(_holder(file))
             waited = True
-            time.sleep(POLL_SECONDS)
         if mine:
             os.ftruncate(file, 0)
             os.pwrite(file, str(os.getpid()).encode(), 0)

@@ -9,117 +9,96 @@ from typing import TYPE_CHECKING
 import pytest
 from another_engine import docker_26
 from command_line import CommandLine, command_line_in
+from debian_root import one_process
+from image_builder import DEBIAN_12, Builder
 from registry import registry
 from tiny_family import TinyFamily, TinyMaker
 
-from imagegen.engine.builds.buildkit import BuildRequest, build
-from imagegen.engine.builds.context import pack_context
-from imagegen.engine.builds.vertex_events import VertexEvent
 from imagegen.engine.client import Engine, connect
-from imagegen.engine.images import local_images
 from imagegen.engine.images.bases import ensure_base
-from imagegen.model.base import base_alias
-from imagegen.model.catalog import OsRelease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
-
-    from imagegen.model.recipe import ContextFile
 
 __all__ = ["registry"]
 
-LABEL = "io.imagegen.test"
+DOCKER_26 = "docker26"
+"""The main path is tested on this machine's engine and on this one."""
 
-DEBIAN_12 = OsRelease(
-    id="debian12",
-    family="debian",
-    os_id="debian",
-    version_id="12",
-    suite="bookworm",
-    image="debian:bookworm-slim",
-    glibc="2.36",
-    lib_dir="/usr/lib/x86_64-linux-gnu",
-    bootstrap=True,
-    source="",
-    file="",
-)
-
-
-ON_BOTH = {
-    "test_build",
-    "test_engine_builds",
-    "test_packing",
-    "test_publish",
-    "test_stale",
-    "test_steps",
-}
-"""The main path: what these modules hold is tested on this machine's engine and on Docker 26."""
+BUILDS_FAMILY = "test_cpu_images"
+COLD_SECONDS = 1500
+"""For the first test with a real family, which builds all of it where nothing is in the cache."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "engine" in metafunc.fixturenames and metafunc.module.__name__ in ON_BOTH:
-        metafunc.parametrize("engine", ["here", "docker26"], indirect=True, scope="session")
+    """A test with the mark `both_engines` runs on each."""
+    mark = metafunc.definition.get_closest_marker("both_engines")
+    if mark is None or "engine" not in metafunc.fixturenames:
+        return
+    marks = (pytest.mark.long,) if mark.kwargs.get("long") else ()
+    other = pytest.param(DOCKER_26, marks=marks)
+    metafunc.parametrize("engine", ["here", other], indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say which tests belong to one process. The first builds the family, and tests of the others
+    that want it come last."""
+    groups = {item: group_of(item) for item in items}
+    waiting = {group for item, group in groups.items() if needs_family(item)}
+    for item, group in groups.items():
+        item.add_marker(pytest.mark.xdist_group(group))
+        if group in waiting:
+            item.add_marker(pytest.mark.timeout(COLD_SECONDS))
+    items.sort(key=lambda item: groups[item] != BUILDS_FAMILY and 1 + (groups[item] in waiting))
+
+
+def group_of(item: pytest.Item) -> str:
+    """The tests of a module share what it builds; those on Docker 26 share that engine."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    if parameters.get("engine") == DOCKER_26:
+        return DOCKER_26
+    own = item.get_closest_marker("xdist_group")
+    return str(own.args[0]) if own else item.path.stem
+
+
+def needs_family(item: pytest.Item) -> bool:
+    return "cpu_family" in getattr(item, "fixturenames", ())
+
+
+@pytest.fixture(scope="session")
+def this_engine() -> Iterator[Engine]:
+    """The engine of this machine."""
+    connected = connect()
+    with closing(connected.api):
+        yield connected
 
 
 @pytest.fixture(scope="session")
 def engine(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, this_engine: Engine, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Engine]:
     """The engine of this machine, or the other one of the main path's tests."""
-    connected = connect()
-    with closing(connected.api):
-        if getattr(request, "param", "here") == "here":
-            yield connected
-            return
-        with docker_26(
-            tmp_path_factory.mktemp("docker26"), connected, base_alias(DEBIAN_12)
-        ) as other:
-            there = other.connected()
-            with closing(there.api):
-                yield there
+    if getattr(request, "param", "here") != DOCKER_26:
+        yield this_engine
+        return
+    base = debian_12(this_engine)
+    with docker_26(tmp_path_factory.mktemp(DOCKER_26), this_engine, base) as other:
+        there = other.connected()
+        with closing(there.api):
+            yield there
 
 
 @pytest.fixture(scope="session")
-def tiny_base(engine: Engine) -> Iterator[str]:
-    """The reference of a minimal Debian 12; removed in the end if it was not there before."""
-    before = local_images.find(engine, "imagegen/base:debian12")
-    yield ensure_base(engine, DEBIAN_12, "auto", lambda _: None).ref
-    if before is None:
-        local_images.remove(engine, "imagegen/base:debian12", force=True)
+def tiny_base(engine: Engine) -> str:
+    """The reference of a minimal Debian 12. It stays, as the images that stand on it do."""
+    return debian_12(engine)
 
 
-class Builder:
-    """Builds images that a test need not clean up. Every build has a token of its own."""
-
-    def __init__(self, engine: Engine, base: str) -> None:
-        self.engine, self.base, self.events = engine, base, list[VertexEvent]()
-        self.built: set[str] = set()
-
-    def __call__(
-        self,
-        *instructions: str,
-        files: tuple[ContextFile, ...] = (),
-        on_event: Callable[[VertexEvent], None] | None = None,
-        build_id: str = "",
-        tag: str = "",
-    ) -> str:
-        """Build the instructions on the base; the image id. `events` holds what was told."""
-        dockerfile = "\n".join([f"FROM {self.base}", *instructions, ""])
-        request = BuildRequest(
-            context=pack_context(dockerfile, files),
-            build_id=build_id or f"test-{secrets.token_hex(6)}",
-            labels={LABEL: secrets.token_hex(6)},
-            tag=tag,
-        )
-        self.events = []
-        image_id = build(self.engine, request, on_event or self.events.append)
-        self.built.add(image_id)
-        return image_id
-
-    def clean(self) -> None:
-        for image_id in self.built:
-            local_images.remove(self.engine, image_id, force=True)
+def debian_12(engine: Engine) -> str:
+    """Of two test processes one makes it."""
+    with one_process("base"):
+        return ensure_base(engine, DEBIAN_12, "auto", lambda _: None).ref
 
 
 @pytest.fixture
@@ -157,20 +136,10 @@ def tiny(make_tiny: TinyMaker) -> TinyFamily:
     return make_tiny()
 
 
-COLD_SECONDS = 1500
-"""For the first test with a real family, which builds all of it where nothing is in the cache."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "cpu_family" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.timeout(COLD_SECONDS))
-
-
 @pytest.fixture(scope="session")
-def cpu_family(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def cpu_family(this_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Cell -> image of the matrix `cpu`, built by the real command line. The images stay."""
-    del engine
+    del this_engine
     run = command_line_in(tmp_path_factory.mktemp("cpu"))
     rows = run("build", "--matrix", "cpu", "--format", "json", seconds=COLD_SECONDS).result
     return {row["cell"].removeprefix("cpu/"): row["image"] for row in rows}

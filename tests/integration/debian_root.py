@@ -9,8 +9,13 @@ import fcntl
 import os
 import shutil
 import subprocess
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "imagegen-tests")
 
@@ -35,6 +40,15 @@ exec "$@"
 point, so no chroot."""
 
 
+@contextmanager
+def one_process(name: str) -> Iterator[None]:
+    """Of all test processes on this machine one at a time is in the block."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @dataclass(frozen=True)
 class DebianRoot:
     """A release of Debian with some packages in it; `mount` is one of them, to enter it."""
@@ -47,10 +61,8 @@ class DebianRoot:
         return CACHE / "-".join([self.suite, *self.packages])
 
     def ensure(self) -> None:
-        """Make it where it is not there. Two test runs at once make it once."""
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with Path(f"{self.path}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        """Make it where it is not there."""
+        with one_process(self.path.name):
             if not self.path.exists():
                 self._make(Path(f"{self.path}.partial"))
 

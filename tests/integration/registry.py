@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import socket
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.request
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from debian_root import one_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BINARY = "docker-registry"
+ACCEPT = "application/vnd.docker.distribution.manifest.v2+json"
 _CONFIG = """\
 version: 0.1
 log: {{level: error}}
 storage: {{filesystem: {{rootdirectory: {root}}}, delete: {{enabled: true}}}}
 http: {{addr: "{address}"}}
 """
+_direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """`host:port` of a registry that is empty at first and gone with the session."""
-    if shutil.which(BINARY) is None:
-        _install()
+    with one_process("registry"):
+        if shutil.which(BINARY) is None:
+            _install()
     with serving(tmp_path_factory.mktemp("registry")) as address:
         yield address
 
@@ -84,6 +91,25 @@ def _await(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
         except OSError:
             time.sleep(0.1)
     pytest.fail(f"the registry does not answer: {log.read_text()}")
+
+
+def digest_there(reference: str) -> str | None:
+    """What the registry itself holds under `host/name:tag`, counted from the bytes it serves."""
+    host, _, rest = reference.partition("/")
+    name, _, tag = rest.rpartition(":")
+    request = urllib.request.Request(
+        f"http://{host}/v2/{name}/manifests/{tag}", headers={"Accept": ACCEPT}
+    )
+    try:
+        with _direct.open(request, timeout=10) as answer:
+            body = answer.read()
+            assert json.loads(body)["schemaVersion"] == 2
+            return f"sha256:{hashlib.sha256(body).hexdigest()}"
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code != 404:
+                raise
+    return None
 
 
 @contextmanager

@@ -19,6 +19,8 @@ from imagegen.validation.in_container import ValidationRequest, validate_image
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from command_line import CommandLine
+
     from imagegen.engine.builds.context import HostFile
     from imagegen.engine.client import Engine
     from imagegen.model.recipe import ContextFile
@@ -164,9 +166,64 @@ class Keeper:
         )
         return dict(validate_image(self.engine, ref, request, lambda _: None).report)
 
+    def remove(self, tag: str) -> None:
+        local_images.remove(self.engine, tag, force=True)
+        self.made.remove(tag)
+
     def clean(self) -> None:
-        for tag in reversed(self.made):
-            local_images.remove(self.engine, tag, force=True)
+        for tag in reversed(self.made[:]):
+            self.remove(tag)
+
+
+IN_LAYERS = "key-in-a-deleted-layer"
+"""What it has is in no container of it."""
+
+
+@dataclass
+class Zoo:
+    """The healthy images, looked at once each, and the animals that stand on them.
+
+    `family` has the images by cell; `run` is the command line, which looks at those.
+    """
+
+    keeper: Keeper
+    family: Mapping[str, str]
+    run: CommandLine
+    _reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _bases: dict[str, str] = field(default_factory=dict)
+
+    def healthy(self, name: str) -> dict[str, Any]:
+        """The report on a cell of the family, or on one of the bases."""
+        if name not in self._reports:
+            self._reports[name] = self._look(name)
+        return self._reports[name]
+
+    def look_at(self, animal: Animal) -> dict[str, Any]:
+        ref = self.keeper.make(ZOO / animal.name, self._image(animal.image))
+        try:
+            return self.keeper.look(ref, animal.run, look_into_layers=animal.name == IN_LAYERS)
+        finally:
+            self.keeper.remove(ref)
+
+    def _look(self, name: str) -> dict[str, Any]:
+        if name not in self.family:
+            return self.keeper.look(self._image(name), ())
+        (row,) = self.run("validate", "--format", "json", self.family[name]).result
+        return dict(row["report"])
+
+    def _image(self, name: str) -> str:
+        if name in self.family:
+            return self.family[name]
+        if name not in self._bases:
+            make = {"small": self._small, "harp": self._harp}[name]
+            self._bases[name] = make()
+        return self._bases[name]
+
+    def _small(self) -> str:
+        return self.keeper.small(self.family["debian13-rdma-core"])
+
+    def _harp(self) -> str:
+        return self.keeper.harp(self._image("small"))
 
 
 def ids(report: Mapping[str, Any], outcome: str) -> list[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from imagegen.journal import locks as cell_locks
 from imagegen.journal.journal import open_journal
 from imagegen.journal.locks import (
     EVERYBODY,
+    POLL_SECONDS,
     cell_lock_path,
     engine_locks,
     free,
@@ -84,6 +87,26 @@ def test_a_lock_ends_with_its_process_however_that_ends(tmp_path: Path) -> None:
         theirs.kill()
     with holding_lock(path, told.append) as waited:
         assert not waited
+
+
+def test_the_holder_is_named_also_by_who_came_at_the_same_moment(tmp_path: Path) -> None:
+    path, said = tmp_path / "a.cell", list[str]()
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write("the holder before")
+        file.flush()
+
+        def write_number() -> None:
+            file.seek(0)
+            file.truncate()
+            file.write("4711")
+            file.flush()
+
+        writing = threading.Timer(POLL_SECONDS / 4, write_number)
+        writing.start()
+        with holding_lock(path, said.append, lambda: bool(said)):
+            writing.join()
+    assert said == ["process 4711"]
 
 
 def test_one_engine_has_one_folder_of_locks_whatever_the_state_folder(

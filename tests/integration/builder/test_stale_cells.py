@@ -10,8 +10,10 @@ from imagegen.engine.images import local_images
 from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
-    from conftest import Builder
+    from image_builder import Builder
     from tiny_family import TinyFamily, TinyMaker
+
+pytestmark = pytest.mark.both_engines(long=True)
 
 CELLS = ["left-1", "left-2", "right-1", "right-2"]
 

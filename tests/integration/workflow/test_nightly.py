@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from test_publish import digest_there
+from registry import digest_there
 
 if TYPE_CHECKING:
     from typing import Any

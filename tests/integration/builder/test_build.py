@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from command_line import Ended
     from tiny_family import TinyFamily, TinyMaker
 
+pytestmark = pytest.mark.both_engines(long=True)
+
 
 @pytest.fixture(scope="module")
 def pair(make_tiny: TinyMaker) -> TinyFamily:

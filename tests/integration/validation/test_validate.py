@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from command_line import ended
-from test_cpu_images import SLEEP, said, started
-from test_peers import from_outside, verdicts
+from outside import from_outside, verdicts
+from running_image import SLEEP, said, started
 
 from imagegen.engine.containers.containers import Container, LaunchSpec, running
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from command_line import CommandLine
-    from conftest import Builder
+    from image_builder import Builder
     from tiny_family import TinyFamily
 
     from imagegen.engine.client import Engine

@@ -18,7 +18,7 @@ from imagegen.model.recipe import EXPECTATION_PATH, ContextFile
 
 if TYPE_CHECKING:
     from command_line import CommandLine
-    from conftest import Builder
+    from image_builder import Builder
     from tiny_family import TinyFamily
 
 

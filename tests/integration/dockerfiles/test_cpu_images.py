@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from running_image import SLEEP, said, started
 
 from imagegen.engine.containers.containers import (
     Container,
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from imagegen.engine.client import Engine
 
-SLEEP = ("sleep", "infinity")
 LAUNCHER = "/usr/local/openmpi/bin/mpirun"
 
 
@@ -29,22 +28,6 @@ def lab(engine: Engine, cpu_family: dict[str, str]) -> Iterator[Container]:
     spec = LaunchSpec(cpu_family["debian12-none"], SLEEP, caps=("SYS_PTRACE",), shm_bytes=1 << 30)
     with started(engine, spec) as container:
         yield container
-
-
-@contextmanager
-def started(engine: Engine, spec: LaunchSpec) -> Iterator[Container]:
-    """A container whose entrypoint has made the keys and become the command."""
-    with running(engine, spec) as container:
-        waiting = "while grep -q imagegen-entrypoint /proc/1/cmdline; do sleep 0.1; done"
-        said(container, "sh", "-c", waiting)
-        yield container
-
-
-def said(container: Container, *argv: str, seconds: float = 60) -> str:
-    """What a command printed; it has to succeed."""
-    result = container.exec(list(argv), seconds)
-    assert result.code == 0, result.out + result.err
-    return result.out
 
 
 def test_what_only_compiled_horovod_is_not_in_the_image(lab: Container) -> None:

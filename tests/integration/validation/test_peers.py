@@ -4,13 +4,13 @@ other, and `validate --hosts` checks either from here."""
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import secrets
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_cpu_images import SLEEP, said, started
+from outside import from_outside, verdicts
+from running_image import SLEEP, said, started
 
 from imagegen.engine.containers.containers import (
     Container,
@@ -33,7 +33,7 @@ PEERS = ("login", "image", "env", "limits", "daemon", "ranks", "allreduce")
 def pair(engine: Engine, cpu_family: dict[str, str]) -> Iterator[tuple[Container, Container]]:
     """`left` and `right`; each knows the key that the other made at its start."""
     with ExitStack() as stack:
-        net = stack.enter_context(network(engine, "test-peers"))
+        net = stack.enter_context(network(engine, f"test-{secrets.token_hex(6)}"))
         hosts = [
             stack.enter_context(
                 started(
@@ -118,20 +118,6 @@ def test_a_peer_of_another_image_or_of_none(
         said(right, "mv", "/etc/imagegen/off", "/etc/imagegen/image.json")
     assert failed(found) == ["image"]
     assert found["ranks"]["reason"] == "blocked-by"
-
-
-def from_outside(*arguments: str) -> dict[str, Any]:
-    """The document that `validate --hosts` writes here."""
-    argv = [sys.executable, "-m", "validate", "--json", "-", *arguments]
-    ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=500)
-    assert ended.stdout.startswith("{"), ended.stderr
-    document: dict[str, Any] = json.loads(ended.stdout)
-    assert document["exit_code"] == ended.returncode
-    return document
-
-
-def verdicts(report: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    return {one["id"]: (one["outcome"], one["reason"]) for one in report["checks"]}
 
 
 def test_the_same_verdicts_from_outside(pair: tuple[Container, Container]) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from imagegen.engine.images import local_images
 from imagegen.model.labels import LABEL_UNTIL
 
 if TYPE_CHECKING:
     from tiny_family import TinyFamily
+
+pytestmark = pytest.mark.both_engines
 
 BIG = "RUN head -c 510000000 /dev/zero > /big && echo TOKEN >> /big"
 EXPORT = "exporting to image"

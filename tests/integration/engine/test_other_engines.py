@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from another_engine import docker_26, podman
 from command_line import ended
-from test_interrupt import wait_for
+from step_processes import wait_for
 from tiny_family import TinyFamily
 
 from imagegen.engine.client import connect

@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import urllib.error
-import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
-from registry import failing_registry
+from registry import digest_there, failing_registry
 
 from imagegen.engine.images import local_images
 
 if TYPE_CHECKING:
     from tiny_family import TinyFamily
 
-ACCEPT = "application/vnd.docker.distribution.manifest.v2+json"
-_direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-
-def digest_there(reference: str) -> str | None:
-    """What the registry itself holds under `host/name:tag`, counted from the bytes it serves."""
-    host, _, rest = reference.partition("/")
-    name, _, tag = rest.rpartition(":")
-    request = urllib.request.Request(
-        f"http://{host}/v2/{name}/manifests/{tag}", headers={"Accept": ACCEPT}
-    )
-    try:
-        with _direct.open(request, timeout=10) as answer:
-            body = answer.read()
-            assert json.loads(body)["schemaVersion"] == 2
-            return f"sha256:{hashlib.sha256(body).hexdigest()}"
-    except urllib.error.HTTPError as error:
-        with error:
-            if error.code != 404:
-                raise
-    return None
+pytestmark = pytest.mark.both_engines(long=True)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import DEBIAN_12, Builder
+from image_builder import DEBIAN_12, Builder
 
 from imagegen.engine.images import local_images
 from imagegen.engine.images.bases import ensure_base

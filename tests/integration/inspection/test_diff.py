@@ -11,7 +11,7 @@ from imagegen.model.recipe import ContextFile
 
 if TYPE_CHECKING:
     from command_line import CommandLine
-    from conftest import Builder
+    from image_builder import Builder
 
     from imagegen.engine.client import Engine
 

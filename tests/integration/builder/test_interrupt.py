@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from command_line import ended
+from step_processes import SECONDS, wait_for
 
 from imagegen.engine.images import local_images
 from imagegen.model.labels import LABEL_MATRIX
@@ -20,27 +20,6 @@ if TYPE_CHECKING:
     from tiny_family import TinyFamily
 
     from imagegen.engine.images.local_image import LocalImage
-
-SECONDS = 120
-"""A step starts late on a machine that does other things, too."""
-
-
-def running(mark: str) -> bool:
-    """Whether a build step with this mark runs: its shell has the step as its argument."""
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if mark.encode() in path.read_bytes():
-                return True
-        except OSError:
-            continue
-    return False
-
-
-def wait_for(mark: str, runs: bool) -> None:
-    deadline = time.monotonic() + SECONDS
-    while running(mark) is not runs:
-        assert time.monotonic() < deadline, f"{mark} {'does not start' if runs else 'still runs'}"
-        time.sleep(0.1)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import Builder
+from image_builder import Builder
 
 from imagegen.config.network import FOLDER, pip_config_files, read_build_env
 from imagegen.config.payload import shipped_root

@@ -136,15 +136,16 @@ def test_files_go_in_and_out(engine: Engine, tiny_base: str) -> None:
             container.write_file("/no/such/folder/x", b"")
 
 
-def test_what_cannot_start_says_why(engine: Engine, tiny_base: str) -> None:
-    before = len(engine.api.containers(all=True))
+def test_what_cannot_start_says_why(engine: Engine, tiny_base: str, token: str) -> None:
+    labels = {"io.imagegen.test": token}
     for spec, why in [
-        (LaunchSpec("imagegen/test:never-was"), "No such image"),
-        (LaunchSpec(tiny_base, ("no-such-program",)), "no-such-program"),
+        (LaunchSpec("imagegen/test:never-was", labels=labels), "No such image"),
+        (LaunchSpec(tiny_base, ("no-such-program",), labels=labels), "no-such-program"),
     ]:
         with pytest.raises(EngineError, match=why), running(engine, spec):
             pytest.fail("it started")
-    assert len(engine.api.containers(all=True)) == before
+    left = engine.api.containers(all=True, filters={"label": f"io.imagegen.test={token}"})
+    assert left == []
 
 
 def test_containers_find_one_another_in_a_private_network(

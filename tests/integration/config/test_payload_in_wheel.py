@@ -12,7 +12,7 @@ import pytest
 import yaml
 from command_line import SCRIPT, CommandLine
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tiny_family import TinyFamily
 
+pytestmark = pytest.mark.both_engines(long=True)
+
 SECONDS = 60
 
 BREAKS = """\

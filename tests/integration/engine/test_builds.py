@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
-from conftest import LABEL, Builder
+from image_builder import LABEL, Builder
+from step_processes import running, wait_for
 
 from imagegen.engine.builds.buildkit import StepError, cancel
 from imagegen.engine.builds.vertex_events import (
@@ -23,6 +22,8 @@ from imagegen.engine.client import Engine, facts
 from imagegen.engine.images import local_images
 from imagegen.engine.images.private_keys import private_keys_in_layers
 from imagegen.model.recipe import ContextFile
+
+pytestmark = pytest.mark.both_engines(long=True)
 
 
 def runs(events: list[VertexEvent], kind: type[VertexEvent]) -> list[str]:
@@ -103,30 +104,12 @@ def test_identical_builds_side_by_side_run_a_step_once(
             builder.clean()
 
 
-def processes(mark: str) -> list[str]:
-    """Command lines on this machine that hold a mark; the test's own has it in no argument."""
-    lines = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            lines.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-        except OSError:
-            continue
-    return [line for line in lines if mark in line]
-
-
-def wait_until_gone(mark: str) -> None:
-    deadline = time.monotonic() + 15
-    while processes(mark):
-        assert time.monotonic() < deadline, processes(mark)
-        time.sleep(0.1)
-
-
 def test_cancel_stops_the_step_on_the_engine(engine: Engine, builder: Builder, token: str) -> None:
     seen = threading.Event()
 
     def cancel_when_it_runs(event: VertexEvent) -> None:
         if isinstance(event, VertexLog) and not seen.is_set():
-            assert processes(token)
+            assert running(token)
             seen.set()
             cancel(engine, f"test-{token}")
 
@@ -138,7 +121,7 @@ def test_cancel_stops_the_step_on_the_engine(engine: Engine, builder: Builder, t
         )
     assert seen.is_set()
     assert (caught.value.cancelled, caught.value.cause) == (True, "cancelled")
-    wait_until_gone(token)
+    wait_for(token, runs=False)
 
 
 def test_an_interrupt_stops_the_step_on_the_engine(
@@ -146,7 +129,7 @@ def test_an_interrupt_stops_the_step_on_the_engine(
 ) -> None:
     def interrupt(event: VertexEvent) -> None:
         if isinstance(event, VertexLog):
-            assert processes(token)
+            assert running(token)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -155,7 +138,7 @@ def test_an_interrupt_stops_the_step_on_the_engine(
             on_event=interrupt,
             tag=f"imagegen/test:{token}",
         )
-    wait_until_gone(token)
+    wait_for(token, runs=False)
     assert local_images.find(engine, f"imagegen/test:{token}") is None
 
 
