@@ -116,7 +116,7 @@ def family(victim: OwnEngine, tmp_path_factory: pytest.TempPathFactory) -> Famil
     tiny.component("common", STEP.format("common", "common"), seconds="60")
     tiny.component("left", STEP.format("left", "left"), ("1", "2"))
     tiny.component("right", STEP.format("right", "right"), ("1", "2"))
-    tiny.write_matrix({"left": ["1", "2"], "right": ["1", "2"]}, {"os": "debian12", "common": "1"})
+    tiny.write_matrix({"left": ["1", "2"], "right": ["1", "2"]}, {"os": "tiny12", "common": "1"})
     made = Family(victim, tiny)
     connected.api.close()
     return made

@@ -132,7 +132,7 @@ def test_the_same_verdicts_from_outside(pair: tuple[Container, Container]) -> No
     assert left.exec(["sh", "-c", "ls -d /tmp/imagegen-validate-*"], 30).code != 0
 
 
-def test_a_container_without_any_python(engine: Engine, tiny_base: str, tmp_path: Path) -> None:
+def test_a_container_without_any_python(engine: Engine, debian_base: str, tmp_path: Path) -> None:
     recipe = {
         "schema": 1,
         "os": {"ID": "debian", "VERSION_ID": "12", "arch": "x86_64", "glibc": "2.36"},
@@ -141,7 +141,7 @@ def test_a_container_without_any_python(engine: Engine, tiny_base: str, tmp_path
     }
     expect = tmp_path / "image.json"
     expect.write_text(json.dumps(recipe))
-    with running(engine, LaunchSpec(tiny_base, SLEEP)) as container:
+    with running(engine, LaunchSpec(debian_base, SLEEP)) as container:
         host = f"docker://{container.name}"
         arguments = ("--hosts", host, "--static", "--expect", str(expect))
         (report,) = from_outside(*arguments)["hosts"]
