@@ -42,6 +42,7 @@ def first(pair: TinyFamily) -> Ended:
     return pair.build("--jobs", "2", "--format", "json")
 
 
+@pytest.mark.both_engines
 def test_images_are_tagged_and_labelled(pair: TinyFamily, first: Ended) -> None:
     assert [row["outcome"] for row in first.result] == ["built", "built"]
     built = pair.built()
@@ -88,6 +89,7 @@ def layers(family: TinyFamily) -> list[list[str]]:
     ]
 
 
+@pytest.mark.both_engines
 @pytest.mark.usefixtures("first")
 def test_side_by_side_the_slow_step_is_built_once(pair: TinyFamily) -> None:
     one, other = layers(pair)
@@ -95,6 +97,7 @@ def test_side_by_side_the_slow_step_is_built_once(pair: TinyFamily) -> None:
     assert one[: len(base) + 1] == other[: len(base) + 1]
 
 
+@pytest.mark.both_engines
 @pytest.mark.usefixtures("first")
 def test_a_second_build_finds_everything_up_to_date(pair: TinyFamily) -> None:
     before = pair.built()

@@ -48,6 +48,7 @@ def test_until_builds_so_far_and_tags_nothing(tiny: TinyFamily) -> None:
     assert tiny.built() == {}
 
 
+@pytest.mark.both_engines
 def test_until_a_step_that_fails_gives_the_state_before_it(tiny: TinyFamily) -> None:
     broken(tiny)
     ended = tiny.build("tiny12", "--until", "second", code=6)
@@ -121,6 +122,7 @@ def read_until(terminal: int, mark: bytes) -> bytes:
     return seen
 
 
+@pytest.mark.both_engines
 def test_resume_goes_on_where_a_build_ended(tiny: TinyFamily) -> None:
     fails = "RUN test {{ release.version }} != 2 # TOKEN"
     template = tiny.component("part", fails, ("1", "2", "3"))

@@ -49,10 +49,12 @@ def stale(family: TinyFamily) -> dict[str, str]:
     return told
 
 
+@pytest.mark.both_engines
 def test_nothing_changed(four: TinyFamily) -> None:
     assert stale(four) == {}
 
 
+@pytest.mark.both_engines
 def test_a_template_concerns_the_cells_with_its_component(four: TinyFamily) -> None:
     template = four.root / "dockerfiles/components/common/install.j2"
     template.write_text(template.read_text() + "RUN echo more >> /common\n")

@@ -31,6 +31,7 @@ def change(family: TinyFamily) -> None:
     family.build("--no-validate")
 
 
+@pytest.mark.both_engines
 def test_what_is_published_is_what_was_validated(pair: TinyFamily, registry: str) -> None:
     to = f"{registry}/team"
     first, second = (f"{to}/{pair.token}:tiny12-{number}" for number in (1, 2))

@@ -120,13 +120,18 @@ def test_a_peer_of_another_image_or_of_none(
     assert found["ranks"]["reason"] == "blocked-by"
 
 
-def test_the_same_verdicts_from_outside(pair: tuple[Container, Container]) -> None:
+@pytest.mark.parametrize(
+    "tier", [("--static",), pytest.param((), marks=pytest.mark.long)], ids=["static", "full"]
+)
+def test_the_same_verdicts_from_outside(
+    pair: tuple[Container, Container], tier: tuple[str, ...]
+) -> None:
     """With the container's own checks and with ours, which bring a Python along."""
     left, _ = pair
-    inside = json.loads(left.exec(["validate", "--json", "-"], 300).out)
+    inside = json.loads(left.exec(["validate", "--json", "-", *tier], 300).out)
     host = f"docker://{left.name}"
-    (own,) = from_outside("--hosts", host)["hosts"]
-    (brought,) = from_outside("--hosts", host, "--bring")["hosts"]
+    (own,) = from_outside("--hosts", host, *tier)["hosts"]
+    (brought,) = from_outside("--hosts", host, "--bring", *tier)["hosts"]
     assert (own["how"], brought["how"]) == ("its own validate", "checks brought along")
     assert verdicts(own) == verdicts(brought) == verdicts(inside)
     assert left.exec(["sh", "-c", "ls -d /tmp/imagegen-validate-*"], 30).code != 0
