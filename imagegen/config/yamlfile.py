@@ -1,4 +1,4 @@
-"""YAML files as plain data that remembers its lines, and schema errors in words for people.
+"""YAML files as plain data that remembers its lines, and what is wrong with one as text.
 
 Version-like scalars are a trap (`cuda: 11.10` is the number 11.1 to YAML, `rdma: no` is false), so
 scalars keep their source text; only `true`, `false` and null have another type.
@@ -6,21 +6,18 @@ scalars keep their source text; only `true`, `false` and null have another type.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 import yaml
 
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
-
-    from jsonschema.exceptions import ValidationError as SchemaError
 
 MAX_DEPTH = 50
 MAX_NODES = 10_000
@@ -29,7 +26,7 @@ MAX_NODES = 10_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _FLATTER = "write it flatter, without aliases of aliases"
-_TYPES = {
+TYPES = {
     "object": "a mapping",
     "array": "a list",
     "string": "text",
@@ -37,16 +34,20 @@ _TYPES = {
     "number": "a number",
     "null": "empty",
 }
+"""The types of JSON schema, as a user reads them."""
 
 KeyPath = tuple["str | int", ...]
-_Finding = tuple[KeyPath, str, str, str]  # where, text, evidence, hint
+Data_co = TypeVar("Data_co", bound=Mapping[str, object], covariant=True)
 
 
 @dataclass(frozen=True)
-class Document:
-    """A YAML file: plain `data`, its `file` as shown to a user, and the line of every key path."""
+class Document(Generic[Data_co]):
+    """A YAML file: plain `data`, its `file` as shown to a user, and the line of every key path.
 
-    data: Any
+    Who has checked it against a schema knows the type of `data`, and casts to it.
+    """
+
+    data: Data_co
     file: str
     lines: Mapping[KeyPath, int] = field(default_factory=dict, repr=False)
 
@@ -58,7 +59,7 @@ class Document:
         return self.lines.get(known, 1)
 
 
-def load(path: Path, shown: str, *, as_text: bool = True) -> Document:
+def load(path: Path, shown: str, *, as_text: bool = True) -> Document[Mapping[str, object]]:
     """The mapping in a YAML file. With `as_text` off, whole and decimal numbers become numbers.
 
     Raises ConfigError with every problem of the file that can be seen without its schema.
@@ -76,9 +77,9 @@ def load(path: Path, shown: str, *, as_text: bool = True) -> Document:
         raise ConfigError(Problem("is empty", shown, hint="write its keys, or remove the file"))
     data = builder.build(root, ())
     if not isinstance(data, dict):
-        text = f"the top level is {_kind(data)}, not a mapping"
+        text = f"the top level is {kind_of(data)}, not a mapping"
         builder.report(root, (), text, "write `key: value` lines")
-    if builder.problems:
+    if builder.problems or not isinstance(data, dict):
         raise ConfigError(*dict.fromkeys(builder.problems))
     return Document(data, shown, builder.lines)
 
@@ -95,14 +96,15 @@ def _unreadable(error: OSError | UnicodeDecodeError, path: Path, shown: str) -> 
     folder = path.parent
     names = sorted(p.name for p in folder.glob(f"*{path.suffix}")) if folder.is_dir() else []
     evidence = f"`{folder}` has: {', '.join(names) or 'no such files'}"
-    hint = _near(path.name, names, "correct the path")
+    hint = near(path.name, names, "correct the path")
     return Problem("no such file", shown, evidence=(evidence,), hint=hint)
 
 
-def _not_yaml(error: Any, shown: str) -> Problem:
+def _not_yaml(error: yaml.YAMLError, shown: str) -> Problem:
     mark = getattr(error, "problem_mark", None)
     words = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    evidence = f"{words} ({error.context})" if getattr(error, "context", "") else f"{words}"
+    context = getattr(error, "context", "")
+    evidence = f"{words} ({context})" if context else f"{words}"
     hint = "correct the syntax there; a tab cannot indent, and `: ` or ` #` in text needs quotes"
     if mark is None:
         return Problem("is not YAML", shown, evidence=(evidence,), hint=hint)
@@ -134,7 +136,7 @@ class _Builder:
         self.problems: list[Problem] = []
         self._nodes = self._depth = 0
 
-    def build(self, node: yaml.Node, path: KeyPath) -> Any:
+    def build(self, node: yaml.Node, path: KeyPath) -> object:
         self._guard(node)
         self.lines.setdefault(path, _line(node))
         if not node.tag.startswith(_TAG):
@@ -159,7 +161,7 @@ class _Builder:
     def report(self, node: yaml.Node, path: KeyPath, text: str, hint: str) -> None:
         self.problems.append(Problem(text, self._shown, _line(node), dotted(path), hint=hint))
 
-    def _scalar(self, node: yaml.ScalarNode) -> Any:
+    def _scalar(self, node: yaml.ScalarNode) -> object:
         text: str = node.value
         if node.tag == _TAG + "null":
             return None
@@ -169,9 +171,9 @@ class _Builder:
             return yaml.safe_load(text)
         return text
 
-    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, object]:
         first: dict[str, int] = {}
-        own: dict[str, Any] = {}
+        own: dict[str, object] = {}
         merges: list[yaml.Node] = []
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
@@ -187,13 +189,14 @@ class _Builder:
                 own[key.value] = self.build(value, (*path, key.value))
         return {**self._merged(merges, path), **own}
 
-    def _merged(self, merges: Iterable[yaml.Node], path: KeyPath) -> dict[str, Any]:
+    def _merged(self, merges: Iterable[yaml.Node], path: KeyPath) -> dict[str, object]:
         """What `<<` brings: of several mappings the first that has a key wins."""
-        merged: dict[str, Any] = {}
+        merged: dict[str, object] = {}
         for merge in merges:
             for source in merge.value if isinstance(merge, yaml.SequenceNode) else [merge]:
                 if isinstance(source, yaml.MappingNode):
-                    merged = {**self.build(source, path), **merged}
+                    built = self.build(source, path)  # a mapping, as its node is one
+                    merged = {**cast("dict[str, object]", built), **merged}
                 else:
                     self.report(merge, path, "`<<` merges mappings only", "name a mapping")
         return merged
@@ -207,94 +210,13 @@ def dotted(path: Iterable[str | int]) -> str:
     return text
 
 
-def check_schema(document: Document, schema: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """Everything in a document that its JSON schema (draft 2020-12) does not allow, by line.
-
-    A schema's `description` beside a `pattern` says in words what is allowed.
-    """
-    found = [
-        Problem(text, document.file, document.line(path), dotted(path), (evidence,), hint)
-        for error in _validator_class()(schema).iter_errors(document.data)
-        for path, text, evidence, hint in _findings(error)
-    ]
-    return tuple(sorted(dict.fromkeys(found), key=lambda problem: problem.line))
+def near(word: str, known: Sequence[str], otherwise: str) -> str:
+    """The hint that names the nearest of the words that are known, else another one."""
+    found = get_close_matches(word, known, 1)
+    return f"did you mean `{found[0]}`?" if found else otherwise
 
 
-@cache
-def _validator_class() -> Any:
-    """Like jsonschema's own, but `$` in a pattern does not let a final newline pass."""
-    from jsonschema import Draft202012Validator, ValidationError, validators
-
-    def pattern(_: object, wanted: str, value: object, __: object) -> Iterator[SchemaError]:
-        # `$` matches before a final newline too; doubled, the newline has to match the pattern
-        text = f"{value}\n" if str(value).endswith("\n") else str(value)
-        if isinstance(value, str) and not re.search(wanted, text):
-            yield ValidationError("does not match")
-
-    return validators.extend(Draft202012Validator, {"pattern": pattern})  # type: ignore[no-untyped-call]
-
-
-def _findings(error: Any) -> Iterator[_Finding]:
-    path: KeyPath = tuple(error.absolute_path)
-    value, wanted = error.instance, error.validator_value
-    match error.validator:
-        case "additionalProperties":
-            known = sorted(error.schema.get("properties", ()))
-            for key in (key for key in value if key not in known):
-                hint = _near(key, known, f"remove `{key}`")
-                yield (*path, key), "unknown key", f"known: {', '.join(known)}", hint
-        case "required":
-            for key in (key for key in wanted if key not in value):
-                has = ", ".join(value) or "nothing"
-                yield path, f"key `{key}` is missing", f"it has: {has}", f"add `{key}: …`"
-        case "enum":
-            known = [str(choice) for choice in wanted]
-            hint = _near(str(value), known, "choose one of them")
-            yield path, f"`{value}` is not known here", f"known: {', '.join(known)}", hint
-        case "pattern":
-            yield _wrong_form(error, path)
-        case "type":
-            yield _wrong_type(path, value, [wanted] if isinstance(wanted, str) else wanted)
-        case "anyOf":
-            yield from _alternatives(error, path)
-        case _:
-            yield path, "is not allowed here", error.message, "correct the value"
-
-
-def _wrong_form(error: Any, path: KeyPath) -> _Finding:
-    value = error.instance
-    is_key = "propertyNames" in list(error.absolute_schema_path)[-2:]
-    wanted = error.schema.get("description") or f"text that matches `{error.validator_value}`"
-    text = f"{'this key' if is_key else 'the value'} is not {wanted}"
-    at = (*path, value) if is_key else path
-    return at, text, f"found: {value!r}", "use only the characters that are allowed"
-
-
-def _wrong_type(path: KeyPath, value: object, wanted: Sequence[str]) -> _Finding:
-    allowed = " or ".join(_TYPES.get(name, name) for name in wanted)
-    text = f"should be {allowed}, is {_kind(value)}"
-    return path, text, f"found: {value!r}", f"write {allowed}"
-
-
-def _alternatives(error: Any, path: KeyPath) -> Iterator[_Finding]:
-    """What is wrong by the one alternative that has the value's type, if there is one."""
-    branches: dict[Any, list[SchemaError]] = {}
-    for inner in error.context:
-        branches.setdefault(inner.schema_path[0], []).append(inner)
-    for errors in branches.values():
-        if not any(inner.validator == "type" and not inner.path for inner in errors):
-            for inner in errors:
-                yield from _findings(inner)
-            return
-    types = [rule["type"] for rule in error.validator_value if "type" in rule]
-    yield _wrong_type(path, error.instance, types)
-
-
-def _near(word: str, known: Sequence[str], otherwise: str) -> str:
-    near = get_close_matches(word, known, 1)
-    return f"did you mean `{near[0]}`?" if near else otherwise
-
-
-def _kind(value: object) -> str:
+def kind_of(value: object) -> str:
+    """The type of a value, as a user reads it."""
     kinds = {dict: "object", list: "array", bool: "boolean", str: "string", type(None): "null"}
-    return _TYPES[kinds.get(type(value), "number")]
+    return TYPES[kinds.get(type(value), "number")]

@@ -13,9 +13,10 @@ import orjson
 from imagegen import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from imagegen.model.catalog import Catalog, Component, Release
+    from imagegen.model.contract import Contract
     from imagegen.model.image import ImageSpec, Pin
 
 SCHEMA = 1
@@ -47,7 +48,7 @@ def environment(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict
     return dict(sorted({**env, **spec.cell.env}.items()))
 
 
-def contract(spec: ImageSpec, catalog: Catalog) -> dict[str, object]:
+def contract(spec: ImageSpec, catalog: Catalog) -> Contract:
     """What a launch has to give: capabilities, devices, ulimits, shared memory in bytes, network.
 
     Lists are united, the largest shared memory and the host network win.
@@ -56,35 +57,22 @@ def contract(spec: ImageSpec, catalog: Catalog) -> dict[str, object]:
 
 
 @lru_cache(maxsize=256)
-def _contract(names: tuple[str, ...], catalog: Catalog) -> dict[str, object]:
+def _contract(names: tuple[str, ...], catalog: Catalog) -> Contract:
     parts = [catalog.components[name].contract for name in names]
     ulimits: dict[str, int] = {}
     for part in parts:
-        ulimits.update(_ulimits(part))
+        ulimits |= part.get("ulimits", {})
     return {
-        "caps": _united(parts, "caps"),
-        "devices": _united(parts, "devices"),
+        "caps": _united(part.get("caps", []) for part in parts),
+        "devices": _united(part.get("devices", []) for part in parts),
         "ulimits": dict(sorted(ulimits.items())),
-        "shm_bytes": max((_integer(part.get("shm_bytes")) for part in parts), default=0),
+        "shm_bytes": max((part.get("shm_bytes", 0) for part in parts), default=0),
         "network": "host" if any(p.get("network") == "host" for p in parts) else "bridge",
     }
 
 
-def _united(parts: Sequence[Mapping[str, object]], key: str) -> list[str]:
-    found: set[str] = set()
-    for part in parts:
-        values = part.get(key, [])
-        found.update(values if isinstance(values, list) else [])
-    return sorted(found)
-
-
-def _ulimits(part: Mapping[str, object]) -> dict[str, int]:
-    limits = part.get("ulimits", {})
-    return dict(limits) if isinstance(limits, dict) else {}
-
-
-def _integer(value: object) -> int:
-    return value if isinstance(value, int) else 0
+def _united(lists: Iterable[Sequence[str]]) -> list[str]:
+    return sorted({one for each in lists for one in each})
 
 
 def suites(spec: ImageSpec, catalog: Catalog) -> list[str]:

@@ -6,22 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from imagegen.config.schema_check import check_schema
 from imagegen.config.yamlfile import (
     MAX_NODES,
     Document,
-    check_schema,
     dotted,
     load,
 )
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
 @pytest.fixture
 def read(tmp_path: Path) -> Any:
-    def read_text(text: str | bytes, **options: bool) -> Document:
+    def read_text(text: str | bytes, **options: bool) -> Document[Mapping[str, object]]:
         path = tmp_path / "cpu.yaml"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return load(path, "matrices/cpu.yaml", **options)
