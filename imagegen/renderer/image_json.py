@@ -6,7 +6,7 @@ Also the contract (what a launch must give the image) and the environment: both 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import orjson
 
@@ -23,6 +23,24 @@ SCHEMA = 1
 AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 BASE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BASE_ENV = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PATH": BASE_PATH}
+
+
+class Expectation(TypedDict):
+    """The keys of image.json."""
+
+    schema: int
+    tool: str
+    image: str
+    matrix: str
+    cell: str
+    profile: str
+    device: str
+    os: Mapping[str, str]
+    env: Mapping[str, str]
+    components: Mapping[str, Mapping[str, object]]
+    omitted: Mapping[str, str]
+    suites: Sequence[str]
+    contract: Contract
 
 
 def stage_env(component: Component, release: Release, path: str) -> dict[str, str]:
@@ -108,7 +126,7 @@ def _facts(pin: Pin, spec: ImageSpec) -> dict[str, object]:
     return {**chosen, **pin.release.facts}
 
 
-def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict[str, object]:
+def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> Expectation:
     """The document as data. Its schema is described in validate/expected.py."""
     return {
         "schema": SCHEMA,
