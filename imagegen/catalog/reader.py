@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from imagegen.catalog.rows import read_releases
 from imagegen.config import schemas
-from imagegen.config.document import Document
 from imagegen.config.payload import (
     COMPONENTS_FOLDER,
     OS_FOLDER,
@@ -15,7 +14,8 @@ from imagegen.config.payload import (
     shipped_root,
     shown,
 )
-from imagegen.config.yamlfile import check_schema, load
+from imagegen.config.schema_check import check_schema
+from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
 from imagegen.model.catalog import (
     Catalog,
@@ -27,6 +27,18 @@ from imagegen.model.catalog import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from imagegen.catalog.data import (
+        ComponentData,
+        ComponentDocument,
+        ContractData,
+        OsDocument,
+        VirtualData,
+        VirtualDocument,
+    )
+    from imagegen.config.document import Document
+    from imagegen.config.schema_check import Schema
+    from imagegen.model.contract import Contract
 
 PROVIDED = ("glibc", "compiler", "driver")
 """Names that an OS provides, and the driver of a host, which only a wish knows."""
@@ -53,10 +65,10 @@ def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
 def _read_checked(
     payload: Payload,
     relative: str,
-    schema: Mapping[str, Any],
+    schema: Schema,
     problems: list[Problem],
     trusted: Path | None,
-) -> Document | None:
+) -> Document[Mapping[str, object]] | None:
     path = payload.find(relative)
     if path is None:
         return None
@@ -83,17 +95,18 @@ def _read_oses(
 ) -> dict[str, OsRelease]:
     oses: dict[str, OsRelease] = {}
     for name in payload.names(OS_FOLDER):
-        document = _read_checked(payload, f"{OS_FOLDER}/{name}", schemas.OS, problems, trusted)
-        if document is None:
+        found = _read_checked(payload, f"{OS_FOLDER}/{name}", schemas.OS, problems, trusted)
+        if found is None:
             continue
+        document = cast("OsDocument", found)
         release = _os_release(document)
         if f"{release.id}.yaml" != name:
-            problems.append(_misnamed(document, "id", f"{release.id}.yaml", name))
+            problems.append(_misnamed(document, "id", release.id, f"{release.id}.yaml", name))
         oses[release.id] = release
     return oses
 
 
-def _os_release(document: Document) -> OsRelease:
+def _os_release(document: OsDocument) -> OsRelease:
     data = document.data
     return OsRelease(
         id=data["id"],
@@ -112,9 +125,11 @@ def _os_release(document: Document) -> OsRelease:
     )
 
 
-def _misnamed(document: Document, key: str, expected: str, name: str) -> Problem:
+def _misnamed(
+    document: Document[Mapping[str, object]], key: str, value: str, expected: str, name: str
+) -> Problem:
     return Problem(
-        f"`{document.data[key]}` stands in `{name}`, so it would not be found by its name",
+        f"`{value}` stands in `{name}`, so it would not be found by its name",
         file=document.file,
         line=document.line([key]),
         key=key,
@@ -128,15 +143,17 @@ def _read_components(
     components: dict[str, Component] = {}
     for name in payload.names(COMPONENTS_FOLDER):
         relative = f"{COMPONENTS_FOLDER}/{name}/component.yaml"
-        document = _read_checked(payload, relative, schemas.COMPONENT, problems, trusted)
-        if document is None:
+        found = _read_checked(payload, relative, schemas.COMPONENT, problems, trusted)
+        if found is None:
             continue
-        if document.data["name"] != name:
-            problems.append(_misnamed(document, "name", document.data["name"], name))
+        document = cast("ComponentDocument", found)
+        own_name = document.data["name"]
+        if own_name != name:
+            problems.append(_misnamed(document, "name", own_name, own_name, name))
         trusts = _trusts(payload, relative, trusted)
         releases, wrong = read_releases(document, checked=not trusts)
         problems += wrong
-        components[name] = _component(document, releases)
+        components[name] = _component(document.data, document.file, releases)
     return components
 
 
@@ -146,21 +163,28 @@ def _read_virtual(
     found: dict[str, Component] = {}
     for name in payload.names(VIRTUAL_FOLDER):
         relative = f"{VIRTUAL_FOLDER}/{name}"
-        document = _read_checked(payload, relative, schemas.VIRTUAL, problems, trusted)
-        if document is None:
+        read = _read_checked(payload, relative, schemas.VIRTUAL, problems, trusted)
+        if read is None:
             continue
-        if f"{document.data['name']}.yaml" != name:
-            problems.append(_misnamed(document, "name", f"{document.data['name']}.yaml", name))
+        document = cast("VirtualDocument", read)
+        own_name = document.data["name"]
+        if f"{own_name}.yaml" != name:
+            problems.append(_misnamed(document, "name", own_name, f"{own_name}.yaml", name))
         trusts = _trusts(payload, relative, trusted)
         releases, wrong = read_releases(document, checked=not trusts)
         problems += wrong
-        data = {"seconds": "0", "suites": (), **document.data}
-        found[document.data["name"]] = _component(Document(data, document.file), releases)
+        data = _as_component(document.data)
+        found[own_name] = _component(data, document.file, releases)
     return found
 
 
-def _component(document: Document, releases: tuple[Release, ...]) -> Component:
-    data = document.data
+def _as_component(data: VirtualData) -> ComponentData:
+    """What no layer is made of takes no time and is proved by no suite."""
+    title = data["title"]
+    return {"name": data["name"], "title": title, "seconds": "0", "suites": [], "releases": []}
+
+
+def _component(data: ComponentData, file: str, releases: tuple[Release, ...]) -> Component:
     return Component(
         name=data["name"],
         title=data["title"],
@@ -173,7 +197,7 @@ def _component(document: Document, releases: tuple[Release, ...]) -> Component:
         entrypoint=data.get("entrypoint", ""),
         trees=data.get("trees", {}),
         releases=releases,
-        file=document.file,
+        file=file,
         installs=tuple(data.get("installs", ())),
         aliases=data.get("aliases", {}),
         one_of=tuple(data.get("one_of", ())),
@@ -190,13 +214,13 @@ def _megabytes(data: str | Mapping[str, str]) -> dict[str, float]:
     }
 
 
-def _contract(data: Mapping[str, Any]) -> dict[str, object]:
-    contract: dict[str, object] = dict(data)
+def _contract(data: ContractData) -> Contract:
+    numbers: Contract = {}
     if "ulimits" in data:
-        contract["ulimits"] = {name: int(value) for name, value in data["ulimits"].items()}
+        numbers["ulimits"] = {name: int(value) for name, value in data["ulimits"].items()}
     if "shm_bytes" in data:
-        contract["shm_bytes"] = int(data["shm_bytes"])
-    return contract
+        numbers["shm_bytes"] = int(data["shm_bytes"])
+    return cast("Contract", {**data, **numbers})
 
 
 def _dangling_names(

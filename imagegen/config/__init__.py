@@ -1,4 +1,4 @@
 """The settings and files of this run: payload and overlay roots, YAML, schemas, cache, network.
 
-Others use `payload`, `yamlfile`, `cache`, `network` and `schemas`.
+Others use `payload`, `yamlfile`, `schema_check`, `cache`, `network` and `schemas`.
 """

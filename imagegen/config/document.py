@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 KeyPath = tuple["str | int", ...]
 TYPES = {
@@ -20,11 +22,17 @@ TYPES = {
 """The types of JSON, in words for people."""
 
 
-@dataclass(frozen=True)
-class Document:
-    """A YAML file: plain `data`, its `file` as shown to a user, and the line of every key path."""
+Data_co = TypeVar("Data_co", bound=Mapping[str, object], covariant=True)
 
-    data: Any
+
+@dataclass(frozen=True)
+class Document(Generic[Data_co]):
+    """A YAML file: plain `data`, its `file` as shown to a user, and the line of every key path.
+
+    Who has checked it against a schema knows the type of `data`, and casts to it.
+    """
+
+    data: Data_co
     file: str
     lines: Mapping[KeyPath, int] = field(default_factory=dict, repr=False)
 
@@ -42,6 +50,12 @@ def dotted(path: Iterable[str | int]) -> str:
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text
+
+
+def near(word: str, known: Sequence[str], otherwise: str) -> str:
+    """The hint that names the nearest of the words that are known, else another one."""
+    found = get_close_matches(word, known, 1)
+    return f"did you mean `{found[0]}`?" if found else otherwise
 
 
 def kind_of(value: object) -> str:

@@ -6,10 +6,15 @@ quote, `$`, backtick or shell operator.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from imagegen.model.cell import MATRIX_PROFILES
 from imagegen.model.constraint import PATTERN as CONSTRAINT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from imagegen.config.schema_check import Schema
 
 NAME = r"^[a-z][a-z0-9-]*$"
 VARIANT = r"^[a-z][a-z0-9.-]*$"
@@ -27,15 +32,15 @@ TAG = r"^[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_{][A-Za-z0-9._{}-]*$"
 IMAGE = r"^[a-z0-9][a-z0-9._/:@-]*$"
 
 
-def _text(pattern: str) -> dict[str, Any]:
+def _text(pattern: str) -> Schema:
     return {"type": "string", "pattern": pattern}
 
 
-def _map(keys: str, values: dict[str, Any]) -> dict[str, Any]:
+def _map(keys: str, values: Schema) -> Schema:
     return {"type": "object", "propertyNames": {"pattern": keys}, "additionalProperties": values}
 
 
-def _object(required: tuple[str, ...], **properties: dict[str, Any]) -> dict[str, Any]:
+def _object(required: tuple[str, ...], **properties: Schema) -> Schema:
     return {
         "type": "object",
         "required": list(required),
@@ -44,12 +49,17 @@ def _object(required: tuple[str, ...], **properties: dict[str, Any]) -> dict[str
     }
 
 
-def _list(items: dict[str, Any], least: int = 0) -> dict[str, Any]:
+def _list(items: Schema, least: int = 0) -> Schema:
     return {"type": "array", "items": items, "minItems": least}
 
 
-_WISH = _text(CONSTRAINT)
-_ONE_OR_MORE = {"anyOf": [_WISH, _list(_WISH, 1)]}
+def properties_of(schema: Schema) -> Mapping[str, Schema]:
+    """The keys that the schema of a mapping knows, each with its own schema."""
+    return cast("Mapping[str, Schema]", schema["properties"])
+
+
+_CONSTRAINT = _text(CONSTRAINT)
+_ONE_OR_MORE = {"anyOf": [_CONSTRAINT, _list(_CONSTRAINT, 1)]}
 _FACTS = {"type": "object", "propertyNames": {"pattern": r"^[a-z][a-z0-9_]*$"}}
 
 OS = _object(
@@ -67,7 +77,7 @@ OS = _object(
     source=_text(TEXT),
 )
 
-_WISHES = _map(NAME, _ONE_OR_MORE)
+_CONSTRAINTS = _map(NAME, _ONE_OR_MORE)
 SHA256 = r"^([0-9a-f]{64}|unverified)$"
 URL = r"^(https?|file)://[A-Za-z0-9._~:/?#@!&=+%,-]+$"
 
@@ -75,11 +85,11 @@ RELEASE = _object(
     ("version", "origin", "source"),
     version=_text(r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_ -]*$"),
     variant=_text(VARIANT),
-    requires=_WISHES,
-    constrains=_WISHES,
-    pairs=_WISHES,
-    known=_WISHES,
-    warns=_WISHES,
+    requires=_CONSTRAINTS,
+    constrains=_CONSTRAINTS,
+    pairs=_CONSTRAINTS,
+    known=_CONSTRAINTS,
+    warns=_CONSTRAINTS,
     provides=_map(NAME, _text(PACKAGE_VERSION + r"|^[0-9.]+\?$")),
     also={"anyOf": [_text(PACKAGE_VERSION), _list(_text(PACKAGE_VERSION), 1)]},
     rank=_text(r"^[0-9]$"),
@@ -109,7 +119,7 @@ CONTRACT = _object(
 TABLE = _object(
     ("columns", "row", "lines"),
     columns=_list(_text(r"^[a-z][a-z0-9_]*$"), 1),
-    row={"type": "object", "propertyNames": {"enum": sorted(RELEASE["properties"])}},
+    row={"type": "object", "propertyNames": {"enum": sorted(properties_of(RELEASE))}},
     sources=_map(r"^[a-z0-9-]+$", _text(TEXT)),
     lines={"type": "string"},
 )
@@ -146,19 +156,19 @@ COMPONENT = _object(
 )
 
 
-def _row(**properties: dict[str, Any]) -> dict[str, Any]:
-    """Axes and components with their wishes, and keys of its own."""
-    return {"type": "object", "properties": properties, "additionalProperties": _WISH}
+def _row(**properties: Schema) -> Schema:
+    """Axes and components with their constraints, and keys of its own."""
+    return {"type": "object", "properties": properties, "additionalProperties": _CONSTRAINT}
 
 
-_CONDITION = _map(NAME, _WISH)
+_CONDITION = _map(NAME, _CONSTRAINT)
 
-_COMPONENT_WISH = {
+_COMPONENT_CONSTRAINT = {
     "anyOf": [
-        _WISH,
+        _CONSTRAINT,
         _object(
             ("want",),
-            want=_WISH,
+            want=_CONSTRAINT,
             omit=_list(
                 _object(("when", "reason"), when=_CONDITION, reason=_text(TEXT)),
                 1,
@@ -174,9 +184,9 @@ MATRIX = _object(
     tag=_text(TAG),
     profile={"enum": list(MATRIX_PROFILES)},
     base={"enum": ["auto", "registry", "bootstrap"]},
-    axes=_map(NAME, _list(_WISH, 1)),
-    components=_map(NAME, _COMPONENT_WISH),
-    defaults=_map(NAME, _WISH),
+    axes=_map(NAME, _list(_CONSTRAINT, 1)),
+    components=_map(NAME, _COMPONENT_CONSTRAINT),
+    defaults=_map(NAME, _CONSTRAINT),
     include=_list(_row(tag=_text(TAG))),
     exclude=_list({**_row(reason=_text(TEXT)), "required": ["reason"]}),
     notes=_list(_text(TEXT)),

@@ -6,7 +6,7 @@ was kept from the last run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import yaml
 
@@ -14,7 +14,7 @@ from imagegen.config.document import Document, KeyPath, dotted, kind_of
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 MAX_DEPTH = 50
 MAX_NODES = 10_000
@@ -25,7 +25,7 @@ _TAG = "tag:yaml.org,2002:"
 _FLATTER = "write it flatter, without aliases of aliases"
 
 
-def parse(text: str, shown: str, as_text: bool) -> Document:
+def parse(text: str, shown: str, as_text: bool) -> Document[Mapping[str, object]]:
     """The mapping in a text; with `as_text` off, whole and decimal numbers become numbers.
 
     Raises ConfigError with every problem that can be seen without a schema.
@@ -42,15 +42,16 @@ def parse(text: str, shown: str, as_text: bool) -> Document:
     if not isinstance(data, dict):
         wrong = f"the top level is {kind_of(data)}, not a mapping"
         builder.report(root, (), wrong, "write `key: value` lines")
-    if builder.problems:
+    if builder.problems or not isinstance(data, dict):
         raise ConfigError(*dict.fromkeys(builder.problems))
     return Document(data, shown, builder.lines)
 
 
-def _not_yaml(error: Any, shown: str) -> Problem:
+def _not_yaml(error: yaml.YAMLError, shown: str) -> Problem:
     mark = getattr(error, "problem_mark", None)
     words = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    evidence = f"{words} ({error.context})" if getattr(error, "context", "") else f"{words}"
+    context = getattr(error, "context", "")
+    evidence = f"{words} ({context})" if context else f"{words}"
     hint = "correct the syntax there; a tab cannot indent, and `: ` or ` #` in text needs quotes"
     if mark is None:
         return Problem("is not YAML", shown, evidence=(evidence,), hint=hint)
@@ -82,7 +83,7 @@ class _Builder:
         self.problems: list[Problem] = []
         self._nodes = self._depth = 0
 
-    def build(self, node: yaml.Node, path: KeyPath) -> Any:
+    def build(self, node: yaml.Node, path: KeyPath) -> object:
         self._guard(node)
         self.lines.setdefault(path, _line(node))
         if not node.tag.startswith(_TAG):
@@ -107,7 +108,7 @@ class _Builder:
     def report(self, node: yaml.Node, path: KeyPath, text: str, hint: str) -> None:
         self.problems.append(Problem(text, self._shown, _line(node), dotted(path), hint=hint))
 
-    def _scalar(self, node: yaml.ScalarNode) -> Any:
+    def _scalar(self, node: yaml.ScalarNode) -> object:
         text: str = node.value
         if node.tag == _TAG + "null":
             return None
@@ -117,9 +118,9 @@ class _Builder:
             return yaml.safe_load(text)
         return text
 
-    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, object]:
         first: dict[str, int] = {}
-        own: dict[str, Any] = {}
+        own: dict[str, object] = {}
         merges: list[yaml.Node] = []
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
@@ -135,13 +136,14 @@ class _Builder:
                 own[key.value] = self.build(value, (*path, key.value))
         return {**self._merged(merges, path), **own}
 
-    def _merged(self, merges: Iterable[yaml.Node], path: KeyPath) -> dict[str, Any]:
+    def _merged(self, merges: Iterable[yaml.Node], path: KeyPath) -> dict[str, object]:
         """What `<<` brings: of several mappings the first that has a key wins."""
-        merged: dict[str, Any] = {}
+        merged: dict[str, object] = {}
         for merge in merges:
             for source in merge.value if isinstance(merge, yaml.SequenceNode) else [merge]:
                 if isinstance(source, yaml.MappingNode):
-                    merged = {**self.build(source, path), **merged}
+                    built = self.build(source, path)  # a mapping, as its node is one
+                    merged = {**cast("dict[str, object]", built), **merged}
                 else:
                     self.report(merge, path, "`<<` merges mappings only", "name a mapping")
         return merged

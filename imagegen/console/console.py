@@ -15,7 +15,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from imagegen.console.styles import STYLES
 
@@ -101,10 +101,10 @@ class Console:
         for text in ([title] if title else []) + list(_aligned(columns, rows)):
             self.line(text)
 
-    def data(self, obj: Any) -> None:
+    def data(self, obj: object) -> None:
         """The result for a program: printed in the JSON format only."""
 
-    def event(self, kind: str, **fields: Any) -> None:
+    def event(self, kind: str, **fields: object) -> None:
         """Something that happened, for a program: printed in the JSON format only."""
 
     def error(self, error: ImagegenError) -> None:
@@ -126,10 +126,10 @@ class _JsonConsole(Console):
     def line(self, text: str = "") -> None:
         """Nothing: a program reads `data`."""
 
-    def data(self, obj: Any) -> None:
+    def data(self, obj: object) -> None:
         self._out.line(json.dumps(obj, sort_keys=True, default=str))
 
-    def event(self, kind: str, **fields: Any) -> None:
+    def event(self, kind: str, **fields: object) -> None:
         seconds = round(time.monotonic() - self._began, 3)
         self.data({"event": kind, "seconds": seconds, **fields})
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from imagegen.model.contract import Contract
 
 Form = Literal["docker", "mpirun"]
 Transport = Literal["sockets", "rdma", "rdma+gdr", "harp"]
@@ -46,7 +48,7 @@ class LaunchRequest:
     """
 
     image: str
-    contract: Mapping[str, Any]
+    contract: Contract
     components: Mapping[str, str]
     device: str
     form: Form = "docker"

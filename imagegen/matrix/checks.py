@@ -5,20 +5,22 @@ from __future__ import annotations
 from difflib import get_close_matches
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from imagegen.config.document import Document, dotted
+from imagegen.config.document import dotted
 from imagegen.errors import Problem
 from imagegen.matrix.cells import covers, named_points, points
+from imagegen.matrix.document import omissions, wanted
 from imagegen.model import constraint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from imagegen.matrix.document import MatrixDocument
     from imagegen.model.catalog import Catalog, Component
 
 
-def check(document: Document, catalog: Catalog) -> Iterator[Problem]:
+def check(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
     """Every problem of a document that its schema accepts."""
     data = document.data
     if Path(document.file).stem != data["name"]:
@@ -35,7 +37,7 @@ def check(document: Document, catalog: Catalog) -> Iterator[Problem]:
 
 
 def _problem(
-    document: Document,
+    document: MatrixDocument,
     path: Sequence[str | int],
     text: str,
     *,
@@ -46,31 +48,34 @@ def _problem(
     return Problem(text, document.file, document.line(path), key, tuple(evidence), hint)
 
 
-def _check_names(document: Document, catalog: Catalog) -> Iterator[Problem]:
+def _check_names(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
     """Every axis, component and value against what the catalog knows."""
     data = document.data
-    for section in ("axes", "components", "defaults"):
-        for name in data.get(section, {}):
+    defaults = data.get("defaults", {})
+    sections = {"axes": data["axes"], "components": data["components"], "defaults": defaults}
+    for section, names in sections.items():
+        for name in names:
             if not _known(name, catalog):
                 yield _unknown_name(document, [section, name], name, catalog, section)
     for axis, values in data["axes"].items():
         for index, value in enumerate(values):
             yield from _check_value(document, ["axes", axis, index], axis, value, catalog)
-    for section in ("components", "defaults"):
-        for name, wish in data.get(section, {}).items():
-            value = wish["want"] if isinstance(wish, dict) else wish
-            yield from _check_value(document, [section, name], name, value, catalog)
+    for name, want in data["components"].items():
+        yield from _check_value(document, ["components", name], name, wanted(want), catalog)
+    for name, value in defaults.items():
+        yield from _check_value(document, ["defaults", name], name, value, catalog)
     yield from _check_rows(document, catalog)
     yield from _check_omissions(document)
 
 
-def _check_rows(document: Document, catalog: Catalog) -> Iterator[Problem]:
+def _check_rows(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
     data = document.data
-    for section in ("include", "exclude"):
+    sections = {"include": data.get("include", []), "exclude": data.get("exclude", [])}
+    for section, rows in sections.items():
         extra = {"reason"} if section == "exclude" else {"tag"}
-        for index, row in enumerate(data.get(section, [])):
+        for index, row in enumerate(rows):
             for name, value in row.items():
-                path = [section, index, name]
+                path: list[str | int] = [section, index, name]
                 if name in extra:
                     continue
                 if section == "exclude" and name not in data["axes"]:
@@ -89,11 +94,11 @@ def _known(name: str, catalog: Catalog) -> bool:
     return any(name in release.provides for release in every)
 
 
-def _check_omissions(document: Document) -> Iterator[Problem]:
+def _check_omissions(document: MatrixDocument) -> Iterator[Problem]:
     data = document.data
-    for name, wish in data["components"].items():
-        for index, rule in enumerate(wish.get("omit", []) if isinstance(wish, dict) else []):
-            path = ["components", name, "omit", index, "when"]
+    for name, want in data["components"].items():
+        for index, rule in enumerate(omissions(want)):
+            path: list[str | int] = ["components", name, "omit", index, "when"]
             unknown = [axis for axis in rule["when"] if axis not in data["axes"]]
             for axis in unknown:
                 yield _unknown_axis(document, [*path, axis], axis, data["axes"])
@@ -105,7 +110,7 @@ def _check_omissions(document: Document) -> Iterator[Problem]:
 
 
 def _unknown_axis(
-    document: Document, path: Sequence[str | int], name: str, axes: Mapping[str, Any]
+    document: MatrixDocument, path: Sequence[str | int], name: str, axes: Mapping[str, object]
 ) -> Problem:
     near = get_close_matches(name, axes, 1)
     return _problem(
@@ -118,7 +123,7 @@ def _unknown_axis(
 
 
 def _unknown_name(
-    document: Document, path: Sequence[str | int], name: str, catalog: Catalog, section: str
+    document: MatrixDocument, path: Sequence[str | int], name: str, catalog: Catalog, section: str
 ) -> Problem:
     known = ["os", *sorted(catalog.components)]
     near = get_close_matches(name, known, 1)
@@ -135,7 +140,7 @@ def _unknown_name(
 
 
 def _check_value(
-    document: Document, path: Sequence[str | int], name: str, value: str, catalog: Catalog
+    document: MatrixDocument, path: Sequence[str | int], name: str, value: str, catalog: Catalog
 ) -> Iterator[Problem]:
     if name == "os":
         if value not in catalog.os:
@@ -180,14 +185,15 @@ def value_problem(component: Component, value: str) -> tuple[str, list[str], str
     return f"`{value}` is not a release of component `{component.name}`", evidence, hint
 
 
-def _check_placeholders(document: Document) -> Iterator[Problem]:
+def _check_placeholders(document: MatrixDocument) -> Iterator[Problem]:
     """Those of the matrix's tag; an include fills a tag from its own row."""
     data = document.data
     wrong = list(_unfilled(document, ["tag"], data["tag"], {**data["axes"], **data["components"]}))
     yield from wrong
     for index, row in enumerate(data.get("include", [])):
         known = {**data["components"], **data.get("defaults", {}), **row}
-        own_tag = known.pop("tag", None)
+        known.pop("tag", None)
+        own_tag = row.get("tag")
         if own_tag is not None:
             yield from _unfilled(document, ["include", index, "tag"], own_tag, known)
         elif not wrong:
@@ -195,7 +201,7 @@ def _check_placeholders(document: Document) -> Iterator[Problem]:
 
 
 def _unfilled(
-    document: Document, path: Sequence[str | int], tag: str, known: Mapping[str, Any]
+    document: MatrixDocument, path: Sequence[str | int], tag: str, known: Mapping[str, object]
 ) -> Iterator[Problem]:
     try:
         asked = [field for _, field, _, _ in Formatter().parse(tag) if field is not None]
@@ -214,7 +220,7 @@ def _unfilled(
             )
 
 
-def _check_excludes(document: Document) -> Iterator[Problem]:
+def _check_excludes(document: MatrixDocument) -> Iterator[Problem]:
     data = document.data
     every = list(points(data["axes"]))
     for index, row in enumerate(data.get("exclude", [])):
@@ -229,7 +235,7 @@ def _check_excludes(document: Document) -> Iterator[Problem]:
             )
 
 
-def _check_same_names(document: Document) -> Iterator[Problem]:
+def _check_same_names(document: MatrixDocument) -> Iterator[Problem]:
     seen: set[str] = set()
     for name, path in named_points(document):
         if name in seen:

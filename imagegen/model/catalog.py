@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from imagegen.model.contract import Contract
+
 
 @dataclass(frozen=True)
 class OsRelease:
@@ -93,7 +95,7 @@ class Component:
     env: Mapping[str, str]
     path: tuple[str, ...]
     suites: tuple[str, ...]
-    contract: Mapping[str, object]
+    contract: Contract
     entrypoint: str
     trees: Mapping[str, str]
     releases: tuple[Release, ...]

@@ -24,6 +24,7 @@ LONGEST = 200
 
 _BOTH = re.compile(r"^(\S.*?) +([a-z][a-z0-9.-]*)$")
 
+_CUDA_BUILD = re.compile(r"(?:cu|cuda)(\d+)\.?(\d+)$")
 _VARIANT = re.compile(r"^[a-z][a-z0-9.-]*$")
 _OPERATORS = re.compile(r"[<>=!~]")
 
@@ -32,6 +33,18 @@ _OPERATORS = re.compile(r"[<>=!~]")
 def version_key(text: str) -> Version:
     """A sortable version of a release's text. Raises InvalidVersion for what is none."""
     return Version(text.replace("-", "."))
+
+
+def order_key(version: str, build: str = "") -> tuple[object, ...]:
+    """A key that puts the newest last; of one version the build for the newest CUDA, then the plain
+    one, is last. `build` names a build where the version does not."""
+    key = version_key(version)
+    build = key.local or build
+    found = _CUDA_BUILD.search(build)
+    if found is None:
+        return key.release, key.is_postrelease, (0, 0) if build == "cpu" else (0, 1)
+    digits = "".join(found.groups())
+    return key.release, key.is_postrelease, (int(digits[:-1]), int(digits[-1]))
 
 
 def is_version(text: str) -> bool:

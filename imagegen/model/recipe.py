@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from imagegen.model.contract import Contract
     from imagegen.model.image import ImageSpec
 
 EXPECTATION_PATH = "/etc/imagegen/image.json"
@@ -45,7 +46,7 @@ class Recipe:
     dockerfile: str
     files: tuple[ContextFile, ...]
     origins: tuple[StepOrigin, ...]
-    contract: Mapping[str, object]
+    contract: Contract
     digest: str
     parts: tuple[Part, ...] = ()
     templates: Mapping[str, str] = field(default_factory=dict)

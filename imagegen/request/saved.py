@@ -33,16 +33,17 @@ def read_wishes(path: Path, catalog: Catalog) -> tuple[dict[str, str], dict[str,
     Raises ConfigError with everything that is wrong in it.
     """
     document = load(path, str(path))
+    texts = {name: value for name, value in document.data.items() if isinstance(value, str)}
     wrong = [
         Problem(f"`{name}` should be one value", str(path), document.line([name]), name)
-        for name, value in document.data.items()
-        if not isinstance(value, str)
+        for name in document.data
+        if name not in texts
     ]
     if wrong:
         raise ConfigError(*wrong)
-    about = {name: value for name, value in document.data.items() if name in ABOUT}
+    about = {name: value for name, value in texts.items() if name in ABOUT}
     found = about_problems(about.get("owner", ""), about.get("expires", ""))
-    wishes = [f"{name}={value}" for name, value in document.data.items() if name not in ABOUT]
+    wishes = [f"{name}={value}" for name, value in texts.items() if name not in ABOUT]
     try:
         asked = parse(wishes, catalog)
     except ConfigError as error:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from imagegen.model import constraint
 from imagegen.model.catalog import Catalog, OsRelease, Release
-from imagegen.resolver.preference import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -49,8 +48,10 @@ class Space:
         self.candidates: dict[str, tuple[Release, ...]] = {
             OS: tuple(_os_release(one) for one in sorted(catalog.os.values(), key=_age)[::-1])
         }
-        for name, component in {**catalog.components, **catalog.virtual}.items():
-            self.candidates[name] = in_order(component.releases, name in catalog.virtual)
+        for name, component in catalog.components.items():
+            self.candidates[name] = _in_order(component.releases)
+        for name, virtual in catalog.virtual.items():
+            self.candidates[name] = virtual.releases  # names are no versions: in their file's order
         self.candidates |= _provided(self.candidates)
         self.candidates[DRIVER] = tuple(
             replace(_value(DRIVER, version), requires={"device": ("gpu",)}) for version in drivers
@@ -246,6 +247,14 @@ class Choice:
     allow_unknown: bool = False
 
 
+def _in_order(rows: Sequence[Release]) -> tuple[Release, ...]:
+    """Best first: by rank, then the newest."""
+    newest = sorted(
+        rows, key=lambda row: constraint.order_key(row.version, row.variant), reverse=True
+    )
+    return tuple(sorted(newest, key=lambda row: row.rank))
+
+
 def _same_major(wish: str) -> str:
     major = int(wish.split(".")[0])
     return f">={major},<{major + 1}"
@@ -283,6 +292,6 @@ def _provided(candidates: Mapping[str, Sequence[Release]]) -> dict[str, tuple[Re
             for name, value in row.provides.items():
                 found.setdefault(name, set()).add(value)
     return {
-        name: in_order([_value(name, value) for value in sorted({*values, UNKNOWN})], False)
+        name: _in_order([_value(name, value) for value in sorted({*values, UNKNOWN})])
         for name, values in found.items()
     }

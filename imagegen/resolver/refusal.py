@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from imagegen.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import NotRequired
 
     from imagegen.model.catalog import Release
     from imagegen.model.cell import Want
@@ -22,6 +23,34 @@ EVERY_IMAGE, THE_REQUEST = "every image", "the request"
 RDMA, OFED = "rdma", "mlnx-ofed"
 
 
+class ConflictData(TypedDict):
+    """A conflict in the JSON answer; `unknown` says that the facts are silent."""
+
+    text: str
+    rows: list[str]
+    unknown: bool
+
+
+class AlternativeData(TypedDict):
+    """An alternative in the JSON answer; `changes` are pairs of the old and the new constraint."""
+
+    changes: dict[str, list[str]]
+    pins: dict[str, str]
+    command: str
+
+
+class AnswerData(TypedDict):
+    """The JSON answer to a request: `ok`, `exists` or `impossible`."""
+
+    status: str
+    pins: dict[str, str]
+    image: str | None
+    cell: NotRequired[str | None]
+    warnings: NotRequired[list[str]]
+    conflicts: list[ConflictData]
+    alternatives: list[AlternativeData]
+
+
 @dataclass(frozen=True)
 class Refusal:
     """Why a request has no answer: `problems` for people, and the parts of the JSON answer."""
@@ -31,7 +60,7 @@ class Refusal:
     alternatives: tuple[Alternative, ...]
     allow_unknown: bool = False
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> AnswerData:
         """The answer to `--format json`."""
         return {
             "status": "impossible",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Resolver
 from resolvelib.resolvers import ResolutionTooDeep
@@ -13,8 +13,12 @@ from imagegen.resolver.propagation import bits
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from resolvelib.structs import RequirementInformation
+
     from imagegen.model.catalog import Release
     from imagegen.resolver.propagation import Domains
+
+    _Information = RequirementInformation["Requirement", "Candidate"]
 
 FIRST = ("os", "torch", "tensorflow", "mxnet", "cuda", "python", "cudnn", "nccl")
 """The order in which the newest is taken: what is named first gets its newest first."""
@@ -54,8 +58,8 @@ class _Provider(AbstractProvider[Requirement, Candidate, str]):
         identifier: str,
         resolutions: Mapping[str, Candidate],
         candidates: Mapping[str, Iterator[Candidate]],
-        information: Mapping[str, Iterator[Any]],
-        backtrack_causes: Sequence[Any],
+        information: Mapping[str, Iterator[_Information]],
+        backtrack_causes: Sequence[_Information],
     ) -> tuple[int, str]:
         del resolutions, candidates, information, backtrack_causes
         return _turn(identifier)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 from packaging.requirements import Requirement
@@ -20,6 +20,7 @@ from imagegen.sources.wheels import taken_apart
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from imagegen.catalog.data import OneOrMore, ReleaseData
     from imagegen.model.catalog import Component
 
 _CPYTHON = re.compile(r"cp(\d)(\d+)$")
@@ -94,29 +95,37 @@ def exact_wishes(metadata: Mapping[str, object]) -> tuple[str, ...]:
     )
 
 
-def row_of(proposal: Proposal, asked: str) -> dict[str, Any]:
+def row_of(proposal: Proposal, asked: str) -> ReleaseData:
     """The release as a row of component.yaml; `asked` is the day on which the index said so."""
     wheels = [file for file in proposal.files if file.name.endswith(".whl")]
-    row: dict[str, Any] = {"version": proposal.version}
-    requires: dict[str, Any] = {}
+    notes = [_UNSAID] if not proposal.depends else []
+    notes += [f"its metadata asks for {wish}" for wish in proposal.depends]
+    names = sorted(file.name for file in proposal.files)
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    row: ReleaseData = {
+        "version": proposal.version,
+        "requires": _requires(wheels),
+        "wheels": {proposal.project: proposal.version},
+        "notes": notes if wheels else [*notes, "no wheel: it is compiled from its source archive"],
+        "origin": f"pip {proposal.project}=={proposal.version}",
+        "source": f"the index that pip is set to, asked {asked}: {names[0]}{more}",
+    }
+    if not row["requires"]:
+        del row["requires"]
+    return row
+
+
+def _requires(wheels: Sequence[IndexFile]) -> dict[str, OneOrMore]:
+    """What the names of wheels say of Python and glibc."""
+    requires: dict[str, OneOrMore] = {}
     if pythons := _pythons(wheels):
         requires["python"] = pythons
     if floor := _glibc(wheels):
         requires["glibc"] = f">=2.{floor}"
-    if requires:
-        row["requires"] = requires
-    row["wheels"] = {proposal.project: proposal.version}
-    notes = [_UNSAID] if not proposal.depends else []
-    notes += [f"its metadata asks for {wish}" for wish in proposal.depends]
-    row["notes"] = notes if wheels else [*notes, "no wheel: it is compiled from its source archive"]
-    row["origin"] = f"pip {proposal.project}=={proposal.version}"
-    names = sorted(file.name for file in proposal.files)
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    row["source"] = f"the index that pip is set to, asked {asked}: {names[0]}{more}"
-    return row
+    return requires
 
 
-def as_yaml(component: Component, rows: Sequence[Mapping[str, Any]]) -> str:
+def as_yaml(component: Component, rows: Sequence[Mapping[str, object]]) -> str:
     """Rows to be pasted below `releases:` of a component.yaml."""
 
     if not rows:

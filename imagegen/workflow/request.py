@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from imagegen.errors import ConfigError, ImagegenError, RenderError, ResolutionError
 from imagegen.request.answer import answer_to, may_be, same_image
@@ -121,7 +121,7 @@ def _refuse(refusal: Refusal, console: Console) -> int:
 
 def _answer_file(
     file: Path, project: Project, options: RequestOptions
-) -> tuple[int, tuple[str, str], dict[str, Any]]:
+) -> tuple[int, tuple[str, str], dict[str, object]]:
     """One of a queue: exit code, answer and image (or why there is none), and the JSON answer."""
     try:
         constraints, about = read_wishes(file, project.catalog)
@@ -138,6 +138,6 @@ def _answer_file(
     return 0, (data["status"], found.reference or image.tag), {**data, **about}
 
 
-def _wrong(error: ConfigError) -> tuple[tuple[str, str], dict[str, Any]]:
+def _wrong(error: ConfigError) -> tuple[tuple[str, str], dict[str, object]]:
     text = "; ".join(f"{one.text} ({one.hint})" if one.hint else one.text for one in error.problems)
     return ("wrong", text), {"status": "wrong", "problems": text}

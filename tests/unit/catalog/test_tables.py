@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -13,10 +13,11 @@ from imagegen.renderer.ways import ways_of
 from unit.conftest import REPOSITORY
 
 if TYPE_CHECKING:
+    from imagegen.catalog.data import TableData
     from imagegen.model.catalog import Release
     from unit.conftest import Overlay
 
-TABLE = {
+TABLE: TableData = {
     "columns": ["version", "python", "cuda", "source"],
     "row": {
         "version": "{version}",
@@ -33,7 +34,7 @@ TABLE = {
 
 
 def rows(**changed: Any) -> list[tuple[int, dict[str, Any], str]]:
-    return list(rows_of({**TABLE, **changed}))
+    return list(rows_of(cast("TableData", {**TABLE, **changed})))
 
 
 def test_a_line_is_a_release() -> None:

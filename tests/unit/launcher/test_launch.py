@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import subprocess
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from imagegen.errors import ConfigError
 from imagegen.launcher.launch import LaunchRequest, command, render
 
-CONTRACT: dict[str, Any] = {
+if TYPE_CHECKING:
+    from imagegen.model.contract import Contract
+
+CONTRACT: Contract = {
     "caps": ["IPC_LOCK"],
     "devices": ["/dev/infiniband"],
     "ulimits": {"memlock": -1, "stack": 67108864},
@@ -90,7 +93,7 @@ def test_docker_with_harp_needs_the_host() -> None:
 
 
 def test_shared_memory_that_is_no_whole_gibibyte() -> None:
-    contract = {**CONTRACT, "shm_bytes": 1000}
+    contract: Contract = {**CONTRACT, "shm_bytes": 1000}
     assert "--shm-size=1000" in line(replace(GPU, form="docker", contract=contract))
 
 
