@@ -35,7 +35,7 @@ def expand(document: MatrixDocument) -> Iterator[Cell]:
         yield _cell(document, point, tag, path)
 
 
-def named_points(document: MatrixDocument) -> Iterator[tuple[str, list[str | int]]]:
+def cell_names(document: MatrixDocument) -> Iterator[tuple[str, list[str | int]]]:
     """The name of each cell, and where in the document it comes from."""
     for point, path in _placed(document):
         point.pop("tag", None)

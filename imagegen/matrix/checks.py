@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.config.document import dotted
 from imagegen.errors import Problem
-from imagegen.matrix.cells import covers, named_points, points
+from imagegen.matrix.cells import cell_names, covers, points
 from imagegen.matrix.document import omissions, wanted
 from imagegen.model import constraint
 
@@ -237,7 +237,7 @@ def _check_excludes(document: MatrixDocument) -> Iterator[Problem]:
 
 def _check_same_names(document: MatrixDocument) -> Iterator[Problem]:
     seen: set[str] = set()
-    for name, path in named_points(document):
+    for name, path in cell_names(document):
         if name in seen:
             yield Problem(
                 f"two cells are named `{name}`",

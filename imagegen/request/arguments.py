@@ -1,4 +1,4 @@
-"""What may be asked for: `KEY=VALUE` arguments -> wishes -> a cell."""
+"""What may be asked for: `KEY=VALUE` arguments -> constraints -> a cell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from imagegen.model.catalog import Catalog
 
 ALWAYS = ("python", "openmpi", "ssh", "validate")
-"""What every training image of this house has, unless a wish says `none`."""
+"""What every training image has, unless a request says `none`."""
 
 MATRIX = "request"
 CUDA = "cuda"
@@ -44,17 +44,17 @@ def names(catalog: Catalog) -> list[str]:
     return [OS, *sorted({*catalog.components, *catalog.virtual, DRIVER, *values, OFED})]
 
 
-def parse(wishes: Sequence[str], catalog: Catalog) -> dict[str, str]:
+def parse(arguments: Sequence[str], catalog: Catalog) -> dict[str, str]:
     """`KEY=VALUE` arguments -> component (or `os`) -> constraint.
 
-    Raises ConfigError with every argument that is not a wish.
+    Raises ConfigError with everything that is wrong in the arguments.
     """
     found: dict[str, str] = {}
     problems = []
     known = names(catalog)
-    for wish in wishes:
-        name, equals, value = wish.partition("=")
-        problem = _problem(name, value, known, catalog) if equals and value else _not_a_wish(wish)
+    for text in arguments:
+        name, equals, value = text.partition("=")
+        problem = _problem(name, value, known, catalog) if equals and value else _malformed(text)
         if problem is None and name in found:
             problem = Problem(f"`{name}` is wished for twice", hint="give it once")
         if problem is not None:
@@ -65,10 +65,10 @@ def parse(wishes: Sequence[str], catalog: Catalog) -> dict[str, str]:
     return found
 
 
-def _not_a_wish(wish: str) -> Problem:
-    meant = _OPERATOR.fullmatch(wish)
+def _malformed(argument: str) -> Problem:
+    meant = _OPERATOR.fullmatch(argument)
     hint = f"did you mean `{meant[1]}='{meant[2]}{meant[3]}'`?" if meant and meant[3] else ""
-    text = f"{wish!a} is not of the form KEY=VALUE".replace("'", "`")
+    text = f"{argument!a} is not of the form KEY=VALUE".replace("'", "`")
     return Problem(text, hint=hint or "such as `torch=1.13.1`")
 
 
@@ -131,18 +131,18 @@ def _near_value(name: str, value: str, catalog: Catalog) -> str:
     return f"did you mean `{name}={near[0]}`?" if near else "such as `1.13.1` or `>=1.11,<1.13`"
 
 
-def meant(wishes: Mapping[str, str], catalog: Catalog) -> dict[str, str]:
-    """The wishes that say something: an open GPU or machine says nothing, nor does `ofed=none`.
+def meant(constraints: Mapping[str, str], catalog: Catalog) -> dict[str, str]:
+    """The constraints that count: an open GPU or machine says nothing, nor does `ofed=none`.
 
     A driver is the lowest that the hosts have, so `>=470` is 470.
     """
     hosts = (DRIVER, *VALUES, *catalog.virtual)
-    no_ofed = wishes.get(OFED) == constraint.NONE
-    if no_ofed and wishes.get(RDMA) not in (OFED, MLNX_OFED):
-        wishes = {name: value for name, value in wishes.items() if name != OFED}
+    no_ofed = constraints.get(OFED) == constraint.NONE
+    if no_ofed and constraints.get(RDMA) not in (OFED, MLNX_OFED):
+        constraints = {name: value for name, value in constraints.items() if name != OFED}
     found = {
         name: value
-        for name, value in wishes.items()
+        for name, value in constraints.items()
         if not (name in hosts and value == constraint.NONE)
         and not (name in (DRIVER, *catalog.virtual) and value == constraint.ANY)
     }
@@ -151,29 +151,35 @@ def meant(wishes: Mapping[str, str], catalog: Catalog) -> dict[str, str]:
     return found
 
 
-def as_cell(wishes: Mapping[str, str]) -> Cell:
-    """The wishes as a cell of a matrix that no file holds."""
-    everything = dict.fromkeys(ALWAYS, constraint.ANY) | dict(wishes)
+def as_cell(constraints: Mapping[str, str]) -> Cell:
+    """The constraints as a cell of a matrix that no file holds."""
+    everything = dict.fromkeys(ALWAYS, constraint.ANY) | dict(constraints)
     wants = [
-        Want(RDMA if name == OFED else name, value, THE_REQUEST if name in wishes else EVERY_IMAGE)
+        Want(
+            RDMA if name == OFED else name,
+            value,
+            THE_REQUEST if name in constraints else EVERY_IMAGE,
+        )
         for name, value in everything.items()
         if value != constraint.NONE
     ]
-    if wishes.get(OFED, constraint.NONE) != constraint.NONE:
+    if constraints.get(OFED, constraint.NONE) != constraint.NONE:
         wants.append(Want(RDMA, MLNX_OFED, THE_REQUEST))
     omitted = [
         Omission(RDMA if name == OFED else name, THE_REQUEST)
         for name, value in everything.items()
         if value == constraint.NONE
     ]
-    key = "\n".join(f"{name}={value}" for name, value in sorted(wishes.items()))
+    key = "\n".join(f"{name}={value}" for name, value in sorted(constraints.items()))
     name = hashlib.sha256(key.encode()).hexdigest()[:12]
     return Cell(MATRIX, name, {}, tuple(wants), tuple(omitted), "", "plain", "auto", "", 0)
 
 
-def unknown_values(wishes: Mapping[str, str], catalog: Catalog) -> list[Problem]:
+def unknown_values(constraints: Mapping[str, str], catalog: Catalog) -> list[Problem]:
     """Values that no row of the catalog has: a request for them has no answer yet."""
-    return [problem for name, value in wishes.items() for problem in _unknown(name, value, catalog)]
+    return [
+        problem for name, value in constraints.items() for problem in _unknown(name, value, catalog)
+    ]
 
 
 def _unknown(name: str, value: str, catalog: Catalog) -> Iterator[Problem]:

@@ -27,8 +27,8 @@ def today() -> date:
     return datetime.now(timezone.utc).date()
 
 
-def read_wishes(path: Path, catalog: Catalog) -> tuple[dict[str, str], dict[str, str]]:
-    """Of a request file (a mapping of the keys of a request): the wishes, and owner and expires.
+def read_request(path: Path, catalog: Catalog) -> tuple[dict[str, str], dict[str, str]]:
+    """Of a request file (a mapping of the keys of a request): constraints, and owner and expires.
 
     Raises ConfigError with everything that is wrong in it.
     """
@@ -43,9 +43,9 @@ def read_wishes(path: Path, catalog: Catalog) -> tuple[dict[str, str], dict[str,
         raise ConfigError(*wrong)
     about = {name: value for name, value in texts.items() if name in ABOUT}
     found = about_problems(about.get("owner", ""), about.get("expires", ""))
-    wishes = [f"{name}={value}" for name, value in texts.items() if name not in ABOUT]
+    arguments = [f"{name}={value}" for name, value in texts.items() if name not in ABOUT]
     try:
-        asked = parse(wishes, catalog)
+        asked = parse(arguments, catalog)
     except ConfigError as error:
         raise ConfigError(*error.problems, *found) from error
     if not asked:
@@ -93,7 +93,7 @@ def as_matrix(name: str, spec: ImageSpec, owner: str, expires: str) -> str:
 
 
 def _exactly(pin: Pin) -> str:
-    """The wish that takes this row and no other of the same version."""
+    """The constraint that takes this row and no other of the same version."""
     variant = pin.release.variant
     return f"{pin.version} {variant}" if constraint.is_variant(variant) else pin.version
 

@@ -41,7 +41,7 @@ class Edge(NamedTuple):
 
 
 class Space:
-    """The candidates of a catalog. `hosts` are driver versions that wishes speak of."""
+    """The candidates of a catalog. `drivers` are versions that constraints speak of."""
 
     def __init__(self, catalog: Catalog, drivers: Iterable[str] = ()) -> None:
         self.catalog = catalog
@@ -74,7 +74,7 @@ class Space:
         self.answers: dict[Hashable, dict[str, int] | None] = {}
         """What a search found for what was open, for the next one that comes upon the same."""
         self.presences: dict[Hashable, frozenset[str]] = {}
-        """The names that come along with wishes, for the next that bring the same."""
+        """The names that come along with constraints, for the next that bring the same."""
         self._hidden: dict[tuple[str, str], int] = {}
         self._meant: dict[tuple[str, str], int] = {}
         self._places: dict[str, dict[int, int]] = {}
@@ -83,37 +83,37 @@ class Space:
     def every(self, name: str) -> int:
         return (1 << len(self.candidates.get(name, ()))) - 1
 
-    def mask(self, name: str, wishes: tuple[str, ...], allow_unknown: bool = False) -> int:
-        """The candidates of a name that satisfy one of the wishes."""
-        key = (name, wishes, allow_unknown)
+    def mask(self, name: str, constraints: tuple[str, ...], allow_unknown: bool = False) -> int:
+        """The candidates of a name that satisfy one of the constraints."""
+        key = (name, constraints, allow_unknown)
         if key not in self._masks:
             self._masks[key] = sum(
                 1 << index
                 for index, candidate in enumerate(self.candidates.get(name, ()))
-                if any(self._accepts(name, wish, candidate, allow_unknown) for wish in wishes)
+                if any(self._accepts(name, one, candidate, allow_unknown) for one in constraints)
             )
         return self._masks[key]
 
-    def _accepts(self, name: str, wish: str, candidate: Release, allow_unknown: bool) -> bool:
+    def _accepts(self, name: str, wanted: str, candidate: Release, allow_unknown: bool) -> bool:
         if candidate.variant in (UNKNOWN, "unsure") and allow_unknown:
             return True
         if candidate.variant == UNKNOWN:
-            return wish == UNKNOWN
-        if name == DRIVER and constraint.is_version(wish):
-            return wish == candidate.version
+            return wanted == UNKNOWN
+        if name == DRIVER and constraint.is_version(wanted):
+            return wanted == candidate.version
         if name == DRIVER and allow_unknown and "." not in candidate.version:
             # a branch alone, such as 525: which of its drivers it is, nobody said
             candidate = replace(candidate, version=f"{candidate.version}.9999")
-        if wish == constraint.ANY:
+        if wanted == constraint.ANY:
             return True
         if name == OS or name in self.catalog.virtual:
-            return wish.casefold() == candidate.version.casefold()
+            return wanted.casefold() == candidate.version.casefold()
         component = self.catalog.components.get(name)
-        meant = component.aliases.get(wish, wish) if component else wish
+        meant = component.aliases.get(wanted, wanted) if component else wanted
         if constraint.matches(meant, candidate.version, candidate.variant):
             return True
         return any(
-            constraint.is_version(wish) and constraint.matches(wish, other, "")
+            constraint.is_version(wanted) and constraint.matches(wanted, other, "")
             for other in candidate.also
         )
 
@@ -137,11 +137,11 @@ class Space:
             self._spoken_of[key] = frozenset(brought), constrained
         return self._spoken_of[key]
 
-    def meant(self, name: str, wish: str) -> int:
-        """The candidates that a wish asks for."""
-        key = (name, wish)
+    def meant(self, name: str, wanted: str) -> int:
+        """The candidates that a constraint asks for."""
+        key = (name, wanted)
         if key not in self._meant:
-            self._meant[key] = self.mask(name, (wish,)) & ~self.hidden(name, wish)
+            self._meant[key] = self.mask(name, (wanted,)) & ~self.hidden(name, wanted)
         return self._meant[key]
 
     def needing_more(self, name: str, present: frozenset[str]) -> int:
@@ -149,14 +149,14 @@ class Space:
         rows = enumerate(self.candidates.get(name, ()))
         return sum(1 << index for index, row in rows if not row.requires.keys() <= present)
 
-    def hidden(self, name: str, wish: str = "") -> int:
-        """The candidates that only their full name brings in, and that a wish does not name."""
-        key = (name, wish)
+    def hidden(self, name: str, wanted: str = "") -> int:
+        """The candidates that only their full name brings in, which a constraint does not give."""
+        key = (name, wanted)
         if key not in self._hidden:
             self._hidden[key] = sum(
                 1 << index
                 for index, row in enumerate(self.candidates.get(name, ()))
-                if row.named and wish not in (row.version, row.variant or row.version)
+                if row.named and wanted not in (row.version, row.variant or row.version)
             )
         return self._hidden[key]
 
@@ -204,15 +204,15 @@ class Space:
 
     def _statements(self, row: Release, present: frozenset[str], choice: Choice) -> Iterator[Edge]:
         yield from self._of_kind(row, "requires", row.requires, choice)
-        for kind, wishes in (("constrains", row.constrains), ("known", row.known)):
-            here = {name: wish for name, wish in wishes.items() if name in present}
+        for kind, asked in (("constrains", row.constrains), ("known", row.known)):
+            here = {name: texts for name, texts in asked.items() if name in present}
             if not (kind == "known" and choice.allow_unknown):
                 yield from self._of_kind(row, kind, here, choice)  # type: ignore[arg-type]
-        pairs = {name: wish for name, wish in row.pairs.items() if name in present}
+        pairs = {name: texts for name, texts in row.pairs.items() if name in present}
         if row.component in choice.exact:
             pairs = {
-                name: tuple(_same_major(one) for one in wish)
-                for name, wish in pairs.items()
+                name: tuple(_same_major(one) for one in texts)
+                for name, texts in pairs.items()
                 if COMPILER in present
             }
         yield from self._of_kind(row, "pairs", pairs, choice)
@@ -223,10 +223,10 @@ class Space:
                 yield Edge(row, name, (value,), "provides", mask)
 
     def _of_kind(
-        self, row: Release, kind: Kind, wishes: Mapping[str, tuple[str, ...]], choice: Choice
+        self, row: Release, kind: Kind, constraints: Mapping[str, tuple[str, ...]], choice: Choice
     ) -> Iterator[Edge]:
         exact = row.component in choice.exact
-        for name, alternatives in wishes.items():
+        for name, alternatives in constraints.items():
             key = (id(row), kind, name, exact, choice.allow_unknown)
             edge = self._single.get(key)
             if edge is None:
@@ -241,7 +241,7 @@ class Space:
 
 @dataclass(frozen=True)
 class Choice:
-    """How wishes are to be read: `exact` are components whose build is named in full."""
+    """How constraints are to be read: `exact` are components whose build is named in full."""
 
     exact: frozenset[str] = frozenset()
     allow_unknown: bool = False
@@ -255,8 +255,8 @@ def _in_order(rows: Sequence[Release]) -> tuple[Release, ...]:
     return tuple(sorted(newest, key=lambda row: row.rank))
 
 
-def _same_major(wish: str) -> str:
-    major = int(wish.split(".")[0])
+def _same_major(version: str) -> str:
+    major = int(version.split(".")[0])
     return f">={major},<{major + 1}"
 
 

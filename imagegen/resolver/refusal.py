@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from imagegen.resolver.conflict import Conflict
 
 EVERY_IMAGE, THE_REQUEST = "every image", "the request"
-"""Who asks for wishes that no file holds."""
+"""Who asks for constraints that no file holds."""
 
 RDMA, OFED = "rdma", "mlnx-ofed"
 
@@ -81,7 +81,7 @@ class Refusal:
         }
 
 
-def told(
+def problems_of(
     unknown: Sequence[Problem],
     conflict: Conflict,
     instead: Sequence[Alternative],
@@ -107,11 +107,11 @@ def told(
 
 
 def command(wants: Sequence[Want], *, allow_unknown: bool = False) -> str:
-    """Wishes as one types them: ready to run."""
+    """Constraints as one types them: ready to run."""
     asked = [(want.component, want.constraint) for want in wants if not _implied(want)]
     if (RDMA, OFED) in asked and [name for name, _ in asked].count(RDMA) > 1:
-        asked = [("ofed" if name == RDMA else name, wish) for name, wish in asked if wish != OFED]
-    words = dict.fromkeys(shlex.quote(f"{name}={wish}") for name, wish in asked)
+        asked = [("ofed" if name == RDMA else name, text) for name, text in asked if text != OFED]
+    words = dict.fromkeys(shlex.quote(f"{name}={text}") for name, text in asked)
     flag = ["--allow-unknown"] if allow_unknown else []
     return " ".join(["imagegen request", *words, *flag])
 

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from imagegen.resolver.propagation import Domains
 
 SHOWN = ("device", "flavour")
-"""Virtual names that are told of an image even where no wish spoke of them."""
+"""Virtual names that are shown of an image even where no constraint spoke of them."""
 
 
 def space_of(catalog: Catalog, wants: Iterable[Want]) -> Space:
-    """What to search in for these wishes, and any part of them.
+    """What to search in for these constraints, and any part of them.
 
     One for all that speak of the same drivers: what a space found out about its rows stays true.
     """
@@ -51,11 +51,11 @@ def choose(domains: Domains) -> tuple[dict[str, Release], Domains] | None:
     return None if chosen is None else (chosen, domains)
 
 
-def wishes_of(cell: Cell) -> tuple[Want, ...]:
+def constraints_of(cell: Cell) -> tuple[Want, ...]:
     """What a cell wants, and what it keeps out: `none`, so that nothing else brings it in."""
     said = cell.file or THE_REQUEST
-    gone = (Want(one.component, constraint.NONE, said) for one in cell.omitted)
-    return (*cell.wants, *gone)
+    omitted = (Want(one.component, constraint.NONE, said) for one in cell.omitted)
+    return (*cell.wants, *omitted)
 
 
 def resolve_cell(cell: Cell, catalog: Catalog, space: Space | None = None) -> ImageSpec:
@@ -63,7 +63,7 @@ def resolve_cell(cell: Cell, catalog: Catalog, space: Space | None = None) -> Im
 
     Raises ResolutionError naming the facts that collide.
     """
-    searched, wants = space or space_of(catalog, cell.wants), wishes_of(cell)
+    searched, wants = space or space_of(catalog, cell.wants), constraints_of(cell)
     return _resolved(cell, wants, domains_of(searched, wants, allow_unknown=cell.allow_unknown))
 
 
@@ -118,7 +118,7 @@ def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains
 
 
 def pin(wants: Sequence[Want], catalog: Catalog) -> dict[str, Pin]:
-    """Component (and `os`) -> Pin for a set of wishes.
+    """Component (and `os`) -> Pin for a set of constraints.
 
     Raises ResolutionError whose evidence is one line for each fact that collides.
     """
@@ -155,7 +155,7 @@ def resolve_cells(cells: Sequence[Cell], catalog: Catalog) -> tuple[ImageSpec, .
     space = space_of(catalog, (want for cell in cells for want in cell.wants))
     descent = Descent(space)
     for cell in cells:
-        wants = wishes_of(cell)
+        wants = constraints_of(cell)
         try:
             domains = descent.domains_of(wants, allow_unknown=cell.allow_unknown)
             specs.append(_resolved(cell, wants, domains))

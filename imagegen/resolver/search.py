@@ -193,8 +193,8 @@ def _prefer_fewer_warnings(domains: Domains, chosen: dict[str, int]) -> None:
 def reservations(domains: Domains, row: Release, chosen: Mapping[str, int]) -> int:
     """How many of a row's `warns` do not hold beside what was chosen."""
     return sum(
-        not domains.space.mask(name, wishes) >> chosen[name] & 1
-        for name, wishes in row.warns.items()
+        not domains.space.mask(name, constraints) >> chosen[name] & 1
+        for name, constraints in row.warns.items()
         if name in chosen
     )
 

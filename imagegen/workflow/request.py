@@ -12,7 +12,7 @@ from imagegen.request.answer import answer_to, may_be, same_image
 from imagegen.request.arguments import parse
 from imagegen.request.existing import check_registry, image_of, tagged_images
 from imagegen.request.report import as_data, show
-from imagegen.request.saved import check_saving, read_wishes, save
+from imagegen.request.saved import check_saving, read_request, save
 from imagegen.resolver.refusal import Refusal
 from imagegen.resolver.resolve import resolve_cells
 from imagegen.workflow.project import Project
@@ -124,7 +124,7 @@ def _answer_file(
 ) -> tuple[int, tuple[str, str], dict[str, object]]:
     """One of a queue: exit code, answer and image (or why there is none), and the JSON answer."""
     try:
-        constraints, about = read_wishes(file, project.catalog)
+        constraints, about = read_request(file, project.catalog)
     except ConfigError as error:
         return error.exit_code, *_wrong(error)
     answer = answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
