@@ -241,8 +241,8 @@ def declared_order(
     specs: Sequence[ImageSpec], order: Sequence[str], catalog: Catalog
 ) -> tuple[str, ...]:
     """The components in the order in which the matrix names them, as a hand-written Dockerfile
-    would have them: a component's needs come before it, what nobody named comes where needed."""
-    named = list(dict.fromkeys(want.component for spec in specs for want in spec.cell.wants))
+    would have them: a component's needs come before it, others come where they are needed."""
+    asked = list(dict.fromkeys(want.component for spec in specs for want in spec.cell.wants))
     present, found = set(order), list[str]()
 
     def add(name: str) -> None:
@@ -251,6 +251,6 @@ def declared_order(
         if name not in found:
             found.append(name)
 
-    for name in [*(one for one in named if one in present), *order]:
+    for name in [*(one for one in asked if one in present), *order]:
         add(name)
     return tuple(found)
