@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from imagegen.model.contract import Contract
+    from imagegen.model.recipe import Contract
 
 
 @dataclass(frozen=True)

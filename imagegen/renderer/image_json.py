@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from imagegen.model.catalog import Catalog, Component, Release
-    from imagegen.model.contract import Contract
     from imagegen.model.image import ImageSpec, Pin
+    from imagegen.model.recipe import Contract
 
 SCHEMA = 1
 AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
