@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     )
     from imagegen.config.document import Document
     from imagegen.config.schema_check import Schema
-    from imagegen.model.recipe import Contract
+    from imagegen.model.catalog import Contract
 
 PROVIDED = ("glibc", "compiler", "driver")
 """Names that an OS provides, and the driver of a host, which only a request knows."""

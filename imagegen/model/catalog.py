@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from imagegen.model.recipe import Contract
 
 
 @dataclass(frozen=True)
@@ -75,6 +73,16 @@ class Release:
         """The row as a user finds it: `torch 1.11.0+cu113 (…/component.yaml:31)`."""
         name = f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
         return f"{name} ({self.file}:{self.line})" if self.file else name
+
+
+class Contract(TypedDict, total=False):
+    """Capabilities, devices, ulimits, bytes of shared memory, and `bridge` or `host`."""
+
+    caps: list[str]
+    devices: list[str]
+    ulimits: dict[str, int]
+    shm_bytes: int
+    network: str
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from imagegen.model.catalog import Contract
     from imagegen.model.image import ImageSpec
 
 EXPECTATION_PATH = "/etc/imagegen/image.json"
@@ -15,16 +16,6 @@ EXPECTATION_PATH = "/etc/imagegen/image.json"
 
 BENCHMARK_PATH = "/opt/imagegen/validate/benchmark/synthetic.py"
 """The benchmark that travels in every image."""
-
-
-class Contract(TypedDict, total=False):
-    """Capabilities, devices, ulimits, bytes of shared memory, and `bridge` or `host`."""
-
-    caps: list[str]
-    devices: list[str]
-    ulimits: dict[str, int]
-    shm_bytes: int
-    network: str
 
 
 @dataclass(frozen=True)
