@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     )
     from imagegen.config.document import Document
     from imagegen.config.schema_check import Schema
-    from imagegen.model.contract import Contract
+    from imagegen.model.catalog import Contract
 
 PROVIDED = ("glibc", "compiler", "driver")
-"""Names that an OS provides, and the driver of a host, which only a wish knows."""
+"""Names that an OS provides, and the driver of a host, which only a request knows."""
 
 
 def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
@@ -236,12 +236,12 @@ def _dangling_names(
     for component in every:
         asked = [(name, component.file, 0) for name in (*component.needs, *component.one_of)]
         for release in component.releases:
-            wishes = {**release.requires, **release.constrains, **release.pairs}
-            wishes |= {**release.known, **release.warns}
-            asked += [(name, release.file, release.line) for name in wishes]
+            constraints = {**release.requires, **release.constrains, **release.pairs}
+            constraints |= {**release.known, **release.warns}
+            asked += [(name, release.file, release.line) for name in constraints]
             problems += [
                 Problem(f"requires unknown OS `{os}`", file=release.file, line=release.line)
-                for os in wishes.get("os", ())
+                for os in constraints.get("os", ())
                 if os not in (*oses, "any", "none")
             ]
         problems += [

@@ -16,7 +16,7 @@ from imagegen.errors import ConfigError, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from imagegen.model.contract import Contract
+    from imagegen.model.catalog import Contract
 
 Form = Literal["docker", "mpirun"]
 Transport = Literal["sockets", "rdma", "rdma+gdr", "harp"]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from imagegen.model.contract import Contract
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Release:
     """One row of a component's releases: what it is, what it needs, where it comes from.
     What it asks of other components (or of `os`) is a map to constraints of which one must hold:
     `requires` brings the other into the image; `constrains` speaks of what is there anyway; `pairs`
-    holds unless a wish names this very build, and then majors must agree if anything is compiled;
+    holds unless this very build is asked for, and then majors must agree if anything is compiled;
     outside of `known` the facts say nothing; outside of `warns` it works with a reservation.
     `provides` are values of names without rows of their own, such as the NCCL inside a wheel
     (`unknown` where no source says, with a `?` behind it where the source is not certain).
@@ -77,6 +75,16 @@ class Release:
         return f"{name} ({self.file}:{self.line})" if self.file else name
 
 
+class Contract(TypedDict, total=False):
+    """Capabilities, devices, ulimits, bytes of shared memory, and `bridge` or `host`."""
+
+    caps: list[str]
+    devices: list[str]
+    ulimits: dict[str, int]
+    shm_bytes: int
+    network: str
+
+
 @dataclass(frozen=True)
 class Component:
     """One `dockerfiles/components/<name>/component.yaml` with its folder of templates and files.
@@ -115,7 +123,7 @@ class Component:
 @dataclass(frozen=True, eq=False)
 class Catalog:
     """All that the tool knows: OS releases and components, by name. Equal is only the very same.
-    `virtual` are names that a wish may speak of and that no layer is made of: a GPU, a driver."""
+    `virtual` are names that can be asked for and that no layer is made of: a GPU, a driver."""
 
     os: Mapping[str, OsRelease]
     components: Mapping[str, Component]

@@ -20,7 +20,7 @@ MATRIX_PROFILES = tuple(name for name in PROFILES if name not in ("cpu", "gpu"))
 
 @dataclass(frozen=True)
 class Want:
-    """A wish: component, constraint (`1.13`, `>=1,<2`, `any`, `none`, a variant), who asked."""
+    """A constraint on a component (`1.13`, `>=1,<2`, `any`, `none`, a variant), and who asked."""
 
     component: str
     constraint: str

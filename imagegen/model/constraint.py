@@ -1,4 +1,4 @@
-"""What a wish such as `1.13`, `>=1.11,<1.13`, `any`, `none` or `rdma-core` means for a release.
+"""What a constraint (`1.13`, `>=1.11,<1.13`, `any`, `none`, `rdma-core`) means for a release.
 
 Versions compare by PEP 440 after one normalisation: a vendor's `5.4-3.1.0.0` is `5.4.3.1.0.0`. A
 bare version is a prefix at component borders: `1.13` takes 1.13.1, and `1.11.0` takes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from imagegen.model.contract import Contract
+    from imagegen.model.catalog import Contract
     from imagegen.model.image import ImageSpec
 
 EXPECTATION_PATH = "/etc/imagegen/image.json"

@@ -134,8 +134,8 @@ def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> It
 
 def areas_of(specs: Iterable[ImageSpec]) -> tuple[str, ...]:
     """The areas of Debian's archive that rows of the cells ask for beside `main`."""
-    named = [pin.release.facts.get("areas", ()) for spec in specs for pin in spec.pins]
-    return tuple(dict.fromkeys(str(a) for areas in named if isinstance(areas, list) for a in areas))
+    found = [pin.release.facts.get("areas", ()) for spec in specs for pin in spec.pins]
+    return tuple(dict.fromkeys(str(a) for areas in found if isinstance(areas, list) for a in areas))
 
 
 def _mentioned(source: Source, dockerfile: str) -> bool:

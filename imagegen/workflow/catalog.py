@@ -12,7 +12,7 @@ from imagegen.errors import NothingSelectedError
 from imagegen.model.constraint import is_version, version_key
 from imagegen.sources.refresh import (
     as_yaml,
-    exact_wishes,
+    exact_requirements,
     platform_of,
     projects_of,
     proposals,
@@ -93,7 +93,7 @@ def _with_metadata(proposal: Proposal) -> Proposal:
     if not tag:
         return proposal
     metadata = pip_metadata(proposal.project, proposal.version, python, tag)
-    return replace(proposal, depends=exact_wishes(metadata))
+    return replace(proposal, depends=exact_requirements(metadata))
 
 
 def _show_all(catalog: Catalog, console: Console) -> None:

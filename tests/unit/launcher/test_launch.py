@@ -13,7 +13,7 @@ from imagegen.errors import ConfigError
 from imagegen.launcher.launch import LaunchRequest, command, render
 
 if TYPE_CHECKING:
-    from imagegen.model.contract import Contract
+    from imagegen.model.catalog import Contract
 
 CONTRACT: Contract = {
     "caps": ["IPC_LOCK"],

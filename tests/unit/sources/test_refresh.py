@@ -8,7 +8,7 @@ import pytest
 
 from imagegen.sources.refresh import (
     as_yaml,
-    exact_wishes,
+    exact_requirements,
     platform_of,
     projects_of,
     proposals,
@@ -96,8 +96,8 @@ def test_a_wheel_says_which_exact_versions_it_asks_for() -> None:
             'pinned==1; extra == "x"',
         ]
     }
-    assert exact_wishes(metadata) == ("nvidia-nccl-cu12==2.26.2",)
-    assert exact_wishes({}) == ()
+    assert exact_requirements(metadata) == ("nvidia-nccl-cu12==2.26.2",)
+    assert exact_requirements({}) == ()
 
 
 def test_metadata_is_asked_for_the_newest_python() -> None:
