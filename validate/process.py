@@ -180,8 +180,8 @@ def _signals_later() -> Iterator[None]:
     finally:
         for number, handler in before:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        for number in came[:1]:
-            os.kill(os.getpid(), number)
+        for ending in came[:1]:
+            os.kill(os.getpid(), ending)
 
 
 def _file() -> IO[bytes]:
