@@ -150,7 +150,10 @@ LAUNCH = _object(
     variables=_list(
         _object(
             ("set", "why"),
-            set=_text(r"^[A-Z][A-Z0-9_]*=[A-Za-z0-9._:/,{}^-]+$"),
+            set=_text(
+                r"^[A-Z][A-Z0-9_]*="
+                r"([A-Za-z0-9._:/,^-]|\{iface\}|\{gpus_per_node\}|\{first_node\})+$"
+            ),
             why=_text(TEXT),
             before=_text(ENV_NAME),
             transport=_text(WAY),

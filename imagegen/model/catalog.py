@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict
@@ -96,6 +97,11 @@ class Flag:
     words: tuple[str, ...]
     why: str
 
+    @property
+    def text(self) -> str:
+        """The words quoted for a POSIX shell."""
+        return shlex.join(self.words)
+
 
 @dataclass(frozen=True)
 class Variable:
@@ -110,6 +116,10 @@ class Variable:
     before: str = ""
     transport: str = ""
     several_nodes: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.setting.partition("=")[0]
 
 
 @dataclass(frozen=True)
