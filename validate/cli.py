@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any, Dict, Iterator, List, NoReturn
 
-from validate import catalogue
+from validate import catalogue, process
 from validate.benchmark import options as benchmark_options
 from validate.benchmark.run import run_benchmark
 from validate.catalogue import ALIASES, BENCHMARK
@@ -98,6 +98,7 @@ def main(argv: List[str]) -> int:
         with _asked_to_end():
             return _main(arguments)
     except KeyboardInterrupt:
+        process.end_all()
         sys.stderr.write("error: interrupted\n")
         return EXIT_INTERRUPTED
 

@@ -8,14 +8,17 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
-from typing import IO, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import IO, Callable, Dict, Iterator, List, NamedTuple, Optional, Set
 
 DEFAULT_SECONDS = 30.0
 GRACE_SECONDS = 3.0
 """Between asking and killing: mpirun takes its ranks along when it is asked."""
 MISSING = 127
 MOST_PATIENCE = 5.0
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 OnLine = Callable[[str], None]
 
@@ -81,19 +84,21 @@ class RunningCommand:
         self._child: Optional["subprocess.Popen[bytes]"] = None
         self._problem = ""
         try:
-            self._child = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL if stdin is None else stdin,
-                stdout=self._out,
-                stderr=self._err,
-                env=_quiet(env),
-                cwd="/",
-                start_new_session=True,
-            )
+            with _signals_later():
+                self._child = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL if stdin is None else stdin,
+                    stdout=self._out,
+                    stderr=self._err,
+                    env=_quiet(env),
+                    cwd="/",
+                    start_new_session=True,
+                )
+                _RUNNING.add(self._child)
         except OSError as error:
             self._problem = "{}: {}".format(argv[0], error.strerror)
         except BaseException:
-            self._files.close()
+            self.end()
             raise
 
     def result(self, on_line: Optional[OnLine] = None) -> Result:
@@ -139,13 +144,44 @@ def background(argv: List[str]) -> Iterator[None]:
     """A service that runs for as long as the block lasts; nothing of its session survives that.
     Raises OSError where it does not start."""
     quiet = subprocess.DEVNULL
-    child = subprocess.Popen(
-        argv, stdin=quiet, stdout=quiet, stderr=quiet, env=_quiet(None), start_new_session=True
-    )
+    with _signals_later():
+        child = subprocess.Popen(
+            argv, stdin=quiet, stdout=quiet, stderr=quiet, env=_quiet(None), start_new_session=True
+        )
+        _RUNNING.add(child)
     try:
         yield
     finally:
         _end(child)
+
+
+_RUNNING: "Set[subprocess.Popen[bytes]]" = set()
+
+
+def end_all() -> None:
+    """End every command that still runs, for a run that is asked to end."""
+    for child in list(_RUNNING):
+        _end(child)
+
+
+@contextlib.contextmanager
+def _signals_later() -> Iterator[None]:
+    """Keep back a signal that ends the run until the command that starts is noted: one that comes
+    between the two would leave the command running."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = []  # type: List[int]
+    before = [(number, signal.getsignal(number)) for number in ENDING]
+    for number in ENDING:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for ending in came[:1]:
+            os.kill(os.getpid(), ending)
 
 
 def _file() -> IO[bytes]:
@@ -201,6 +237,7 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
     child.wait()
+    _RUNNING.discard(child)
 
 
 def _signal_group(group: int, number: int) -> None:

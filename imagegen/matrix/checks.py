@@ -173,7 +173,7 @@ def value_problem(component: Component, value: str) -> tuple[str, list[str], str
     if any(constraint.matches(meant, r.version, r.variant) for r in component.releases):
         return None
     if constraint.is_version(value) and any(
-        constraint.matches(value, other) for r in component.releases for other in r.also
+        constraint.matches(value, other) for r in component.releases for other in r.aliases
     ):
         return None
     known = sorted({r.version for r in component.releases}, key=constraint.version_key)

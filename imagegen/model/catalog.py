@@ -31,42 +31,73 @@ class OsRelease:
 
 @dataclass(frozen=True)
 class Release:
-    """One row of a component's releases: what it is, what it needs, where it comes from.
-    What it asks of other components (or of `os`) is a map to constraints of which one must hold:
-    `requires` brings the other into the image; `constrains` speaks of what is there anyway; `pairs`
-    holds unless this very build is asked for, and then majors must agree if anything is compiled;
-    outside of `known` the facts say nothing; outside of `warns` it works with a reservation.
-    `provides` are values of names without rows of their own, such as the NCCL inside a wheel
-    (`unknown` where no source says, with a `?` behind it where the source is not certain).
-    `also` are other names of the version; `rank` puts rows behind others; a `named` row is taken
-    only by its full name. `facts` are free data for templates and `validate`; `origin` says
-    in words where the bits come from, `index`, `tarball` (url, sha256), `artifact` to programs."""
+    """One release of a component: what it is, what it asks of others, where it comes from.
+
+    A constraint speaks of another component, or of a value such as `os`, `glibc` or `driver`; of
+    several constraints for one name one must hold. The five maps of constraints differ in what
+    follows when none holds:
+
+    | map | where the other is not in the image | where no constraint holds |
+    | --- | --- | --- |
+    | `requires` | it is added | refused |
+    | `limits` | nothing follows | refused |
+    | `built_for` | nothing follows | refused, except for a build that is asked for by full name |
+    | `known_with` | nothing follows | unknown: refused without `--allow-unknown` |
+    | `recommends` | nothing follows | a warning |
+    """
 
     component: str
+    """The component that this is a release of."""
     version: str
+    """The version as the project writes it, with the local part of a wheel: `1.11.0+cu113`."""
     variant: str
+    """What tells releases of one version apart, such as `distro` and `source`; mostly empty."""
     requires: Mapping[str, tuple[str, ...]]
+    """What has to be in the image too: `{python: ["3.8", "3.9"]}`."""
     apt: Mapping[str, str]
+    """apt packages of the image, with their versions; `*` stands for any text."""
     build_apt: Mapping[str, str]
+    """apt packages for what is compiled against it, such as headers, or for compiling it."""
     wheels: Mapping[str, str]
+    """Python packages that pip installs, with their versions."""
     facts: Mapping[str, object]
+    """Free data for templates and for `validate`, such as `{cuda: "11.3"}`."""
     origin: str
+    """Where it comes from, in words: `wheel torch 1.11.0+cu113`."""
     source: str
+    """The document that the facts of this release are taken from."""
     file: str
+    """The file that has this release."""
     line: int
-    constrains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    pairs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    known: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    warns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The line of that file."""
+    limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What may be beside it, where it is there: `{driver: [">=450.80.02"]}`."""
+    built_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What a binary was built for: `{cuda: ["11.3"]}`. Who asks for this build by its full name may
+    have another one beside it, of the same major version if anything is compiled."""
+    known_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What its source speaks of; whether it works with anything else is unknown."""
+    recommends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What it was tested with or made for; it works with others too, under a warning."""
     provides: Mapping[str, str] = field(default_factory=dict)
-    also: tuple[str, ...] = ()
+    """Values that come with it and have no releases of their own, such as the NCCL in a wheel:
+    `unknown` where no source says, with a `?` at the end where the source is not certain."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the version: CUDA 11.3.1 has the compiler 11.3.109."""
     rank: int = 0
-    named: bool = False
+    """Releases of a lower rank are preferred, whatever their versions."""
+    only_by_full_name: bool = False
+    """Whether it is taken only by a request that gives its full version, or its variant."""
     confidence: str = "high"
+    """How certain the source is: `high`, or `medium` for a warning."""
     index: str = ""
+    """The index of wheels that pip asks instead of its default one."""
     tarball: Mapping[str, str] = field(default_factory=dict)
+    """An archive that is downloaded and checked: `url` and `sha256`."""
     artifact: str = ""
+    """The name in `artifacts.yaml` of a vendor part that a user has to give."""
     notes: tuple[str, ...] = ()
+    """What a user should know who takes it; each is a warning."""
 
     @cached_property
     def where(self) -> str:

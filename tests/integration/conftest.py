@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from another_engine import docker_26
 from command_line import CommandLine, command_line_in
-from debian_root import one_process
-from image_builder import DEBIAN_12, Builder
+from image_builder import Builder
 from registry import registry
+from small_base import REF, debian_12, tiny_12
 from tiny_family import TinyFamily, TinyMaker
 
 from imagegen.engine.client import Engine, connect
-from imagegen.engine.images.bases import ensure_base
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +40,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("engine", ["here", other], indirect=True, scope="session")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Say which tests belong to one process. The first builds the family, and tests of the others
     that want it come last."""
@@ -82,7 +82,7 @@ def engine(
     if getattr(request, "param", "here") != DOCKER_26:
         yield this_engine
         return
-    base = debian_12(this_engine)
+    base = tiny_12(this_engine)
     with docker_26(tmp_path_factory.mktemp(DOCKER_26), this_engine, base) as other:
         there = other.connected()
         with closing(there.api):
@@ -90,15 +90,15 @@ def engine(
 
 
 @pytest.fixture(scope="session")
-def tiny_base(engine: Engine) -> str:
-    """The reference of a minimal Debian 12. It stays, as the images that stand on it do."""
+def tiny_base(engine: Engine, this_engine: Engine) -> str:
+    """The reference of a base of some 30 MB."""
+    return tiny_12(engine) if engine is this_engine else REF
+
+
+@pytest.fixture(scope="session")
+def debian_base(engine: Engine) -> str:
+    """The reference of a minimal Debian 12."""
     return debian_12(engine)
-
-
-def debian_12(engine: Engine) -> str:
-    """Of two test processes one makes it."""
-    with one_process("base"):
-        return ensure_base(engine, DEBIAN_12, "auto", lambda _: None).ref
 
 
 @pytest.fixture

@@ -42,6 +42,10 @@ int ncclGetUniqueId(void *id) { (void)id; return !dlopen("libnccl-net.so", RTLD_
 STUB_OF_THE_DRIVER = "int cuInit(unsigned flags) { (void)flags; return 34; }\n"
 
 
+_QUICK = {"small": 1, "harp": 2}
+"""The images that are quickly looked at, the quickest first; those of the family take longest."""
+
+
 @dataclass(frozen=True)
 class Animal:
     """A recipe for a broken image, and what `validate` has to say of it.
@@ -67,10 +71,26 @@ class Animal:
     def named(self) -> set[str]:
         return {*self.fails, *self.warns}
 
+    @property
+    def classes(self) -> set[str]:
+        """What it is an example of: a suite that fails, one that warns, an exit code of its own."""
+        found = {f"{name.partition('.')[0]} fails" for name in self.fails}
+        found |= {f"{name.partition('.')[0]} warns" for name in self.warns}
+        return found | ({f"exit code {self.code}"} if self.code is not None else set())
+
 
 def animals() -> list[Animal]:
     """All of them, by name."""
     return [_animal(path.parent) for path in sorted(ZOO.glob("*/Dockerfile"))]
+
+
+def examples(all_of_them: Iterable[Animal]) -> set[str]:
+    """Names of some that have every class among them: of each, one on the cheapest image."""
+    found: dict[str, str] = {}
+    for animal in sorted(all_of_them, key=lambda one: (_QUICK.get(one.image, 3), one.name)):
+        for one in animal.classes:
+            found.setdefault(one, animal.name)
+    return {*found.values()}
 
 
 def _animal(folder: Path) -> Animal:
@@ -197,6 +217,15 @@ class Zoo:
         if name not in self._reports:
             self._reports[name] = self._look(name)
         return self._reports[name]
+
+    def beside(self, animal: Animal) -> dict[str, Any]:
+        """The report on the healthy image that an animal stands on, of the same tier."""
+        if "--static" not in animal.run or animal.image in self._reports:
+            return self.healthy(animal.image)
+        key = f"{animal.image} --static"
+        if key not in self._reports:
+            self._reports[key] = self.keeper.look(self._image(animal.image), ("--static",))
+        return self._reports[key]
 
     def look_at(self, animal: Animal) -> dict[str, Any]:
         ref = self.keeper.make(ZOO / animal.name, self._image(animal.image))

@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 from command_line import command_line_in
-from zoo_keeper import ZOO, Animal, Keeper, Zoo, animals, ids
+from zoo_keeper import ZOO, Animal, Keeper, Zoo, animals, examples, ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from _pytest.mark import ParameterSet
 
     from imagegen.engine.client import Engine
 
 CELLS = ["debian12-none", "debian12-rdma-core", "debian13-none", "debian13-rdma-core"]
 BASES = ["small", "harp"]
 ANIMALS = animals()
+EXAMPLES = examples(ANIMALS)
+IN_SHORT = {"debian12-rdma-core", "debian13-none", *BASES}
+"""Healthy images of `make test`: both releases, with RDMA and without, with Horovod and without."""
 
 
 @pytest.fixture(scope="session")
@@ -31,12 +36,22 @@ def zoo(
     keeper.clean()
 
 
-def of(image: str) -> pytest.MarkDecorator:
+def of(image: str, *, short: bool) -> list[pytest.MarkDecorator]:
     """What stands on one healthy image goes to one process, so that it is looked at once."""
-    return pytest.mark.xdist_group(f"zoo-{image}")
+    group = pytest.mark.xdist_group(f"zoo-{image}")
+    return [group] if short else [group, pytest.mark.long]
 
 
-@pytest.mark.parametrize("cell", [pytest.param(cell, marks=of(cell)) for cell in CELLS])
+def healthy_one(name: str) -> ParameterSet:
+    return pytest.param(name, marks=of(name, short=name in IN_SHORT))
+
+
+def ill_one(animal: Animal) -> ParameterSet:
+    marks = of(animal.image, short=animal.name in EXAMPLES)
+    return pytest.param(animal, marks=marks, id=animal.name)
+
+
+@pytest.mark.parametrize("cell", [healthy_one(cell) for cell in CELLS])
 def test_a_healthy_image_passes(zoo: Zoo, cell: str) -> None:
     report = zoo.healthy(cell)
     assert ids(report, "failed") == ids(report, "error") == []
@@ -47,7 +62,7 @@ def test_a_healthy_image_passes(zoo: Zoo, cell: str) -> None:
     assert ("rdma.provider" in passed) == cell.endswith("rdma-core")
 
 
-@pytest.mark.parametrize("base", [pytest.param(base, marks=of(base)) for base in BASES])
+@pytest.mark.parametrize("base", [healthy_one(base) for base in BASES])
 def test_what_the_others_stand_on_is_healthy(zoo: Zoo, base: str) -> None:
     report = zoo.healthy(base)
     assert ids(report, "failed") == ids(report, "error") == []
@@ -58,11 +73,9 @@ def test_what_the_others_stand_on_is_healthy(zoo: Zoo, base: str) -> None:
         assert {"cuda.cudart", "cuda.toolkit"} <= passed
 
 
-@pytest.mark.parametrize(
-    "animal", [pytest.param(one, marks=of(one.image), id=one.name) for one in ANIMALS]
-)
+@pytest.mark.parametrize("animal", [ill_one(animal) for animal in ANIMALS])
 def test_what_is_broken_is_named_and_nothing_else(zoo: Zoo, animal: Animal) -> None:
-    report, healthy = zoo.look_at(animal), zoo.healthy(animal.image)
+    report, healthy = zoo.look_at(animal), zoo.beside(animal)
     assert ids(report, "failed") == [*animal.fails]
     assert {*ids(report, "warned")} - {*ids(healthy, "warned")} == {*animal.warns}
     assert ids(report, "error") == []
@@ -74,7 +87,7 @@ def test_what_is_broken_is_named_and_nothing_else(zoo: Zoo, animal: Animal) -> N
             assert check["remedy"]
 
 
-@of("debian13-none")
+@pytest.mark.xdist_group("zoo-debian13-none")
 def test_the_command_line_names_what_is_broken(zoo: Zoo) -> None:
     ref = zoo.keeper.make(ZOO / "second-mpi-on-path", zoo.family["debian13-none"])
     arguments = ("validate", "--static", "--only", "openmpi", "--format", "json", ref)
