@@ -37,8 +37,7 @@ class Payload:
     code_roots: tuple[Path, ...]
 
     def find(self, relative: str) -> Path | None:
-        """Find a file or folder by its relative path in the first root that has it; None if none has.
-        """
+        """Find a path in the first root that has it; return None if none has."""
         for root in self.roots:
             if (root / relative).exists():
                 return root / relative
