@@ -1,7 +1,8 @@
-"""One description of a training launch -> the command line to paste, each flag with its reason.
+"""Make a command line to paste from the description of a training launch, with a reason per flag.
 
-Pure. The flags are those of TACO Train's own guides for bare metal with RDMA and for a VPC with
-HARP, and of the arena examples for plain sockets; Open MPI 4.1 and 5.0 both take them as they are.
+All functions are pure. The flags are those of TACO Train's own guides for bare metal with RDMA and
+for a VPC with HARP, and of the arena examples for plain sockets. Open MPI 4.1 and 5.0 both accept
+them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Accel = Literal["none", "horovod", "lightcc", "ddp"]
 
 GIB = 1024**3
 RENDEZVOUS_PORT = 29500
-"""Where the ranks of PyTorch DDP meet: torch.distributed's own default."""
+"""The port where the ranks of PyTorch DDP meet: the default of torch.distributed."""
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NEEDED: Mapping[str, str] = {
@@ -35,16 +36,17 @@ _NEEDED: Mapping[str, str] = {
     "lightcc": "lightcc",
     "ddp": "torch",
 }
-"""The component that a transport or an acceleration stands on."""
+"""The component that a transport or an acceleration needs."""
 
 
 @dataclass(frozen=True)
 class LaunchRequest:
     """What to launch, and how.
 
-    `contract` is as in image.json; `components` maps a component to its version; `gpus_per_node` is
-    also the number of ranks on a node of a CPU image; `batch` is the batch of one rank. Without
-    `nodes` all ranks run where the command runs. Without `iface` NCCL and MPI choose interfaces.
+    `contract` is as in image.json. `components` maps a component to its version. `gpus_per_node` is
+    also the number of ranks on a node of a CPU image. `batch` is the batch of one rank. Without
+    `nodes`, all ranks run where the command runs. Without `iface`, NCCL and MPI choose the
+    interfaces.
     """
 
     image: str
@@ -64,30 +66,34 @@ class LaunchRequest:
 
 @dataclass(frozen=True)
 class Flag:
-    """Words of a command line that belong together, and why they are there."""
+    """Words of a command line that belong together, and the reason for them."""
 
     words: tuple[str, ...]
     why: str
 
     @property
     def text(self) -> str:
-        """The words quoted for a POSIX shell."""
+        """Quote the words for a POSIX shell."""
         return shlex.join(self.words)
 
 
 @dataclass(frozen=True)
 class LaunchCommand:
-    """A command line, flag by flag; the first is the program."""
+    """A command line, flag by flag; the first one is the program."""
 
     flags: tuple[Flag, ...]
 
     @property
     def argv(self) -> tuple[str, ...]:
+        """Return the command line as a list of words."""
         return tuple(word for flag in self.flags for word in flag.words)
 
 
 def command(request: LaunchRequest) -> LaunchCommand:
-    """The command of a launch. Raises ConfigError with all that the image or the wish lacks."""
+    """Make the command of a launch.
+
+    Raises ConfigError with everything that the image or the request lacks.
+    """
     problems = tuple(_problems(request))
     if problems:
         raise ConfigError(*problems)
@@ -95,7 +101,7 @@ def command(request: LaunchRequest) -> LaunchCommand:
 
 
 def render(command: LaunchCommand, *, explain: bool = False) -> str:
-    """The command to paste, and with `explain` the reason of each flag below it as comments."""
+    """Write the command to paste; `explain` adds the reason of each flag below it as comments."""
     texts = [flag.text for flag in command.flags]
     pasteable = " \\\n  ".join(texts)
     if not explain:
@@ -125,12 +131,12 @@ def _problems(request: LaunchRequest) -> Iterator[Problem]:
         yield Problem("a node is named twice", hint="name each node once")
 
 
-def _lacks(request: LaunchRequest, wish: str, what: str, instead: str) -> Iterator[Problem]:
-    needed = _NEEDED.get(wish)
+def _lacks(request: LaunchRequest, choice: str, what: str, instead: str) -> Iterator[Problem]:
+    needed = _NEEDED.get(choice)
     if needed is not None and needed not in request.components:
         has = ", ".join(f"{name} {version}" for name, version in sorted(request.components.items()))
         yield Problem(
-            f"{what} `{wish}` needs component `{needed}`, which the image does not have",
+            f"{what} `{choice}` needs component `{needed}`, which the image does not have",
             evidence=(f"image: {request.image}", f"it has: {has or 'nothing'}"),
             hint=f"choose an image with `{needed}`, or {what} `{instead}`",
         )
@@ -177,7 +183,10 @@ _ULIMITS: Mapping[str, str] = {
 
 
 def _rights(request: LaunchRequest) -> Iterator[Flag]:
-    """What the contract names, instead of `--privileged`: that opens every device of the host."""
+    """Give the capabilities and devices that the contract names, not `--privileged`.
+
+    `--privileged` would open every device of the host.
+    """
     for cap in request.contract.get("caps", ()):
         why = _CAPS.get(cap, "the image asks for it; --privileged would give all of them")
         yield Flag((f"--cap-add={cap}",), why)
@@ -206,7 +215,7 @@ def _mpirun(request: LaunchRequest) -> Iterator[Flag]:
     per_node = request.gpus_per_node
     nodes = max(1, len(request.nodes))
     unit = "GPU" if request.device == "gpu" else "process"
-    # by its full path: mpirun then starts its daemons on other nodes from the same folder
+    # With its full path, mpirun starts its daemons on other nodes from the same folder.
     yield Flag(("/usr/local/openmpi/bin/mpirun",), "the image's own Open MPI, on every node")
     yield Flag(("-np", str(nodes * per_node)), f"ranks in all: one for each {unit}")
     if request.nodes:
@@ -278,7 +287,7 @@ def _accel(request: LaunchRequest) -> Iterator[Flag]:
 
 
 def _mca(request: LaunchRequest) -> Iterator[Flag]:
-    """MPI itself carries only small messages on GPUs, and everything on CPUs."""
+    """Choose how MPI sends messages: only small ones on GPUs, all of them on CPUs."""
     ob1 = request.transport.startswith("rdma") or request.device != "gpu"
     if ob1:
         yield Flag(("-mca", "pml", "ob1"), "MPI itself over TCP and shared memory")
