@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
+from imagegen.catalog.component import component_of
 from imagegen.catalog.rows import read_releases
 from imagegen.config import schemas
-from imagegen.config.document import Document
 from imagegen.config.payload import (
     COMPONENTS_FOLDER,
     OS_FOLDER,
@@ -15,21 +15,31 @@ from imagegen.config.payload import (
     shipped_root,
     shown,
 )
-from imagegen.config.yamlfile import check_schema, load
+from imagegen.config.schema_check import check_schema
+from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
 from imagegen.model.catalog import (
     Catalog,
     Component,
     OsRelease,
-    Release,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from imagegen.catalog.data import (
+        ComponentData,
+        ComponentDocument,
+        OsDocument,
+        VirtualData,
+        VirtualDocument,
+    )
+    from imagegen.config.document import Document
+    from imagegen.config.schema_check import Schema
+
 PROVIDED = ("glibc", "compiler", "driver")
-"""Names that an OS provides, and the driver of a host, which only a wish knows."""
+"""Names that an OS provides, and the driver of a host, which only a request knows."""
 
 
 def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
@@ -53,10 +63,10 @@ def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
 def _read_checked(
     payload: Payload,
     relative: str,
-    schema: Mapping[str, Any],
+    schema: Schema,
     problems: list[Problem],
     trusted: Path | None,
-) -> Document | None:
+) -> Document[Mapping[str, object]] | None:
     path = payload.find(relative)
     if path is None:
         return None
@@ -83,17 +93,18 @@ def _read_oses(
 ) -> dict[str, OsRelease]:
     oses: dict[str, OsRelease] = {}
     for name in payload.names(OS_FOLDER):
-        document = _read_checked(payload, f"{OS_FOLDER}/{name}", schemas.OS, problems, trusted)
-        if document is None:
+        found = _read_checked(payload, f"{OS_FOLDER}/{name}", schemas.OS, problems, trusted)
+        if found is None:
             continue
+        document = cast("OsDocument", found)
         release = _os_release(document)
         if f"{release.id}.yaml" != name:
-            problems.append(_misnamed(document, "id", f"{release.id}.yaml", name))
+            problems.append(_misnamed(document, "id", release.id, f"{release.id}.yaml", name))
         oses[release.id] = release
     return oses
 
 
-def _os_release(document: Document) -> OsRelease:
+def _os_release(document: OsDocument) -> OsRelease:
     data = document.data
     return OsRelease(
         id=data["id"],
@@ -112,9 +123,11 @@ def _os_release(document: Document) -> OsRelease:
     )
 
 
-def _misnamed(document: Document, key: str, expected: str, name: str) -> Problem:
+def _misnamed(
+    document: Document[Mapping[str, object]], key: str, value: str, expected: str, name: str
+) -> Problem:
     return Problem(
-        f"`{document.data[key]}` stands in `{name}`, so it would not be found by its name",
+        f"`{value}` stands in `{name}`, so it would not be found by its name",
         file=document.file,
         line=document.line([key]),
         key=key,
@@ -128,15 +141,17 @@ def _read_components(
     components: dict[str, Component] = {}
     for name in payload.names(COMPONENTS_FOLDER):
         relative = f"{COMPONENTS_FOLDER}/{name}/component.yaml"
-        document = _read_checked(payload, relative, schemas.COMPONENT, problems, trusted)
-        if document is None:
+        found = _read_checked(payload, relative, schemas.COMPONENT, problems, trusted)
+        if found is None:
             continue
-        if document.data["name"] != name:
-            problems.append(_misnamed(document, "name", document.data["name"], name))
+        document = cast("ComponentDocument", found)
+        own_name = document.data["name"]
+        if own_name != name:
+            problems.append(_misnamed(document, "name", own_name, own_name, name))
         trusts = _trusts(payload, relative, trusted)
         releases, wrong = read_releases(document, checked=not trusts)
         problems += wrong
-        components[name] = _component(document, releases)
+        components[name] = component_of(document.data, document.file, releases)
     return components
 
 
@@ -146,57 +161,25 @@ def _read_virtual(
     found: dict[str, Component] = {}
     for name in payload.names(VIRTUAL_FOLDER):
         relative = f"{VIRTUAL_FOLDER}/{name}"
-        document = _read_checked(payload, relative, schemas.VIRTUAL, problems, trusted)
-        if document is None:
+        read = _read_checked(payload, relative, schemas.VIRTUAL, problems, trusted)
+        if read is None:
             continue
-        if f"{document.data['name']}.yaml" != name:
-            problems.append(_misnamed(document, "name", f"{document.data['name']}.yaml", name))
+        document = cast("VirtualDocument", read)
+        own_name = document.data["name"]
+        if f"{own_name}.yaml" != name:
+            problems.append(_misnamed(document, "name", own_name, f"{own_name}.yaml", name))
         trusts = _trusts(payload, relative, trusted)
         releases, wrong = read_releases(document, checked=not trusts)
         problems += wrong
-        data = {"seconds": "0", "suites": (), **document.data}
-        found[document.data["name"]] = _component(Document(data, document.file), releases)
+        data = _as_component(document.data)
+        found[own_name] = component_of(data, document.file, releases)
     return found
 
 
-def _component(document: Document, releases: tuple[Release, ...]) -> Component:
-    data = document.data
-    return Component(
-        name=data["name"],
-        title=data["title"],
-        needs=tuple(data.get("needs", ())),
-        seconds=float(data["seconds"]),
-        env=data.get("env", {}),
-        path=tuple(data.get("path", ())),
-        suites=tuple(data["suites"]),
-        contract=_contract(data.get("contract", {})),
-        entrypoint=data.get("entrypoint", ""),
-        trees=data.get("trees", {}),
-        releases=releases,
-        file=document.file,
-        installs=tuple(data.get("installs", ())),
-        aliases=data.get("aliases", {}),
-        one_of=tuple(data.get("one_of", ())),
-        rules=data.get("rules", {}),
-        megabytes=_megabytes(data.get("megabytes", {})),
-        churn=float(data.get("churn", Component.churn)),
-    )
-
-
-def _megabytes(data: str | Mapping[str, str]) -> dict[str, float]:
-    """By a word of a layer's name, such as `gpu`; under no word for all of them."""
-    return {
-        word: float(size) for word, size in ({"": data} if isinstance(data, str) else data).items()
-    }
-
-
-def _contract(data: Mapping[str, Any]) -> dict[str, object]:
-    contract: dict[str, object] = dict(data)
-    if "ulimits" in data:
-        contract["ulimits"] = {name: int(value) for name, value in data["ulimits"].items()}
-    if "shm_bytes" in data:
-        contract["shm_bytes"] = int(data["shm_bytes"])
-    return contract
+def _as_component(data: VirtualData) -> ComponentData:
+    """What no layer is made of takes no time and is proved by no suite."""
+    title = data["title"]
+    return {"name": data["name"], "title": title, "seconds": "0", "suites": [], "releases": []}
 
 
 def _dangling_names(
@@ -212,12 +195,12 @@ def _dangling_names(
     for component in every:
         asked = [(name, component.file, 0) for name in (*component.needs, *component.one_of)]
         for release in component.releases:
-            wishes = {**release.requires, **release.constrains, **release.pairs}
-            wishes |= {**release.known, **release.warns}
-            asked += [(name, release.file, release.line) for name in wishes]
+            constraints = {**release.requires, **release.limits, **release.built_for}
+            constraints |= {**release.known_with, **release.recommends}
+            asked += [(name, release.file, release.line) for name in constraints]
             problems += [
                 Problem(f"requires unknown OS `{os}`", file=release.file, line=release.line)
-                for os in wishes.get("os", ())
+                for os in constraints.get("os", ())
                 if os not in (*oses, "any", "none")
             ]
         problems += [

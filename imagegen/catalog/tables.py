@@ -17,20 +17,21 @@ starts with `#` is a comment.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from imagegen.catalog.data import TableData
 
 NOTHING = "-"
 _FIELD = re.compile(r"\{([a-z0-9_]+)\}")
 _Leaf = tuple[tuple[str, ...], str, tuple[str, ...]]  # key path, text, the columns in it
 
 
-def rows_of(table: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any], str]]:
+def rows_of(table: TableData) -> Iterator[tuple[int, dict[str, object], str]]:
     """(line below `lines:` from 0, release as a mapping, problem in words) of every row."""
-    columns: Sequence[str] = table["columns"]
-    sources: Mapping[str, str] = table.get("sources", {})
+    columns, sources = table["columns"], table.get("sources", {})
     leaves = list(_leaves(table["row"], ()))
     for number, line in enumerate(table["lines"].split("\n")):
         if not line.strip() or line.startswith("#"):
@@ -57,8 +58,8 @@ def _leaves(node: object, path: tuple[str, ...]) -> Iterator[_Leaf]:
         yield path, text, tuple(_FIELD.findall(text))
 
 
-def _row(leaves: Sequence[_Leaf], values: Mapping[str, str]) -> dict[str, Any]:
-    row: dict[str, Any] = {}
+def _row(leaves: Sequence[_Leaf], values: Mapping[str, str]) -> dict[str, object]:
+    row: dict[str, object] = {}
     for path, text, fields in leaves:
         if fields:
             if any(values.get(field, NOTHING) == NOTHING for field in fields):
@@ -72,17 +73,18 @@ def _row(leaves: Sequence[_Leaf], values: Mapping[str, str]) -> dict[str, Any]:
     return row
 
 
-LISTED = ("requires", "constrains", "pairs", "known", "warns", "also")
+LISTED = ("requires", "limits", "built_for", "known_with", "recommends", "aliases")
 """Keys of a release whose values are alternatives."""
 
 
-def _put(row: dict[str, Any], path: Sequence[str], value: object) -> None:
+def _put(row: dict[str, object], path: Sequence[str], value: object) -> None:
+    """Put a value into a row at a key path; what is on the way is made."""
     for key, after in zip(path, [*path[1:], ""], strict=True):
         if key.startswith("["):
             return
         if after.startswith("["):
-            row.setdefault(key, []).append(value)
+            cast("list[object]", row.setdefault(key, [])).append(value)
         elif after:
-            row = row.setdefault(key, {})
+            row = cast("dict[str, object]", row.setdefault(key, {}))
         else:
             row[key] = value

@@ -1,12 +1,14 @@
-"""A YAML file that was read: plain data that remembers on which line each key stands."""
+"""Hold the data of a YAML file with the line of each key."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 KeyPath = tuple["str | int", ...]
 TYPES = {
@@ -20,16 +22,22 @@ TYPES = {
 """The types of JSON, in words for people."""
 
 
-@dataclass(frozen=True)
-class Document:
-    """A YAML file: plain `data`, its `file` as shown to a user, and the line of every key path."""
+Data_co = TypeVar("Data_co", bound=Mapping[str, object], covariant=True)
 
-    data: Any
+
+@dataclass(frozen=True)
+class Document(Generic[Data_co]):
+    """A YAML file: plain `data`, the `file` as shown to a user, and the line of every key path.
+
+    Code that has checked the file against a schema knows the type of `data`, and casts to it.
+    """
+
+    data: Data_co
     file: str
     lines: Mapping[KeyPath, int] = field(default_factory=dict, repr=False)
 
     def line(self, path: Sequence[str | int]) -> int:
-        """1-based line of a key path, or of its nearest parent that stands in the file."""
+        """Return the line (from 1) of a key path, or of its nearest parent that is in the file."""
         known = tuple(path)
         while known and known not in self.lines:
             known = known[:-1]
@@ -37,14 +45,20 @@ class Document:
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """A key path as a user reads it: `include[0].os`."""
+    """Write a key path as a user reads it: `include[0].os`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text
 
 
+def near(word: str, known: Sequence[str], otherwise: str) -> str:
+    """Write a hint that names the nearest of the known words, or the other hint if none is near."""
+    found = get_close_matches(word, known, 1)
+    return f"did you mean `{found[0]}`?" if found else otherwise
+
+
 def kind_of(value: object) -> str:
-    """What a value is, in the words of TYPES."""
+    """Say what type a value has, in the words of TYPES."""
     kinds = {dict: "object", list: "array", bool: "boolean", str: "string", type(None): "null"}
     return TYPES[kinds.get(type(value), "number")]

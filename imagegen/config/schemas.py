@@ -1,15 +1,21 @@
-"""The JSON schemas of matrix, component and OS files: what may stand where, and of what letters.
+"""Define the JSON schemas of matrix, component and OS files.
 
-Values are data: every string that can reach a Dockerfile has a pattern that admits no newline,
+Values are data: every string that can reach a Dockerfile has a pattern that allows no newline,
 quote, `$`, backtick or shell operator.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
+from imagegen.model.catalog import ROLES
 from imagegen.model.cell import MATRIX_PROFILES
 from imagegen.model.constraint import PATTERN as CONSTRAINT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from imagegen.config.schema_check import Schema
 
 NAME = r"^[a-z][a-z0-9-]*$"
 VARIANT = r"^[a-z][a-z0-9.-]*$"
@@ -20,22 +26,22 @@ PATH = r"^/[A-Za-z0-9._/+-]*$"
 RELATIVE = r"^[A-Za-z0-9_][A-Za-z0-9._/-]*$"
 ENV_NAME = r"^[A-Z][A-Z0-9_]*$"
 OWN_ENV_NAME = r"^(?!PATH$)[A-Z][A-Z0-9_]*$"
-"""Variables that a matrix may set: `PATH` is what the components make it."""
+"""The variables that a matrix may set; `PATH` is set by the components."""
 ENV_VALUE = r"^[A-Za-z0-9._/:,=+^-]*$"
 TEXT = r"^[^\x00-\x1f\x7f]+$"
 TAG = r"^[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_{][A-Za-z0-9._{}-]*$"
 IMAGE = r"^[a-z0-9][a-z0-9._/:@-]*$"
 
 
-def _text(pattern: str) -> dict[str, Any]:
+def _text(pattern: str) -> Schema:
     return {"type": "string", "pattern": pattern}
 
 
-def _map(keys: str, values: dict[str, Any]) -> dict[str, Any]:
+def _map(keys: str, values: Schema) -> Schema:
     return {"type": "object", "propertyNames": {"pattern": keys}, "additionalProperties": values}
 
 
-def _object(required: tuple[str, ...], **properties: dict[str, Any]) -> dict[str, Any]:
+def _object(required: tuple[str, ...], **properties: Schema) -> Schema:
     return {
         "type": "object",
         "required": list(required),
@@ -44,12 +50,17 @@ def _object(required: tuple[str, ...], **properties: dict[str, Any]) -> dict[str
     }
 
 
-def _list(items: dict[str, Any], least: int = 0) -> dict[str, Any]:
+def _list(items: Schema, least: int = 0) -> Schema:
     return {"type": "array", "items": items, "minItems": least}
 
 
-_WISH = _text(CONSTRAINT)
-_ONE_OR_MORE = {"anyOf": [_WISH, _list(_WISH, 1)]}
+def properties_of(schema: Schema) -> Mapping[str, Schema]:
+    """Return the keys that the schema of a mapping knows, each with its own schema."""
+    return cast("Mapping[str, Schema]", schema["properties"])
+
+
+_CONSTRAINT = _text(CONSTRAINT)
+_ONE_OR_MORE = {"anyOf": [_CONSTRAINT, _list(_CONSTRAINT, 1)]}
 _FACTS = {"type": "object", "propertyNames": {"pattern": r"^[a-z][a-z0-9_]*$"}}
 
 OS = _object(
@@ -67,7 +78,7 @@ OS = _object(
     source=_text(TEXT),
 )
 
-_WISHES = _map(NAME, _ONE_OR_MORE)
+_CONSTRAINTS = _map(NAME, _ONE_OR_MORE)
 SHA256 = r"^([0-9a-f]{64}|unverified)$"
 URL = r"^(https?|file)://[A-Za-z0-9._~:/?#@!&=+%,-]+$"
 
@@ -75,15 +86,15 @@ RELEASE = _object(
     ("version", "origin", "source"),
     version=_text(r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_ -]*$"),
     variant=_text(VARIANT),
-    requires=_WISHES,
-    constrains=_WISHES,
-    pairs=_WISHES,
-    known=_WISHES,
-    warns=_WISHES,
+    requires=_CONSTRAINTS,
+    limits=_CONSTRAINTS,
+    built_for=_CONSTRAINTS,
+    known_with=_CONSTRAINTS,
+    recommends=_CONSTRAINTS,
     provides=_map(NAME, _text(PACKAGE_VERSION + r"|^[0-9.]+\?$")),
-    also={"anyOf": [_text(PACKAGE_VERSION), _list(_text(PACKAGE_VERSION), 1)]},
+    aliases={"anyOf": [_text(PACKAGE_VERSION), _list(_text(PACKAGE_VERSION), 1)]},
     rank=_text(r"^[0-9]$"),
-    named={"type": "boolean"},
+    only_by_full_name={"type": "boolean"},
     confidence={"enum": ["high", "medium"]},
     index=_text(URL),
     tarball=_object(("url", "sha256"), url=_text(URL), sha256=_text(SHA256)),
@@ -109,7 +120,7 @@ CONTRACT = _object(
 TABLE = _object(
     ("columns", "row", "lines"),
     columns=_list(_text(r"^[a-z][a-z0-9_]*$"), 1),
-    row={"type": "object", "propertyNames": {"enum": sorted(RELEASE["properties"])}},
+    row={"type": "object", "propertyNames": {"enum": sorted(properties_of(RELEASE))}},
     sources=_map(r"^[a-z0-9-]+$", _text(TEXT)),
     lines={"type": "string"},
 )
@@ -122,6 +133,58 @@ VIRTUAL = _object(
     tables=_list(TABLE),
 )
 
+WAY = r"^[a-z][a-z0-9+-]*$"
+"""A transport or an acceleration of a launch, such as `rdma+gdr`."""
+
+LAUNCH_FLAG = _object(("flag", "why"), flag=_list(_text(TEXT), 1), why=_text(TEXT))
+
+LAUNCH = _object(
+    (),
+    transports=_list(_text(WAY), 1),
+    accels=_list(_text(WAY), 1),
+    default={"type": "boolean"},
+    host_network={"type": "boolean"},
+    devices={"type": "boolean"},
+    mpi_over_tcp={"type": "boolean"},
+    flags=_list(LAUNCH_FLAG),
+    variables=_list(
+        _object(
+            ("set", "why"),
+            set=_text(
+                r"^[A-Z][A-Z0-9_]*="
+                r"([A-Za-z0-9._:/,^-]|\{iface\}|\{gpus_per_node\}|\{first_node\})+$"
+            ),
+            why=_text(TEXT),
+            before=_text(ENV_NAME),
+            transport=_text(WAY),
+            several_nodes={"type": "boolean"},
+        )
+    ),
+    benchmark=_list(LAUNCH_FLAG),
+    program=_text(PATH),
+)
+
+_ORDER = _text(r"^[1-9][0-9]*$")
+
+CHECKS = _object(
+    (),
+    order=_ORDER,
+    short_names=_list(_text(NAME)),
+    more_suites=_list(_text(NAME)),
+    hardware={"enum": ["gpu", "rdma", "harp"]},
+    slow_probe=_text(r"^[a-z_]+$"),
+)
+
+REQUEST = _object(
+    (),
+    order=_ORDER,
+    always={"type": "boolean"},
+    keys=_map(NAME, _text(VARIANT)),
+    index_prefix=_text(r"^[a-z]+$"),
+    values=_list(_text(NAME)),
+    gpu_libraries=_list(_text(NAME)),
+)
+
 COMPONENT = _object(
     ("name", "title", "seconds", "suites", "releases"),
     aliases=_map(NAME, _text(NAME)),
@@ -132,7 +195,7 @@ COMPONENT = _object(
     title=_text(TEXT),
     needs=_list(_text(NAME)),
     seconds=_text(r"^[0-9]+(\.[0-9]+)?$"),
-    # How often its own files or rows change for each build from nothing, as a new base asks for.
+    # Changes of its own files or rows for each build from nothing, which a new base causes.
     churn=_text(r"^[0-9]+(\.[0-9]+)?$"),
     megabytes={"anyOf": [_text(r"^[0-9]+$"), _map(VARIANT, _text(r"^[0-9]+$"))]},
     env=_map(ENV_NAME, _text(ENV_VALUE)),
@@ -143,22 +206,28 @@ COMPONENT = _object(
     entrypoint=_text(PATH),
     trees=_map(RELATIVE, _text(RELATIVE)),
     releases=_list(RELEASE),
+    role={"enum": list(ROLES)},
+    own_copies=_map(NAME, _text(NAME)),
+    pip_pins=_list(_text(NAME)),
+    request=REQUEST,
+    checks=CHECKS,
+    launch=LAUNCH,
 )
 
 
-def _row(**properties: dict[str, Any]) -> dict[str, Any]:
-    """Axes and components with their wishes, and keys of its own."""
-    return {"type": "object", "properties": properties, "additionalProperties": _WISH}
+def _row(**properties: Schema) -> Schema:
+    """Make the schema of a mapping with these keys and constraints on axes and components."""
+    return {"type": "object", "properties": properties, "additionalProperties": _CONSTRAINT}
 
 
-_CONDITION = _map(NAME, _WISH)
+_CONDITION = _map(NAME, _CONSTRAINT)
 
-_COMPONENT_WISH = {
+_COMPONENT_CONSTRAINT = {
     "anyOf": [
-        _WISH,
+        _CONSTRAINT,
         _object(
             ("want",),
-            want=_WISH,
+            want=_CONSTRAINT,
             omit=_list(
                 _object(("when", "reason"), when=_CONDITION, reason=_text(TEXT)),
                 1,
@@ -174,9 +243,9 @@ MATRIX = _object(
     tag=_text(TAG),
     profile={"enum": list(MATRIX_PROFILES)},
     base={"enum": ["auto", "registry", "bootstrap"]},
-    axes=_map(NAME, _list(_WISH, 1)),
-    components=_map(NAME, _COMPONENT_WISH),
-    defaults=_map(NAME, _WISH),
+    axes=_map(NAME, _list(_CONSTRAINT, 1)),
+    components=_map(NAME, _COMPONENT_CONSTRAINT),
+    defaults=_map(NAME, _CONSTRAINT),
     include=_list(_row(tag=_text(TAG))),
     exclude=_list({**_row(reason=_text(TEXT)), "required": ["reason"]}),
     notes=_list(_text(TEXT)),

@@ -1,12 +1,12 @@
-"""The text of a YAML file becomes plain data, with the line of each key path and every problem.
+"""Parse the text of a YAML file: plain data, the line of each key path, and every problem.
 
-Others import this module at its first use: PyYAML takes longer to load than a whole catalog that
-was kept from the last run.
+Others import this module where they first use it: PyYAML takes longer to load than a whole catalog
+that was kept from the last run.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import yaml
 
@@ -14,21 +14,23 @@ from imagegen.config.document import Document, KeyPath, dotted, kind_of
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 MAX_DEPTH = 50
 MAX_NODES = 10_000
-"""Nodes of a file, aliases expanded: real files have hundreds, an alias bomb has billions."""
+"""The most nodes of a file, aliases expanded: real files have hundreds, an alias bomb has billions.
+"""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _FLATTER = "write it flatter, without aliases of aliases"
 
 
-def parse(text: str, shown: str, as_text: bool) -> Document:
-    """The mapping in a text; with `as_text` off, whole and decimal numbers become numbers.
+def parse(text: str, shown: str, as_text: bool) -> Document[Mapping[str, object]]:
+    """Parse a text that holds a mapping.
 
-    Raises ConfigError with every problem that can be seen without a schema.
+    With `as_text` off, whole and decimal numbers become numbers. Raises ConfigError with every
+    problem that can be seen without a schema.
     """
     builder = _Builder(shown, as_text)
     try:
@@ -42,15 +44,16 @@ def parse(text: str, shown: str, as_text: bool) -> Document:
     if not isinstance(data, dict):
         wrong = f"the top level is {kind_of(data)}, not a mapping"
         builder.report(root, (), wrong, "write `key: value` lines")
-    if builder.problems:
+    if builder.problems or not isinstance(data, dict):
         raise ConfigError(*dict.fromkeys(builder.problems))
     return Document(data, shown, builder.lines)
 
 
-def _not_yaml(error: Any, shown: str) -> Problem:
+def _not_yaml(error: yaml.YAMLError, shown: str) -> Problem:
     mark = getattr(error, "problem_mark", None)
     words = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    evidence = f"{words} ({error.context})" if getattr(error, "context", "") else f"{words}"
+    context = getattr(error, "context", "")
+    evidence = f"{words} ({context})" if context else f"{words}"
     hint = "correct the syntax there; a tab cannot indent, and `: ` or ` #` in text needs quotes"
     if mark is None:
         return Problem("is not YAML", shown, evidence=(evidence,), hint=hint)
@@ -59,7 +62,10 @@ def _not_yaml(error: Any, shown: str) -> Problem:
 
 
 def _guard_depth(text: str, shown: str) -> None:
-    """Before composing: libyaml's composer recurses in C and would crash the process."""
+    """Refuse a text that is nested too deeply, before it is composed.
+
+    libyaml's composer recurses in C: it would crash the process. Raises ConfigError.
+    """
     depth = 0
     for event in yaml.parse(text, _LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent)
@@ -73,7 +79,7 @@ def _line(found: yaml.Node | yaml.Event) -> int:
 
 
 class _Builder:
-    """Turns YAML nodes into plain data, noting the line of each key path and every problem."""
+    """Turns YAML nodes into plain data; notes the line of each key path and every problem."""
 
     def __init__(self, shown: str, as_text: bool) -> None:
         self._shown = shown
@@ -82,7 +88,7 @@ class _Builder:
         self.problems: list[Problem] = []
         self._nodes = self._depth = 0
 
-    def build(self, node: yaml.Node, path: KeyPath) -> Any:
+    def build(self, node: yaml.Node, path: KeyPath) -> object:
         self._guard(node)
         self.lines.setdefault(path, _line(node))
         if not node.tag.startswith(_TAG):
@@ -107,7 +113,7 @@ class _Builder:
     def report(self, node: yaml.Node, path: KeyPath, text: str, hint: str) -> None:
         self.problems.append(Problem(text, self._shown, _line(node), dotted(path), hint=hint))
 
-    def _scalar(self, node: yaml.ScalarNode) -> Any:
+    def _scalar(self, node: yaml.ScalarNode) -> object:
         text: str = node.value
         if node.tag == _TAG + "null":
             return None
@@ -117,9 +123,9 @@ class _Builder:
             return yaml.safe_load(text)
         return text
 
-    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, object]:
         first: dict[str, int] = {}
-        own: dict[str, Any] = {}
+        own: dict[str, object] = {}
         merges: list[yaml.Node] = []
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
@@ -135,13 +141,14 @@ class _Builder:
                 own[key.value] = self.build(value, (*path, key.value))
         return {**self._merged(merges, path), **own}
 
-    def _merged(self, merges: Iterable[yaml.Node], path: KeyPath) -> dict[str, Any]:
-        """What `<<` brings: of several mappings the first that has a key wins."""
-        merged: dict[str, Any] = {}
+    def _merged(self, merges: Iterable[yaml.Node], path: KeyPath) -> dict[str, object]:
+        """Merge the mappings that `<<` names: where several have a key, the first one wins."""
+        merged: dict[str, object] = {}
         for merge in merges:
             for source in merge.value if isinstance(merge, yaml.SequenceNode) else [merge]:
                 if isinstance(source, yaml.MappingNode):
-                    merged = {**self.build(source, path), **merged}
+                    built = self.build(source, path)  # a mapping, as its node is one
+                    merged = {**cast("dict[str, object]", built), **merged}
                 else:
                     self.report(merge, path, "`<<` merges mappings only", "name a mapping")
         return merged

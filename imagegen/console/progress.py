@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from imagegen.console.styles import STYLES
 from imagegen.events import events
@@ -62,10 +62,16 @@ class PlainProgress:
         self._print(f"{since:>8}  {event.cell:<{self._width}}  {clean(text)}")
 
 
+class PrintEvent(Protocol):
+    """What prints an event for a program."""
+
+    def __call__(self, kind: str, **fields: object) -> None: ...
+
+
 class JsonProgress:
     """A JSON line for each step, line of output and end."""
 
-    def __init__(self, print_line: Callable[[str], None], print_event: Callable[..., None]) -> None:
+    def __init__(self, print_line: Callable[[str], None], print_event: PrintEvent) -> None:
         self._print, self._event = print_line, print_event
 
     def __call__(self, event: Event) -> None:
@@ -86,7 +92,7 @@ class JsonProgress:
                 self._event("done", cell=event.cell, outcome=outcome, text=event.text)
 
 
-def _where(event: events.StepStarted) -> dict[str, Any]:
+def _where(event: events.StepStarted) -> dict[str, object]:
     """Where the cell is, and what is predicted of the run, as far as either is known."""
     if event.at is None:
         return {}

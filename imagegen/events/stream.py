@@ -1,12 +1,13 @@
-"""Events as JSON lines, to keep a stream or to send it: one object a line, its type as `event`."""
+"""Write events as JSON lines, and read them: one object a line, with its type as `event`."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from imagegen.events import events
+from imagegen.model.validation import Report
 
 if TYPE_CHECKING:
     from cattrs import Converter
@@ -18,10 +19,15 @@ def _converter() -> Converter:
     from cattrs.strategies import configure_tagged_union
 
     converter = Converter(omit_if_default=True, forbid_extra_keys=True)
-    # The report of `validate` is JSON as it is.
-    converter.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
+    # The report of `validate` is JSON already; one of a newer release may have other keys.
+    converter.register_structure_hook_func(_is_report, lambda value, _: value)
+    converter.register_unstructure_hook_func(_is_report, lambda value: value)
     configure_tagged_union(events.Event, converter, tag_name="event")
     return converter
+
+
+def _is_report(kind: object) -> bool:
+    return kind is Report
 
 
 def to_line(event: events.Event) -> str:
@@ -33,9 +39,8 @@ def to_line(event: events.Event) -> str:
 def from_line(line: str) -> events.Event:
     """Read an event from its line.
 
-    Raises ValueError for a line that is no JSON, and cattrs' ClassValidationError for another
-    record than an event.
+    Raises ValueError for a line that is no JSON, and cattrs' ClassValidationError for a record that
+    is no event.
     """
-    data: Any = json.loads(line)
-    event: events.Event = _converter().structure(data, events.Event)  # type: ignore[arg-type]
+    event: events.Event = _converter().structure(json.loads(line), events.Event)  # type: ignore[arg-type]
     return event

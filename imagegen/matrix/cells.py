@@ -1,47 +1,48 @@
-"""A matrix document -> its cells: the product of the axes, less the excludes, plus the includes."""
+"""Expand a matrix into cells: the product of the axes, less the excludes, plus the includes."""
 
 from __future__ import annotations
 
 import itertools
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from imagegen.matrix.document import omissions, wanted
 from imagegen.model import constraint
 from imagegen.model.cell import Cell, Omission, Want, budget_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from imagegen.config.document import Document
+    from imagegen.matrix.document import MatrixDocument, WantData
 
 
 def points(axes: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
-    """Every combination of axis values, the last axis fastest."""
+    """Combine the values of the axes in every way; the last axis changes fastest."""
     for values in itertools.product(*axes.values()):
         yield dict(zip(axes, values, strict=True))
 
 
 def covers(row: Mapping[str, str], point: Mapping[str, str]) -> bool:
-    """Whether a point has every value that an exclude, or the `when` of an omission, names."""
+    """Say whether a point has every value that an exclude, or the `when` of an omission, names."""
     return all(point.get(axis) == value for axis, value in row.items() if axis != "reason")
 
 
-def expand(document: Document) -> Iterator[Cell]:
-    """The cells, in the order of the axes and their values, includes last."""
+def expand(document: MatrixDocument) -> Iterator[Cell]:
+    """Make the cells of a matrix, in the order of the axes and their values, includes last."""
     for point, path in _placed(document):
         tag = point.pop("tag", document.data["tag"])
         yield _cell(document, point, tag, path)
 
 
-def named_points(document: Document) -> Iterator[tuple[str, list[str | int]]]:
-    """The name of each cell, and where in the document it comes from."""
+def cell_names(document: MatrixDocument) -> Iterator[tuple[str, list[str | int]]]:
+    """Name each cell, and say where in the document it comes from."""
     for point, path in _placed(document):
         point.pop("tag", None)
         yield _name(point), path
 
 
-def _placed(document: Document) -> Iterator[tuple[dict[str, str], list[str | int]]]:
+def _placed(document: MatrixDocument) -> Iterator[tuple[dict[str, str], list[str | int]]]:
     data = document.data
     axes: list[str | int] = ["axes"]
     for point in points(data["axes"]):
@@ -52,14 +53,13 @@ def _placed(document: Document) -> Iterator[tuple[dict[str, str], list[str | int
 
 
 def _cell(
-    document: Document, point: Mapping[str, str], tag: str, path: Sequence[str | int]
+    document: MatrixDocument, point: Mapping[str, str], tag: str, path: Sequence[str | int]
 ) -> Cell:
     data = document.data
-    wishes: dict[str, Any] = {**data["components"], **point}
+    constraints: dict[str, str | WantData] = {**data["components"], **point}
     omitted, wants = [], []
-    for name, wish in wishes.items():
-        reason = _omission(wish, point)
-        value = wish["want"] if isinstance(wish, dict) else wish
+    for name, each in constraints.items():
+        reason, value = _omission(each, point), wanted(each)
         if reason:
             omitted.append(Omission(name, reason))
         elif value == constraint.NONE:
@@ -78,7 +78,7 @@ def _cell(
         base=data.get("base", "auto"),
         file=document.file,
         line=document.line(path),
-        allow_unknown=data.get("allow_unknown") in (True, "true"),
+        allow_unknown=data.get("allow_unknown", False),
         env=dict(sorted(data.get("env", {}).items())),
         notes=tuple(data.get("notes", ())),
         size_budget=budget_of(data.get("size_budget")),
@@ -94,10 +94,7 @@ def _plain(value: str) -> str:
     return re.sub(r"[^A-Za-z0-9._+-]+", "_", value)
 
 
-def _omission(wish: object, point: Mapping[str, str]) -> str:
-    if not isinstance(wish, dict):
-        return ""
-    for rule in wish.get("omit", []):
-        if covers(rule["when"], point):
-            return str(rule["reason"])
-    return ""
+def _omission(want: str | WantData, point: Mapping[str, str]) -> str:
+    """Find the reason why a cell does not have a component; empty if it has it."""
+    reasons = (rule["reason"] for rule in omissions(want) if covers(rule["when"], point))
+    return next(reasons, "")

@@ -1,25 +1,27 @@
-"""What can be wrong in a matrix that its schema cannot say: names, values, excludes, the tag."""
+"""Check in a matrix what its schema cannot express: names, values, excludes, the tag."""
 
 from __future__ import annotations
 
 from difflib import get_close_matches
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from imagegen.config.document import Document, dotted
+from imagegen.config.document import dotted
 from imagegen.errors import Problem
-from imagegen.matrix.cells import covers, named_points, points
+from imagegen.matrix.cells import cell_names, covers, points
+from imagegen.matrix.document import omissions, wanted
 from imagegen.model import constraint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from imagegen.matrix.document import MatrixDocument
     from imagegen.model.catalog import Catalog, Component
 
 
-def check(document: Document, catalog: Catalog) -> Iterator[Problem]:
-    """Every problem of a document that its schema accepts."""
+def check(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
+    """Report every problem of a document that its schema accepts."""
     data = document.data
     if Path(document.file).stem != data["name"]:
         yield _problem(
@@ -35,7 +37,7 @@ def check(document: Document, catalog: Catalog) -> Iterator[Problem]:
 
 
 def _problem(
-    document: Document,
+    document: MatrixDocument,
     path: Sequence[str | int],
     text: str,
     *,
@@ -46,31 +48,34 @@ def _problem(
     return Problem(text, document.file, document.line(path), key, tuple(evidence), hint)
 
 
-def _check_names(document: Document, catalog: Catalog) -> Iterator[Problem]:
-    """Every axis, component and value against what the catalog knows."""
+def _check_names(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
+    """Check every axis, component and value against the catalog."""
     data = document.data
-    for section in ("axes", "components", "defaults"):
-        for name in data.get(section, {}):
+    defaults = data.get("defaults", {})
+    sections = {"axes": data["axes"], "components": data["components"], "defaults": defaults}
+    for section, names in sections.items():
+        for name in names:
             if not _known(name, catalog):
                 yield _unknown_name(document, [section, name], name, catalog, section)
     for axis, values in data["axes"].items():
         for index, value in enumerate(values):
             yield from _check_value(document, ["axes", axis, index], axis, value, catalog)
-    for section in ("components", "defaults"):
-        for name, wish in data.get(section, {}).items():
-            value = wish["want"] if isinstance(wish, dict) else wish
-            yield from _check_value(document, [section, name], name, value, catalog)
+    for name, want in data["components"].items():
+        yield from _check_value(document, ["components", name], name, wanted(want), catalog)
+    for name, value in defaults.items():
+        yield from _check_value(document, ["defaults", name], name, value, catalog)
     yield from _check_rows(document, catalog)
     yield from _check_omissions(document)
 
 
-def _check_rows(document: Document, catalog: Catalog) -> Iterator[Problem]:
+def _check_rows(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
     data = document.data
-    for section in ("include", "exclude"):
+    sections = {"include": data.get("include", []), "exclude": data.get("exclude", [])}
+    for section, rows in sections.items():
         extra = {"reason"} if section == "exclude" else {"tag"}
-        for index, row in enumerate(data.get(section, [])):
+        for index, row in enumerate(rows):
             for name, value in row.items():
-                path = [section, index, name]
+                path: list[str | int] = [section, index, name]
                 if name in extra:
                     continue
                 if section == "exclude" and name not in data["axes"]:
@@ -82,18 +87,18 @@ def _check_rows(document: Document, catalog: Catalog) -> Iterator[Problem]:
 
 
 def _known(name: str, catalog: Catalog) -> bool:
-    """Whether cells may speak of a name: an OS, a component, a host, or what a wheel brings."""
+    """Say whether cells may use a name: an OS, a component, a virtual name, a part of a wheel."""
     if name in ("os", "driver", *catalog.components, *catalog.virtual):
         return True
     every = (release for one in catalog.components.values() for release in one.releases)
     return any(name in release.provides for release in every)
 
 
-def _check_omissions(document: Document) -> Iterator[Problem]:
+def _check_omissions(document: MatrixDocument) -> Iterator[Problem]:
     data = document.data
-    for name, wish in data["components"].items():
-        for index, rule in enumerate(wish.get("omit", []) if isinstance(wish, dict) else []):
-            path = ["components", name, "omit", index, "when"]
+    for name, want in data["components"].items():
+        for index, rule in enumerate(omissions(want)):
+            path: list[str | int] = ["components", name, "omit", index, "when"]
             unknown = [axis for axis in rule["when"] if axis not in data["axes"]]
             for axis in unknown:
                 yield _unknown_axis(document, [*path, axis], axis, data["axes"])
@@ -105,7 +110,7 @@ def _check_omissions(document: Document) -> Iterator[Problem]:
 
 
 def _unknown_axis(
-    document: Document, path: Sequence[str | int], name: str, axes: Mapping[str, Any]
+    document: MatrixDocument, path: Sequence[str | int], name: str, axes: Mapping[str, object]
 ) -> Problem:
     near = get_close_matches(name, axes, 1)
     return _problem(
@@ -118,7 +123,7 @@ def _unknown_axis(
 
 
 def _unknown_name(
-    document: Document, path: Sequence[str | int], name: str, catalog: Catalog, section: str
+    document: MatrixDocument, path: Sequence[str | int], name: str, catalog: Catalog, section: str
 ) -> Problem:
     known = ["os", *sorted(catalog.components)]
     near = get_close_matches(name, known, 1)
@@ -135,7 +140,7 @@ def _unknown_name(
 
 
 def _check_value(
-    document: Document, path: Sequence[str | int], name: str, value: str, catalog: Catalog
+    document: MatrixDocument, path: Sequence[str | int], name: str, value: str, catalog: Catalog
 ) -> Iterator[Problem]:
     if name == "os":
         if value not in catalog.os:
@@ -158,7 +163,10 @@ def _check_value(
 
 
 def value_problem(component: Component, value: str) -> tuple[str, list[str], str] | None:
-    """Why no release of a component can satisfy a value: text, evidence and hint, or None."""
+    """Say why no release of a component satisfies a value, as text, evidence and hint.
+
+    The result is None if a release satisfies it.
+    """
     why = constraint.problem_with(value)
     if why:
         return f"`{value}` {why}", [f"for component `{component.name}`"], "correct the value"
@@ -168,7 +176,7 @@ def value_problem(component: Component, value: str) -> tuple[str, list[str], str
     if any(constraint.matches(meant, r.version, r.variant) for r in component.releases):
         return None
     if constraint.is_version(value) and any(
-        constraint.matches(value, other) for r in component.releases for other in r.also
+        constraint.matches(value, other) for r in component.releases for other in r.aliases
     ):
         return None
     known = sorted({r.version for r in component.releases}, key=constraint.version_key)
@@ -180,14 +188,15 @@ def value_problem(component: Component, value: str) -> tuple[str, list[str], str
     return f"`{value}` is not a release of component `{component.name}`", evidence, hint
 
 
-def _check_placeholders(document: Document) -> Iterator[Problem]:
-    """Those of the matrix's tag; an include fills a tag from its own row."""
+def _check_placeholders(document: MatrixDocument) -> Iterator[Problem]:
+    """Check the placeholders of all tags; an include fills its tag from its own row."""
     data = document.data
     wrong = list(_unfilled(document, ["tag"], data["tag"], {**data["axes"], **data["components"]}))
     yield from wrong
     for index, row in enumerate(data.get("include", [])):
         known = {**data["components"], **data.get("defaults", {}), **row}
-        own_tag = known.pop("tag", None)
+        known.pop("tag", None)
+        own_tag = row.get("tag")
         if own_tag is not None:
             yield from _unfilled(document, ["include", index, "tag"], own_tag, known)
         elif not wrong:
@@ -195,7 +204,7 @@ def _check_placeholders(document: Document) -> Iterator[Problem]:
 
 
 def _unfilled(
-    document: Document, path: Sequence[str | int], tag: str, known: Mapping[str, Any]
+    document: MatrixDocument, path: Sequence[str | int], tag: str, known: Mapping[str, object]
 ) -> Iterator[Problem]:
     try:
         asked = [field for _, field, _, _ in Formatter().parse(tag) if field is not None]
@@ -214,7 +223,7 @@ def _unfilled(
             )
 
 
-def _check_excludes(document: Document) -> Iterator[Problem]:
+def _check_excludes(document: MatrixDocument) -> Iterator[Problem]:
     data = document.data
     every = list(points(data["axes"]))
     for index, row in enumerate(data.get("exclude", [])):
@@ -229,9 +238,9 @@ def _check_excludes(document: Document) -> Iterator[Problem]:
             )
 
 
-def _check_same_names(document: Document) -> Iterator[Problem]:
+def _check_same_names(document: MatrixDocument) -> Iterator[Problem]:
     seen: set[str] = set()
-    for name, path in named_points(document):
+    for name, path in cell_names(document):
         if name in seen:
             yield Problem(
                 f"two cells are named `{name}`",

@@ -1,11 +1,11 @@
-"""matrices/*.yaml -> Matrix -> Cells: read, checked against the catalog, expanded. No resolving."""
+"""Read a matrix file, check it against the catalog, and expand it into cells."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from imagegen.config import schemas
 from imagegen.config.payload import (
@@ -14,12 +14,14 @@ from imagegen.config.payload import (
     shipped_root,
     shown,
 )
-from imagegen.config.yamlfile import check_schema, load
+from imagegen.config.schema_check import check_schema
+from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, NothingSelectedError
 from imagegen.matrix.cells import expand
 from imagegen.matrix.checks import check
 
 if TYPE_CHECKING:
+    from imagegen.matrix.document import MatrixDocument
     from imagegen.model.catalog import Catalog
     from imagegen.model.cell import Cell
 
@@ -28,7 +30,7 @@ LOCK_SUFFIX = ".lock.yaml"
 
 @dataclass(frozen=True)
 class Matrix:
-    """One matrix file, expanded. `cells` keep the order of the axes and their values."""
+    """One matrix file, expanded; `cells` keep the order of the axes and their values."""
 
     name: str
     title: str
@@ -39,7 +41,7 @@ class Matrix:
 
 
 def matrix_names(payload: Payload) -> tuple[str, ...]:
-    """Names of all matrices in reach, sorted."""
+    """List the names of all matrices in the payload, sorted."""
     files = payload.names(MATRICES_FOLDER)
     return tuple(
         name.removesuffix(".yaml")
@@ -49,15 +51,16 @@ def matrix_names(payload: Payload) -> tuple[str, ...]:
 
 
 def read_matrix(payload: Payload, name: str, catalog: Catalog) -> Matrix:
-    """The matrix of that name (or at that path, if it ends in `.yaml`), expanded into cells.
+    """Read the matrix of this name, or at this path if it ends in `.yaml`, and expand it.
 
     Raises NothingSelectedError when there is none, ConfigError with every problem in it.
     """
-    path, said = _locate(payload, name)
-    document = load(path, said)
-    # what travels with the tool was held against the schema by its own tests
-    trusted = Path(path).is_relative_to(shipped_root())
-    problems = () if trusted else check_schema(document, schemas.MATRIX)
+    path, as_shown = _locate(payload, name)
+    found = load(path, as_shown)
+    # The tests of the tool have checked its own matrices against the schema.
+    trusted = path.is_relative_to(shipped_root())
+    problems = () if trusted else check_schema(found, schemas.MATRIX)
+    document = cast("MatrixDocument", found)
     if not problems:
         problems = tuple(check(document, catalog))
     if problems:
@@ -73,7 +76,7 @@ def read_matrix(payload: Payload, name: str, catalog: Catalog) -> Matrix:
     )
 
 
-def _locate(payload: Payload, name: str) -> tuple[Any, str]:
+def _locate(payload: Payload, name: str) -> tuple[Path, str]:
     if name.endswith((".yaml", ".yml")):
         return Path(name), name
     path = payload.find(f"{MATRICES_FOLDER}/{name}.yaml")

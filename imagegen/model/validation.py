@@ -1,15 +1,65 @@
-"""What `validate` said of an image."""
+"""Define the result of `validate` on an image."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - `events.stream` reads the types of fields
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from typing import NotRequired
+
+
+class Check(TypedDict):
+    """A check in a report; a report of an older release may lack what is not required here."""
+
+    id: str
+    suite: str
+    outcome: str
+    measured: str
+    tier: NotRequired[str]
+    severity: NotRequired[str]
+    proves: NotRequired[str]
+    cause: NotRequired[str]
+    remedy: NotRequired[str]
+    reason: NotRequired[str]
+    seconds: NotRequired[float]
+    earlier: NotRequired[str]
+
+
+class RunDigest(TypedDict, total=False):
+    """When a run was, the digest of its inputs, and whether all suites ran."""
+
+    at: str
+    digest: str
+    whole: bool
+
+
+class Report(TypedDict, total=False):
+    """The document of `validate --json`; validate/report.schema.json describes it."""
+
+    schema: int
+    host: str
+    how: str
+    image: str
+    tool: str
+    id: str
+    basis: RunDigest
+    unloaded: list[str]
+    tier: str
+    counts: dict[str, int]
+    skips: dict[str, int]
+    seconds: float
+    exit_code: int
+    missing: list[str]
+    checks: list[Check]
 
 
 @dataclass(frozen=True)
 class ValidationRecord:
-    """What `validate` said in a container of this image. `tier` is `static`, `full`, `partial` or
-    `soft-roce`; `counts` maps outcomes to numbers; `report` is the document of `validate --json`.
+    """The result of `validate` in a container of an image.
+
+    `tier` is `static`, `full`, `partial` or `soft-roce`; `counts` maps outcomes to numbers.
     """
 
     image_id: str
@@ -18,4 +68,4 @@ class ValidationRecord:
     passed: bool
     counts: Mapping[str, int]
     seconds: float
-    report: Mapping[str, object] = field(default_factory=dict)
+    report: Report = field(default_factory=Report)

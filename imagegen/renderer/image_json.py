@@ -6,16 +6,16 @@ Also the contract (what a launch must give the image) and the environment: both 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import orjson
 
 from imagegen import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from imagegen.model.catalog import Catalog, Component, Release
+    from imagegen.model.catalog import Catalog, Component, Contract, Release
     from imagegen.model.image import ImageSpec, Pin
 
 SCHEMA = 1
@@ -23,6 +23,24 @@ AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 BASE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BASE_ENV = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PATH": BASE_PATH}
 """What Dockerfile.j2 sets in the base, in this order."""
+
+
+class Expectation(TypedDict):
+    """The keys of image.json."""
+
+    schema: int
+    tool: str
+    image: str
+    matrix: str
+    cell: str
+    profile: str
+    device: str
+    os: Mapping[str, str]
+    env: Mapping[str, str]
+    components: Mapping[str, Mapping[str, object]]
+    omitted: Mapping[str, str]
+    suites: Sequence[str]
+    contract: Contract
 
 
 def stage_env(component: Component, release: Release, path: str) -> dict[str, str]:
@@ -48,7 +66,7 @@ def environment(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict
     return dict(sorted({**env, **spec.cell.env}.items()))
 
 
-def contract(spec: ImageSpec, catalog: Catalog) -> dict[str, object]:
+def contract(spec: ImageSpec, catalog: Catalog) -> Contract:
     """What a launch has to give: capabilities, devices, ulimits, shared memory in bytes, network.
 
     Lists are united, the largest shared memory and the host network win.
@@ -57,35 +75,22 @@ def contract(spec: ImageSpec, catalog: Catalog) -> dict[str, object]:
 
 
 @lru_cache(maxsize=256)
-def _contract(names: tuple[str, ...], catalog: Catalog) -> dict[str, object]:
+def _contract(names: tuple[str, ...], catalog: Catalog) -> Contract:
     parts = [catalog.components[name].contract for name in names]
     ulimits: dict[str, int] = {}
     for part in parts:
-        ulimits.update(_ulimits(part))
+        ulimits |= part.get("ulimits", {})
     return {
-        "caps": _united(parts, "caps"),
-        "devices": _united(parts, "devices"),
+        "caps": _united(part.get("caps", []) for part in parts),
+        "devices": _united(part.get("devices", []) for part in parts),
         "ulimits": dict(sorted(ulimits.items())),
-        "shm_bytes": max((_integer(part.get("shm_bytes")) for part in parts), default=0),
+        "shm_bytes": max((part.get("shm_bytes", 0) for part in parts), default=0),
         "network": "host" if any(p.get("network") == "host" for p in parts) else "bridge",
     }
 
 
-def _united(parts: Sequence[Mapping[str, object]], key: str) -> list[str]:
-    found: set[str] = set()
-    for part in parts:
-        values = part.get(key, [])
-        found.update(values if isinstance(values, list) else [])
-    return sorted(found)
-
-
-def _ulimits(part: Mapping[str, object]) -> dict[str, int]:
-    limits = part.get("ulimits", {})
-    return dict(limits) if isinstance(limits, dict) else {}
-
-
-def _integer(value: object) -> int:
-    return value if isinstance(value, int) else 0
+def _united(lists: Iterable[Sequence[str]]) -> list[str]:
+    return sorted({one for each in lists for one in each})
 
 
 def suites(spec: ImageSpec, catalog: Catalog) -> list[str]:
@@ -106,13 +111,13 @@ def device(spec: ImageSpec) -> str:
 
 def _askers(pin: Pin, spec: ImageSpec) -> list[str]:
     """Who led to a pin, without paths and lines: the same image must come out in every folder."""
-    return _named(pin.via, spec.cell.file or "no file", spec.cell.matrix)
+    return _without_places(pin.via, spec.cell.file or "no file", spec.cell.matrix)
 
 
 @lru_cache(maxsize=4096)
-def _named(via: tuple[str, ...], file: str, matrix: str) -> list[str]:
-    named = [text.replace(file, f"matrix {matrix}", 1) for text in via]
-    return sorted({text.partition(" (")[0] for text in named})
+def _without_places(via: tuple[str, ...], file: str, matrix: str) -> list[str]:
+    texts = [text.replace(file, f"matrix {matrix}", 1) for text in via]
+    return sorted({text.partition(" (")[0] for text in texts})
 
 
 def _facts(pin: Pin, spec: ImageSpec) -> dict[str, object]:
@@ -121,7 +126,7 @@ def _facts(pin: Pin, spec: ImageSpec) -> dict[str, object]:
     return {**chosen, **pin.release.facts}
 
 
-def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict[str, object]:
+def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> Expectation:
     """The document as data. Its schema is described in validate/expected.py."""
     return {
         "schema": SCHEMA,

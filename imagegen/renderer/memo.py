@@ -8,17 +8,19 @@ answers as one before has the same text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
 T = TypeVar("T")
+Subjects = TypeVar("Subjects", bound=Mapping[str, object])
 
 _MISSING = object()
-_EVERYTHING = object()
+_EVERYTHING = "\0"
+"""The key for all of a mapping: no subject has one of that name."""
 _PLAIN = (str, int, bool, float, type(None))
-_Question = tuple[Any, ...]  # the name of a subject, then attributes and keys
+_Question = tuple[str, ...]  # the name of a subject, then attributes and keys
 
 
 class _Node(Generic[T]):
@@ -38,9 +40,7 @@ class Replay(Generic[T]):
     def __init__(self) -> None:
         self._trees: dict[Hashable, _Node[T]] = {}
 
-    def made(
-        self, name: Hashable, subjects: Mapping[str, Any], make: Callable[[Mapping[str, Any]], T]
-    ) -> T:
+    def made(self, name: Hashable, subjects: Subjects, make: Callable[[Subjects], T]) -> T:
         """What `make` makes of these subjects, or made of others that read the same to it.
 
         `make` gets the subjects watched. Raises what it raises; that is not kept.
@@ -54,7 +54,8 @@ class Replay(Generic[T]):
         if node.made:
             return node.made[0]
         asked: dict[_Question, object] = {}
-        made = make({one: _watched((one,), each, asked) for one, each in subjects.items()})
+        watched = {one: _watched((one,), each, asked) for one, each in subjects.items()}
+        made = make(cast("Subjects", watched))  # they stand in for the subjects
         _keep(first, asked, made)
         return made
 
@@ -74,7 +75,7 @@ def _token(answer: object) -> Hashable:
     return (type(answer), answer) if isinstance(answer, _PLAIN) else id(answer)
 
 
-def _answer(subject: Any, path: _Question) -> Any:
+def _answer(subject: object, path: _Question) -> object:
     for key in path:
         if isinstance(subject, (dict, Mapping)):  # a dict is told at once
             subject = subject if key is _EVERYTHING else subject.get(key, _MISSING)
@@ -89,10 +90,10 @@ def _watched(path: _Question, subject: object, asked: dict[_Question, object]) -
 
 
 class _Watched:
-    def __init__(self, path: _Question, subject: Any, asked: dict[_Question, object]) -> None:
+    def __init__(self, path: _Question, subject: object, asked: dict[_Question, object]) -> None:
         self._path, self._subject, self._asked = path, subject, asked
 
-    def _ask(self, key: Any) -> Any:
+    def _ask(self, key: str) -> object:
         answer = _answer(self._subject, (key,))
         if isinstance(answer, Mapping) and key is not _EVERYTHING:
             return WatchedMapping((*self._path, key), answer, self._asked)
@@ -100,26 +101,29 @@ class _Watched:
         return answer
 
 
-class WatchedMapping(_Watched, Mapping[str, Any]):
+class WatchedMapping(_Watched, Mapping[str, object]):
     """A mapping that notes which keys are read."""
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> object:
         answer = self._ask(key)
         if answer is _MISSING:
             raise KeyError(key)
         return answer
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._ask(_EVERYTHING))
+        return iter(self._all())
 
     def __len__(self) -> int:
-        return len(self._ask(_EVERYTHING))
+        return len(self._all())
+
+    def _all(self) -> Mapping[str, object]:
+        return cast("Mapping[str, object]", self._ask(_EVERYTHING))
 
 
 class WatchedObject(_Watched):
     """An object that notes which attributes are read."""
 
-    def __getattr__(self, key: str) -> Any:
+    def __getattr__(self, key: str) -> object:
         answer = self._ask(key)
         if answer is _MISSING:
             raise AttributeError(key)

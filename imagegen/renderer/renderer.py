@@ -5,43 +5,51 @@ Same inputs, same bytes: no clock, no network, no environment, no dictionary ord
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from imagegen import __version__
 from imagegen.errors import RenderError
 from imagegen.model.base import base_of
-from imagegen.model.recipe import (
-    EXPECTATION_PATH,
-    ContextFile,
-    Recipe,
-    StepOrigin,
-)
+from imagegen.model.recipe import Recipe, StepOrigin
+from imagegen.renderer.context_files import ContextFiles, digest, digested, own_files
 from imagegen.renderer.dockerfile import OWN_FOLDER
-from imagegen.renderer.image_json import (
-    BASE_ENV,
-    as_json,
-    contract,
-    environment,
-    expectation,
-    stage_env,
-)
-from imagegen.renderer.marks import split_marks, without_marks
-from imagegen.renderer.memo import Replay
+from imagegen.renderer.image_json import BASE_ENV, contract, environment, expectation, stage_env
+from imagegen.renderer.marks import Mark, split_marks, without_marks
+from imagegen.renderer.memo import Replay, Subjects
+from imagegen.renderer.templates import Templates
 from imagegen.renderer.ways import need_apt, ways_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from imagegen.config.payload import Payload
     from imagegen.model.catalog import Catalog, Release
     from imagegen.model.image import ImageSpec
     from imagegen.renderer.marks import Mark
 
-BUILD_ENV = "build-env"
-"""Context folder that the downloading steps mount; certificates join it at build time only."""
+
+class _Seen(TypedDict):
+    """What a template of a component reads."""
+
+    image: ImageSpec
+    pins: Mapping[str, Release]
+
+
+class _Place(TypedDict):
+    """Where a component comes in a Dockerfile: the stages that its own begin from, and the PATH
+    there."""
+
+    previous: str
+    base: str
+    path: str
+
+
+class _Placed(_Seen):
+    """What the stages of a component are made of."""
+
+    place: _Place
 
 
 class _Part(NamedTuple):
@@ -53,27 +61,14 @@ class _Part(NamedTuple):
     path: str = ""
 
 
-class _Shared(NamedTuple):
-    """Context files that images of the same components share, in order, with the part of the
-    digest that they make: those before an image's own files, and those after."""
-
-    before: tuple[ContextFile, ...]
-    after: tuple[ContextFile, ...]
-    digested: tuple[bytes, bytes]
-
-
 class Renderer:
     """Renders any number of images from one payload; templates are compiled once."""
 
     def __init__(self, payload: Payload, catalog: Catalog) -> None:
-        from imagegen.renderer.templates import Templates
-
-        self._payload = payload
         self._catalog = catalog
         self._templates = Templates(payload)
-        self._folders: dict[str, tuple[ContextFile, ...]] = {}
+        self._context_files = ContextFiles(payload, catalog)
         self._parts: Replay[_Part] = Replay()
-        self._shared: dict[tuple[str, ...], _Shared] = {}
 
     def recipe(self, spec: ImageSpec, order: Sequence[str]) -> Recipe:
         """The recipe of one image.
@@ -100,8 +95,8 @@ class Renderer:
         text = without_marks(self._templates.render("Dockerfile.j2", context, spec.tag))
         dockerfile = _tidy(text)
         document = expectation(spec, order, self._catalog)
-        own = _own_files(document)
-        shared = self._shared_files(spec)
+        own = own_files(document)
+        shared = self._context_files.shared(tuple(pins))
         before, after = shared.digested
         return Recipe(
             spec=spec,
@@ -109,7 +104,7 @@ class Renderer:
             files=(*shared.before, *own, *shared.after),
             origins=(*origins, *more),
             contract=contract(spec, self._catalog),
-            digest=_digest(dockerfile, [before, *map(_digested, own), after]),
+            digest=digest(dockerfile, [before, *map(digested, own), after]),
             templates=self._templates.hashes,
         )
 
@@ -119,7 +114,7 @@ class Renderer:
         """What components do to the base before anything is installed on it."""
         texts: list[str] = []
         origins: list[StepOrigin] = []
-        subjects = {"image": spec, "pins": pins}
+        subjects: _Seen = {"image": spec, "pins": pins}
         for name in sorted(pins):
             if self._templates.has(f"components/{name}/base.j2"):
                 part = self._made("base", name, subjects, partial(self._base_step, name, spec.tag))
@@ -128,7 +123,7 @@ class Renderer:
                 origins += [replace(one, index=at) for at, one in enumerate(part.origins, first)]
         return texts, origins
 
-    def _base_step(self, name: str, tag: str, seen: Mapping[str, Any]) -> _Part:
+    def _base_step(self, name: str, tag: str, seen: _Seen) -> _Part:
         text, marks = self._body(name, "base", tag, seen)
         return _Part((text,) if text.strip() else (), _origins("base", name, marks))
 
@@ -139,8 +134,9 @@ class Renderer:
         origins: list[StepOrigin] = []
         previous, path = "base", environment(spec, (), self._catalog)["PATH"]
         for name in order:
-            place = {"previous": previous, "base": self._build_base(name, order), "path": path}
-            subjects = {"image": spec, "pins": pins, "place": place}
+            base = self._build_base(name, order)
+            place: _Place = {"previous": previous, "base": base, "path": path}
+            subjects: _Placed = {"image": spec, "pins": pins, "place": place}
             part = self._made("stages", name, subjects, partial(self._part, name, spec.tag))
             texts += part.texts
             origins += part.origins
@@ -151,8 +147,8 @@ class Renderer:
         self,
         kind: str,
         name: str,
-        subjects: Mapping[str, Any],
-        make: Callable[[Mapping[str, Any]], _Part],
+        subjects: Subjects,
+        make: Callable[[Subjects], _Part],
     ) -> _Part:
         """What was made of it before, if this image reads the same to the templates."""
         try:
@@ -160,7 +156,7 @@ class Renderer:
         except RenderError:
             return make(subjects)  # raises again, in the names that a template's author knows
 
-    def _part(self, name: str, tag: str, seen: Mapping[str, Any]) -> _Part:
+    def _part(self, name: str, tag: str, seen: _Placed) -> _Part:
         """The stages of a component: what compiles it, if anything does, and what installs it."""
         release, place = seen["pins"][name], seen["place"]
         self._need_a_way(release, tag)
@@ -204,9 +200,7 @@ class Renderer:
         at = [order.index(need) for need in needs if need in order]
         return order[max(at)] if at else "base"
 
-    def _body(
-        self, name: str, kind: str, tag: str, seen: Mapping[str, Any]
-    ) -> tuple[str, tuple[Mark, ...]]:
+    def _body(self, name: str, kind: str, tag: str, seen: _Seen) -> tuple[str, tuple[Mark, ...]]:
         image, pins = seen["image"], seen["pins"]
         context = {
             "image": image,
@@ -220,32 +214,6 @@ class Renderer:
     def _entrypoint(self, spec: ImageSpec) -> str:
         found = [self._catalog.components[pin.component].entrypoint for pin in spec.pins]
         return next((entrypoint for entrypoint in found if entrypoint), "")
-
-    def _shared_files(self, spec: ImageSpec) -> _Shared:
-        names = tuple(pin.component for pin in spec.pins)
-        if names not in self._shared:
-            own = f"{OWN_FOLDER}/"
-            files = sorted(self._files(names), key=lambda file: file.path)
-            before = tuple(file for file in files if file.path < own)
-            after = tuple(file for file in files if file.path >= own)
-            digested = b"".join(map(_digested, before)), b"".join(map(_digested, after))
-            self._shared[names] = _Shared(before, after, digested)
-        return self._shared[names]
-
-    def _files(self, names: Sequence[str]) -> Iterator[ContextFile]:
-        yield from self._folder("dockerfiles/build-env", BUILD_ENV)
-        for name in names:
-            yield from self._folder(f"dockerfiles/components/{name}/files", name)
-            for target, tree in self._catalog.components[name].trees.items():
-                yield from self._folder(tree, target, code=True)
-
-    def _folder(self, source: str, target: str, *, code: bool = False) -> tuple[ContextFile, ...]:
-        if source not in self._folders:
-            tree = self._payload.code(source) if code else self._payload.tree(source)
-            self._folders[source] = tuple(
-                ContextFile(f"{target}/{name}", path.read_bytes()) for name, path in tree
-            )
-        return self._folders[source]
 
 
 def _env_lines(env: Mapping[str, str]) -> list[str]:
@@ -267,25 +235,3 @@ def _tidy(text: str) -> str:
     while "\n\n\n" in tidy:
         tidy = tidy.replace("\n\n\n", "\n\n")
     return tidy.strip() + "\n"
-
-
-def _own_files(document: Mapping[str, Any]) -> tuple[ContextFile, ...]:
-    """In the order of their paths."""
-    lines = [f'{name}="{value}"\n' for name, value in document["env"].items()]
-    return (
-        ContextFile(f"{OWN_FOLDER}/etc/environment", "".join(lines).encode()),
-        ContextFile(f"{OWN_FOLDER}{EXPECTATION_PATH}", as_json(document)),
-    )
-
-
-def _digest(dockerfile: str, files: Iterable[bytes]) -> str:
-    """sha256 over the Dockerfile and every context file with its path and mode."""
-    total = hashlib.sha256(dockerfile.encode())
-    for digested in files:
-        total.update(digested)
-    return f"sha256:{total.hexdigest()}"
-
-
-def _digested(file: ContextFile) -> bytes:
-    head = f"\0{file.path}\0{file.mode:o}\0".encode()
-    return head + hashlib.sha256(file.data).digest()

@@ -1,4 +1,4 @@
-"""A custom combination of versions: wishes -> one pinned image, or the facts that collide."""
+"""A custom combination of versions: constraints -> one pinned image, or the facts that collide."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.model import constraint
+from imagegen.model.catalog import CHECKS
 from imagegen.model.cell import Cell, Omission, Want
 from imagegen.request.arguments import (
     MATRIX,
-    OFED,
-    RDMA,
-    VALUES,
     as_cell,
     meant,
     unknown_values,
@@ -23,9 +21,9 @@ from imagegen.resolver.refusal import (
     EVERY_IMAGE,
     THE_REQUEST,
     Refusal,
-    told,
+    problems_of,
 )
-from imagegen.resolver.resolve import resolve_cell, space_of, wishes_of
+from imagegen.resolver.resolve import constraints_of, resolve_cell, space_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,51 +32,47 @@ if TYPE_CHECKING:
     from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec
 
-HOSTS = (DRIVER, "gpu", "instance", "device", "flavour")
-BUILDS_DIFFER = ("flavour", "torchvision")
+FLAVOUR = "flavour"
 MOST_TAG = 127
-
-GPU_LIBRARIES = {"tensorflow": ("cuda", "cudnn")}
-"""What a framework without a CUDA of its own needs beside it to compute on a GPU."""
 
 
 def answer_to(
-    wishes: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
+    constraints: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
 ) -> ImageSpec | Refusal:
-    """The image that the wishes lead to, or why there is none and what is nearest to them."""
-    wishes = meant(wishes, catalog)
-    cell = replace(as_cell(wishes), allow_unknown=allow_unknown)
+    """The image that the constraints lead to, or why there is none and what is nearest to them."""
+    constraints = meant(constraints, catalog)
+    cell = replace(as_cell(constraints, catalog), allow_unknown=allow_unknown)
     space = space_of(catalog, cell.wants)
     cell = _without_what_no_os_has(space, cell)
     cell = replace(cell, wants=_by_default(space, cell))
-    wants = wishes_of(cell)
+    wants = constraints_of(cell)
     if fits(space, wants, allow_unknown=allow_unknown):
         spec = resolve_cell(cell, catalog, space)
-        return replace(spec, tag=_tag(spec, wishes), warnings=(*spec.warnings, *_left_out(cell)))
-    unknown = unknown_values(wishes, catalog)
+        warnings = (*spec.warnings, *_left_out(cell))
+        return replace(spec, tag=_tag(spec, constraints, catalog), warnings=warnings)
+    unknown = unknown_values(constraints, catalog)
     conflict = conflict_of(space, wants, allow_unknown=allow_unknown)
     if any(want.component == DRIVER for want in conflict.wants):
         drivers = {*_drivers(wants), *driver_floors(catalog, conflict.wants)}
         space = Space(catalog, sorted(drivers, key=constraint.version_key, reverse=True))
     instead = nearest(space, wants, conflict.wants, allow_unknown=allow_unknown)
-    return Refusal(
-        told(unknown, conflict, instead, allow_unknown), (conflict,), tuple(instead), allow_unknown
-    )
+    problems = problems_of(unknown, conflict, instead, catalog.request_keys, allow_unknown)
+    return Refusal(problems, (conflict,), tuple(instead), catalog.request_keys, allow_unknown)
 
 
 def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:
     """Less those parts of every image of which no release is known for the OS that is asked for."""
     system = [want for want in cell.wants if want.component == OS]
-    gone = [
+    unknown = [
         want
         for want in cell.wants
         if want.asked_by == EVERY_IMAGE and system and not fits(space, [*system, want])
     ]
-    if not gone or not fits(space, system):
+    if not unknown or not fits(space, system):
         return cell
     said = f"no release of it is known for {system[0].constraint}"
-    omitted = (*cell.omitted, *(Omission(want.component, said) for want in gone))
-    return replace(cell, wants=tuple(w for w in cell.wants if w not in gone), omitted=omitted)
+    omitted = (*cell.omitted, *(Omission(want.component, said) for want in unknown))
+    return replace(cell, wants=tuple(w for w in cell.wants if w not in unknown), omitted=omitted)
 
 
 def _left_out(cell: Cell) -> list[str]:
@@ -90,22 +84,22 @@ def _left_out(cell: Cell) -> list[str]:
 
 
 def _by_default(space: Space, cell: Cell) -> tuple[Want, ...]:
-    """The wishes, with what they need and do not name, where it fits.
+    """The constraints, with what they need and do not name, where it fits.
 
     One of several frameworks, and the libraries that a framework computes on a GPU with.
     """
     wants = cell.wants
-    gone = wishes_of(cell)[len(wants) :]
+    omitted = constraints_of(cell)[len(wants) :]
 
     def first_that_fits(extras: Sequence[tuple[Want, ...]]) -> tuple[Want, ...]:
         tried = ((*wants, *more) for more in extras)
         fitting = (
-            one for one in tried if fits(space, (*one, *gone), allow_unknown=cell.allow_unknown)
+            one for one in tried if fits(space, (*one, *omitted), allow_unknown=cell.allow_unknown)
         )
         return next(fitting, wants)
 
     wants = first_that_fits(_frameworks(space, wants))
-    return first_that_fits(_gpu_libraries({*gone, *wants}))
+    return first_that_fits(_gpu_libraries(space.catalog, {*omitted, *wants}))
 
 
 def _frameworks(space: Space, wants: Sequence[Want]) -> list[tuple[Want, ...]]:
@@ -118,18 +112,19 @@ def _frameworks(space: Space, wants: Sequence[Want]) -> list[tuple[Want, ...]]:
     return []
 
 
-def _gpu_libraries(wants: AbstractSet[Want]) -> list[tuple[Want, ...]]:
+def _gpu_libraries(catalog: Catalog, wants: AbstractSet[Want]) -> list[tuple[Want, ...]]:
+    """What a framework without a CUDA of its own needs beside it to compute on a GPU."""
     asked = {want.component: want.constraint for want in wants}
     if asked.get("device") == "cpu":
         return []
     return [
         tuple(
-            Want(name, constraint.ANY, f"{framework}, by default")
-            for name in libraries
-            if name not in asked
+            Want(library, constraint.ANY, f"{name}, by default")
+            for library in framework.request.gpu_libraries
+            if library not in asked
         )
-        for framework, libraries in GPU_LIBRARIES.items()
-        if asked.get(framework, constraint.NONE) != constraint.NONE
+        for name, framework in catalog.components.items()
+        if framework.request.gpu_libraries and asked.get(name, constraint.NONE) != constraint.NONE
     ]
 
 
@@ -145,17 +140,16 @@ def driver_floors(catalog: Catalog, wants: Sequence[Want]) -> set[str]:
         if want.component in catalog.components
         for release in catalog.components[want.component].releases
     ]
-    return {
-        wish.removeprefix(">=") for release in rows for wish in release.constrains.get(DRIVER, ())
-    }
+    return {text.removeprefix(">=") for release in rows for text in release.limits.get(DRIVER, ())}
 
 
-def _tag(spec: ImageSpec, wishes: Mapping[str, str]) -> str:
-    asked = [p for p in spec.pins if p.component in wishes and p.component not in ("validate",)]
-    if OFED in wishes and spec.pin(RDMA) and RDMA not in wishes:
-        asked += [pin for pin in spec.pins if pin.component == RDMA]
+def _tag(spec: ImageSpec, constraints: Mapping[str, str], catalog: Catalog) -> str:
+    checks, keys = catalog.with_role(CHECKS), catalog.request_keys
+    asked = [p for p in spec.pins if p.component in constraints and p.component != checks]
+    meant = {name for key, (name, _) in keys.items() if key in constraints}
+    asked += [p for p in spec.pins if p.component in meant - constraints.keys()]
     parts = [spec.os.id, *(f"{pin.component}{pin.version}" for pin in asked)]
-    parts += [spec.given[name] for name in ("device", "flavour") if name in wishes]
+    parts += [spec.given[name] for name in ("device", "flavour") if name in constraints]
     parts += [f"no-{omission.component}" for omission in spec.cell.omitted]
     text = "-".join(part for part in parts if part).replace("+", "-")
     if len(text) > MOST_TAG:
@@ -168,7 +162,7 @@ def pinned(spec: ImageSpec) -> dict[str, str]:
     return {"os": spec.os.id} | {pin.component: pin.version for pin in spec.pins} | dict(spec.given)
 
 
-def may_be(cell: Cell, spec: ImageSpec) -> bool:
+def may_be(cell: Cell, spec: ImageSpec, catalog: Catalog) -> bool:
     """Whether a cell can come to the same pins: it speaks of nothing that they lack, or exclude."""
     for want in cell.wants:
         pin = spec.pin(want.component)
@@ -176,10 +170,11 @@ def may_be(cell: Cell, spec: ImageSpec) -> bool:
             if want.constraint not in (spec.os.id, constraint.ANY):
                 return False
         elif pin is None:
-            if want.component not in (*VALUES, *HOSTS):
+            if want.component in catalog.components:
                 return False
         elif constraint.is_version(want.constraint) and not any(
-            constraint.matches(want.constraint, name) for name in (pin.version, *pin.release.also)
+            constraint.matches(want.constraint, name)
+            for name in (pin.version, *pin.release.aliases)
         ):
             return False
     return True
@@ -192,5 +187,6 @@ def same_image(spec: ImageSpec, others: Sequence[ImageSpec]) -> ImageSpec | None
 
 def _pins(spec: ImageSpec) -> tuple[str, frozenset[tuple[str, str, str]]]:
     rows = {(pin.component, pin.version, pin.release.variant) for pin in spec.pins}
-    rows |= {(name, value, "") for name, value in spec.given.items() if name in BUILDS_DIFFER}
+    differ = {FLAVOUR, *(wheel for pin in spec.pins for wheel in pin.release.wheels)}
+    rows |= {(name, value, "") for name, value in spec.given.items() if name in differ}
     return spec.os.id, frozenset(rows)

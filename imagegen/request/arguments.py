@@ -1,4 +1,4 @@
-"""What may be asked for: `KEY=VALUE` arguments -> wishes -> a cell."""
+"""What may be asked for: `KEY=VALUE` arguments -> constraints -> a cell."""
 
 from __future__ import annotations
 
@@ -18,43 +18,33 @@ if TYPE_CHECKING:
 
     from imagegen.model.catalog import Catalog
 
-ALWAYS = ("python", "openmpi", "ssh", "validate")
-"""What every training image of this house has, unless a wish says `none`."""
-
 MATRIX = "request"
-CUDA = "cuda"
-RDMA, OFED, MLNX_OFED = "rdma", "ofed", "mlnx-ofed"
-VALUES = ("torchvision", "cxx11-abi")
-"""Names that another component's rows have values of, and that can be asked for."""
-
 OPEN = (constraint.ANY, constraint.NONE)
 HOST_ONLY = ("nvidia-fabricmanager", "fabricmanager", "nv-peer-memory", "nvidia-peermem", "tfabric")
 """Services and modules of a host (R16). Source: the machine pages of the seed documents."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_CU = re.compile(r"cu(\d{1,2})(\d)")
 _DRIVER = re.compile(r"(?:>=)?\d+(?:\.\d+)*")
 _OPERATOR = re.compile(r"([a-z0-9-]+)\s*([<>~!=]+)\s*(.*)", re.DOTALL)
 
 
 def names(catalog: Catalog) -> list[str]:
     """Every key of a request."""
-    every = (release for one in catalog.components.values() for release in one.releases)
-    values = {name for release in every for name in release.provides if name in VALUES}
-    return [OS, *sorted({*catalog.components, *catalog.virtual, DRIVER, *values, OFED})]
+    asked = (*catalog.request_values, *catalog.request_keys)
+    return [OS, *sorted({*catalog.components, *catalog.virtual, DRIVER, *asked})]
 
 
-def parse(wishes: Sequence[str], catalog: Catalog) -> dict[str, str]:
+def parse(arguments: Sequence[str], catalog: Catalog) -> dict[str, str]:
     """`KEY=VALUE` arguments -> component (or `os`) -> constraint.
 
-    Raises ConfigError with every argument that is not a wish.
+    Raises ConfigError with everything that is wrong in the arguments.
     """
     found: dict[str, str] = {}
     problems = []
     known = names(catalog)
-    for wish in wishes:
-        name, equals, value = wish.partition("=")
-        problem = _problem(name, value, known, catalog) if equals and value else _not_a_wish(wish)
+    for text in arguments:
+        name, equals, value = text.partition("=")
+        problem = _problem(name, value, known, catalog) if equals and value else _malformed(text)
         if problem is None and name in found:
             problem = Problem(f"`{name}` is wished for twice", hint="give it once")
         if problem is not None:
@@ -65,10 +55,10 @@ def parse(wishes: Sequence[str], catalog: Catalog) -> dict[str, str]:
     return found
 
 
-def _not_a_wish(wish: str) -> Problem:
-    meant = _OPERATOR.fullmatch(wish)
+def _malformed(argument: str) -> Problem:
+    meant = _OPERATOR.fullmatch(argument)
     hint = f"did you mean `{meant[1]}='{meant[2]}{meant[3]}'`?" if meant and meant[3] else ""
-    text = f"{wish!a} is not of the form KEY=VALUE".replace("'", "`")
+    text = f"{argument!a} is not of the form KEY=VALUE".replace("'", "`")
     return Problem(text, hint=hint or "such as `torch=1.13.1`")
 
 
@@ -90,9 +80,17 @@ def _why_not(name: str, value: str, catalog: Catalog) -> str:
         return "" if _NAME.fullmatch(value) else "has characters that no name has"
     if name == DRIVER:
         return "" if _DRIVER.fullmatch(value) else "is not the version of a driver"
-    if name == CUDA and _CU.fullmatch(value):
+    if _version_of_index(name, value, catalog):
         return "is the name of a wheel index, not a version"
     return constraint.problem_with(value)
+
+
+def _version_of_index(name: str, value: str, catalog: Catalog) -> str:
+    """The version of which a value is the name of a wheel index: 11.3 for `cu113`; or nothing."""
+    component = catalog.components.get(name)
+    prefix = component.request.index_prefix if component else ""
+    found = re.fullmatch(rf"{prefix}(\d{{1,2}})(\d)", value) if prefix else None
+    return f"{found[1]}.{found[2]}" if found else ""
 
 
 def _unknown_name(name: str, value: str, known: Sequence[str]) -> Problem:
@@ -119,9 +117,9 @@ def _near_value(name: str, value: str, catalog: Catalog) -> str:
     """What a value that is no constraint may have meant."""
     if name == DRIVER:
         return "what the hosts have at least, such as `driver=470.57.02`"
-    index = _CU.fullmatch(value)
-    if index:
-        return f"did you mean `{name}={index[1]}.{index[2]}`?"
+    version = _version_of_index(name, value, catalog)
+    if version:
+        return f"did you mean `{name}={version}`?"
     bare = value.strip("=v* .").replace("_", "-")
     component = catalog.components.get(name)
     if bare != value and not constraint.problem_with(bare):
@@ -131,18 +129,19 @@ def _near_value(name: str, value: str, catalog: Catalog) -> str:
     return f"did you mean `{name}={near[0]}`?" if near else "such as `1.13.1` or `>=1.11,<1.13`"
 
 
-def meant(wishes: Mapping[str, str], catalog: Catalog) -> dict[str, str]:
-    """The wishes that say something: an open GPU or machine says nothing, nor does `ofed=none`.
+def meant(constraints: Mapping[str, str], catalog: Catalog) -> dict[str, str]:
+    """The constraints that count: an open GPU or machine says nothing, nor does `ofed=none`.
 
     A driver is the lowest that the hosts have, so `>=470` is 470.
     """
-    hosts = (DRIVER, *VALUES, *catalog.virtual)
-    no_ofed = wishes.get(OFED) == constraint.NONE
-    if no_ofed and wishes.get(RDMA) not in (OFED, MLNX_OFED):
-        wishes = {name: value for name, value in wishes.items() if name != OFED}
+    hosts = (DRIVER, *catalog.request_values, *catalog.virtual)
+    for key, (component, variant) in catalog.request_keys.items():
+        none = constraints.get(key) == constraint.NONE
+        if none and constraints.get(component) not in (key, variant):
+            constraints = {name: value for name, value in constraints.items() if name != key}
     found = {
         name: value
-        for name, value in wishes.items()
+        for name, value in constraints.items()
         if not (name in hosts and value == constraint.NONE)
         and not (name in (DRIVER, *catalog.virtual) and value == constraint.ANY)
     }
@@ -151,29 +150,36 @@ def meant(wishes: Mapping[str, str], catalog: Catalog) -> dict[str, str]:
     return found
 
 
-def as_cell(wishes: Mapping[str, str]) -> Cell:
-    """The wishes as a cell of a matrix that no file holds."""
-    everything = dict.fromkeys(ALWAYS, constraint.ANY) | dict(wishes)
+def as_cell(constraints: Mapping[str, str], catalog: Catalog) -> Cell:
+    """The constraints as a cell of a matrix that no file holds."""
+    everything = dict.fromkeys(catalog.in_every_image, constraint.ANY) | dict(constraints)
+    component = {name: name for name in everything}
+    component |= {key: name for key, (name, _) in catalog.request_keys.items()}
     wants = [
-        Want(RDMA if name == OFED else name, value, THE_REQUEST if name in wishes else EVERY_IMAGE)
+        Want(component[name], value, THE_REQUEST if name in constraints else EVERY_IMAGE)
         for name, value in everything.items()
         if value != constraint.NONE
     ]
-    if wishes.get(OFED, constraint.NONE) != constraint.NONE:
-        wants.append(Want(RDMA, MLNX_OFED, THE_REQUEST))
+    wants += [
+        Want(name, variant, THE_REQUEST)
+        for key, (name, variant) in catalog.request_keys.items()
+        if constraints.get(key, constraint.NONE) != constraint.NONE
+    ]
     omitted = [
-        Omission(RDMA if name == OFED else name, THE_REQUEST)
+        Omission(component[name], THE_REQUEST)
         for name, value in everything.items()
         if value == constraint.NONE
     ]
-    key = "\n".join(f"{name}={value}" for name, value in sorted(wishes.items()))
+    key = "\n".join(f"{name}={value}" for name, value in sorted(constraints.items()))
     name = hashlib.sha256(key.encode()).hexdigest()[:12]
     return Cell(MATRIX, name, {}, tuple(wants), tuple(omitted), "", "plain", "auto", "", 0)
 
 
-def unknown_values(wishes: Mapping[str, str], catalog: Catalog) -> list[Problem]:
+def unknown_values(constraints: Mapping[str, str], catalog: Catalog) -> list[Problem]:
     """Values that no row of the catalog has: a request for them has no answer yet."""
-    return [problem for name, value in wishes.items() for problem in _unknown(name, value, catalog)]
+    return [
+        problem for name, value in constraints.items() for problem in _unknown(name, value, catalog)
+    ]
 
 
 def _unknown(name: str, value: str, catalog: Catalog) -> Iterator[Problem]:
@@ -186,7 +192,8 @@ def _unknown(name: str, value: str, catalog: Catalog) -> Iterator[Problem]:
             yield Problem(text, evidence=tuple(evidence), hint=hint)
         return
     known = _known_names(name, catalog)
-    if not known or value in OPEN or any(_is(name, value, one) for one in known):
+    is_one = _same_version if name in catalog.request_values else _same_name
+    if not known or value in OPEN or any(is_one(value, one) for one in known):
         return
     near = get_close_matches(value.casefold(), [one.casefold() for one in known], 1)
     spelled = [one for one in known if near and one.casefold() == near[0]]
@@ -196,10 +203,12 @@ def _unknown(name: str, value: str, catalog: Catalog) -> Iterator[Problem]:
     yield Problem(text, evidence=(f"known: {', '.join(known)}",), hint=hint)
 
 
-def _is(name: str, value: str, known: str) -> bool:
-    return (
-        constraint.matches(value, known) if name in VALUES else value.casefold() == known.casefold()
-    )
+def _same_version(value: str, known: str) -> bool:
+    return constraint.matches(value, known)
+
+
+def _same_name(value: str, known: str) -> bool:
+    return value.casefold() == known.casefold()
 
 
 def _known_names(name: str, catalog: Catalog) -> list[str]:

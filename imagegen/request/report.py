@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from imagegen.request.answer import pinned
 
@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from imagegen.console.console import Console
     from imagegen.model.image import ImageSpec, Pin
     from imagegen.request.existing import Found
+    from imagegen.resolver.refusal import AnswerData
 
 
-def as_data(spec: ImageSpec, found: Found, *, in_matrix: bool) -> dict[str, Any]:
+def as_data(spec: ImageSpec, found: Found, *, in_matrix: bool) -> AnswerData:
     """An answer with its pins; `in_matrix` says that it is a cell of a matrix."""
     return {
         "status": "exists" if found.where else "ok",

@@ -11,8 +11,7 @@ from imagegen.config.schemas import NAME
 from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
 from imagegen.model import constraint
-from imagegen.request.answer import HOSTS
-from imagegen.request.arguments import VALUES, parse, quoted
+from imagegen.request.arguments import parse, quoted
 
 if TYPE_CHECKING:
     from imagegen.config.payload import Payload
@@ -27,24 +26,25 @@ def today() -> date:
     return datetime.now(timezone.utc).date()
 
 
-def read_wishes(path: Path, catalog: Catalog) -> tuple[dict[str, str], dict[str, str]]:
-    """Of a request file (a mapping of the keys of a request): the wishes, and owner and expires.
+def read_request(path: Path, catalog: Catalog) -> tuple[dict[str, str], dict[str, str]]:
+    """Of a request file (a mapping of the keys of a request): constraints, and owner and expires.
 
     Raises ConfigError with everything that is wrong in it.
     """
     document = load(path, str(path))
+    texts = {name: value for name, value in document.data.items() if isinstance(value, str)}
     wrong = [
         Problem(f"`{name}` should be one value", str(path), document.line([name]), name)
-        for name, value in document.data.items()
-        if not isinstance(value, str)
+        for name in document.data
+        if name not in texts
     ]
     if wrong:
         raise ConfigError(*wrong)
-    about = {name: value for name, value in document.data.items() if name in ABOUT}
+    about = {name: value for name, value in texts.items() if name in ABOUT}
     found = about_problems(about.get("owner", ""), about.get("expires", ""))
-    wishes = [f"{name}={value}" for name, value in document.data.items() if name not in ABOUT]
+    arguments = [f"{name}={value}" for name, value in texts.items() if name not in ABOUT]
     try:
-        asked = parse(wishes, catalog)
+        asked = parse(arguments, catalog)
     except ConfigError as error:
         raise ConfigError(*error.problems, *found) from error
     if not asked:
@@ -85,14 +85,14 @@ def as_matrix(name: str, spec: ImageSpec, owner: str, expires: str) -> str:
         "tag": f"{repository.rpartition('/')[0]}/{name}:{tag}",
         "axes": {"os": [spec.os.id]},
         "components": {pin.component: _exactly(pin) for pin in spec.pins}
-        | {name: value for name, value in spec.given.items() if name in (*HOSTS, *VALUES)}
+        | dict(spec.given)
         | {omission.component: constraint.NONE for omission in spec.cell.omitted},
     }
     return yaml.safe_dump(document, sort_keys=False)
 
 
 def _exactly(pin: Pin) -> str:
-    """The wish that takes this row and no other of the same version."""
+    """The constraint that takes this row and no other of the same version."""
     variant = pin.release.variant
     return f"{pin.version} {variant}" if constraint.is_variant(variant) else pin.version
 

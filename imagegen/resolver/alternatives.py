@@ -1,4 +1,4 @@
-"""What to wish for instead: the valid combinations that change the fewest wishes, by the least."""
+"""What to ask for instead: the valid combinations that change least, fewest constraints first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from imagegen.model.constraint import (
 from imagegen.resolver.candidates import (
     COMPILER,
     DRIVER,
-    GCC,
     OS,
 )
 from imagegen.resolver.conflict import fits
@@ -45,7 +44,7 @@ Distance = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Alternative:
-    """Wishes that fit: `changes` are component -> (asked, instead); `chosen` what they lead to."""
+    """Constraints that fit; `changes` are (component, asked, instead), `chosen` is the answer."""
 
     changes: tuple[tuple[str, str, str], ...]
     wants: tuple[Want, ...]
@@ -77,7 +76,7 @@ def _by_changes(
     blamed: Sequence[Want],
     allow_unknown: bool,
 ) -> list[Alternative]:
-    """All that change one wish; where there are too few of them, two, then three."""
+    """All that change one constraint; where there are too few of them, two, then three."""
     found: list[Alternative] = []
     for size in range(1, MOST_CHANGES + 1):
         for some in combinations(changeable, size):
@@ -105,7 +104,7 @@ def _instead(
 def _of_one(
     space: Space, wants: Sequence[Want], want: Want, domains: Domains, allow_unknown: bool
 ) -> Iterator[Alternative]:
-    """The nearest values of one wish that fit all the others."""
+    """The nearest values of one constraint that fit all the others."""
     found = 0
     for value in _values(want, domains)[:MOST_TRIES]:
         changed = [replace(one, constraint=value) if one is want else one for one in wants]
@@ -124,7 +123,7 @@ def _of_many(
     domains: Domains,
     allow_unknown: bool,
 ) -> Iterator[Alternative]:
-    """One answer for several wishes: each in turn as near as the ones before it leave it."""
+    """One answer for several constraints: each in turn as near as the ones before it leave it."""
     changed = list(wants)
     for want in some:
         rest = [one for one in some if one in changed and one is not want]
@@ -157,17 +156,18 @@ def _without(
 
 
 def _other_compiler(space: Space, wants: Sequence[Want], allow_unknown: bool) -> list[Alternative]:
-    """Another gcc than the one of the OS, where a wish speaks of none and something is compiled."""
-    if any(want.component == GCC for want in wants) or GCC not in space.catalog.components:
+    """Another compiler than that of the OS, where none is asked for and something is compiled."""
+    own = space.overruling[COMPILER]
+    if not own or any(want.component == own for want in wants):
         return []
-    changed = [*wants, Want(GCC, ANY, "an alternative")]
+    changed = [*wants, Want(own, ANY, "an alternative")]
     domains = domains_of(space, changed, allow_unknown=allow_unknown)
     chosen = search(domains) if COMPILER in domains.present else None
     if chosen is None:
         return []
-    version = chosen[GCC].version
-    wanted = (*wants, Want(GCC, version, "an alternative"))
-    return [Alternative(((GCC, "none", version),), wanted, (0, 0, 0, 0), chosen)]
+    version = chosen[own].version
+    wanted = (*wants, Want(own, version, "an alternative"))
+    return [Alternative(((own, "none", version),), wanted, (0, 0, 0, 0), chosen)]
 
 
 def _alternative(
@@ -184,12 +184,14 @@ def _alternative(
 
 
 def _values(want: Want, domains: Domains) -> list[str]:
-    """What else a wish might say, nearest first; builds of one version are one value."""
+    """What else a constraint might say, nearest first; builds of one version are one value."""
     name, space = want.component, domains.space
-    named = bits(space.hidden(name) & space.mask(name, (want.constraint,)))
+    by_full_name = bits(space.hidden(name) & space.mask(name, (want.constraint,)))
     rows = [row for row in domains.rows(name) if row.variant != "unknown"]
-    values = dict.fromkeys(row.version.partition("+")[0] for row in rows if not row.named)
-    values |= dict.fromkeys(space.candidates[name][index].version for index in named)
+    values = dict.fromkeys(
+        row.version.partition("+")[0] for row in rows if not row.only_by_full_name
+    )
+    values |= dict.fromkeys(space.candidates[name][index].version for index in by_full_name)
     return sorted(values, key=lambda value: distance(want.component, want.constraint, value))
 
 

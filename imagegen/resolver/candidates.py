@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from imagegen.model import constraint
 from imagegen.model.catalog import Catalog, OsRelease, Release
-from imagegen.resolver.preference import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 OS, DRIVER = "os", "driver"
 UNKNOWN = "unknown"
-COMPILER, GCC = "compiler", "gcc"
-Kind = Literal["requires", "constrains", "pairs", "known", "provides"]
+GLIBC, COMPILER = "glibc", "compiler"
+"""What an OS provides; a component that provides one too overrules it."""
+Kind = Literal["requires", "limits", "built_for", "known_with", "provides"]
 
 
 class Edge(NamedTuple):
@@ -36,32 +36,36 @@ class Edge(NamedTuple):
         wanted = " or ".join(self.alternatives)
         if self.kind == "provides":
             return f"{self.source.where} has {self.target} {wanted}"
-        if self.kind == "known":
+        if self.kind == "known_with":
             return f"{self.source.where} is known with {self.target} {wanted} only"
         return f"{self.source.where} asks for {self.target} {wanted}"
 
 
 class Space:
-    """The candidates of a catalog. `hosts` are driver versions that wishes speak of."""
+    """The candidates of a catalog. `drivers` are versions that constraints speak of."""
 
     def __init__(self, catalog: Catalog, drivers: Iterable[str] = ()) -> None:
         self.catalog = catalog
         self.candidates: dict[str, tuple[Release, ...]] = {
             OS: tuple(_os_release(one) for one in sorted(catalog.os.values(), key=_age)[::-1])
         }
-        for name, component in {**catalog.components, **catalog.virtual}.items():
-            self.candidates[name] = in_order(component.releases, name in catalog.virtual)
+        for name, component in catalog.components.items():
+            self.candidates[name] = _in_order(component.releases)
+        for name, virtual in catalog.virtual.items():
+            self.candidates[name] = virtual.releases  # names are no versions: in their file's order
         self.candidates |= _provided(self.candidates)
         self.candidates[DRIVER] = tuple(
             replace(_value(DRIVER, version), requires={"device": ("gpu",)}) for version in drivers
         )
-        self._providers = {
+        providers = {
             name: component.name
             for component in catalog.components.values()
             for release in component.releases
             for name in release.provides
-            if name != COMPILER
         }
+        self.overruling = {name: providers.pop(name, "") for name in (GLIBC, COMPILER)}
+        """Component, if any, that has a compiler (or glibc) in place of the one of the OS."""
+        self._providers = providers
         self._silent: dict[str, dict[str, str]] = {}
         for provided, provider in self._providers.items():
             self._silent.setdefault(provider, {})[provided] = UNKNOWN
@@ -73,7 +77,7 @@ class Space:
         self.answers: dict[Hashable, dict[str, int] | None] = {}
         """What a search found for what was open, for the next one that comes upon the same."""
         self.presences: dict[Hashable, frozenset[str]] = {}
-        """The names that come along with wishes, for the next that bring the same."""
+        """The names that come along with constraints, for the next that bring the same."""
         self._hidden: dict[tuple[str, str], int] = {}
         self._meant: dict[tuple[str, str], int] = {}
         self._places: dict[str, dict[int, int]] = {}
@@ -82,38 +86,38 @@ class Space:
     def every(self, name: str) -> int:
         return (1 << len(self.candidates.get(name, ()))) - 1
 
-    def mask(self, name: str, wishes: tuple[str, ...], allow_unknown: bool = False) -> int:
-        """The candidates of a name that satisfy one of the wishes."""
-        key = (name, wishes, allow_unknown)
+    def mask(self, name: str, constraints: tuple[str, ...], allow_unknown: bool = False) -> int:
+        """The candidates of a name that satisfy one of the constraints."""
+        key = (name, constraints, allow_unknown)
         if key not in self._masks:
             self._masks[key] = sum(
                 1 << index
                 for index, candidate in enumerate(self.candidates.get(name, ()))
-                if any(self._accepts(name, wish, candidate, allow_unknown) for wish in wishes)
+                if any(self._accepts(name, one, candidate, allow_unknown) for one in constraints)
             )
         return self._masks[key]
 
-    def _accepts(self, name: str, wish: str, candidate: Release, allow_unknown: bool) -> bool:
+    def _accepts(self, name: str, wanted: str, candidate: Release, allow_unknown: bool) -> bool:
         if candidate.variant in (UNKNOWN, "unsure") and allow_unknown:
             return True
         if candidate.variant == UNKNOWN:
-            return wish == UNKNOWN
-        if name == DRIVER and constraint.is_version(wish):
-            return wish == candidate.version
+            return wanted == UNKNOWN
+        if name == DRIVER and constraint.is_version(wanted):
+            return wanted == candidate.version
         if name == DRIVER and allow_unknown and "." not in candidate.version:
             # a branch alone, such as 525: which of its drivers it is, nobody said
             candidate = replace(candidate, version=f"{candidate.version}.9999")
-        if wish == constraint.ANY:
+        if wanted == constraint.ANY:
             return True
         if name == OS or name in self.catalog.virtual:
-            return wish.casefold() == candidate.version.casefold()
+            return wanted.casefold() == candidate.version.casefold()
         component = self.catalog.components.get(name)
-        meant = component.aliases.get(wish, wish) if component else wish
+        meant = component.aliases.get(wanted, wanted) if component else wanted
         if constraint.matches(meant, candidate.version, candidate.variant):
             return True
         return any(
-            constraint.is_version(wish) and constraint.matches(wish, other, "")
-            for other in candidate.also
+            constraint.is_version(wanted) and constraint.matches(wanted, other, "")
+            for other in candidate.aliases
         )
 
     def place(self, name: str, row: Release) -> int:
@@ -132,15 +136,15 @@ class Space:
             brought = {other for row in rows for other in row.requires}
             if name in self.catalog.virtual:
                 brought |= {other for row in rows for other in row.provides}
-            constrained = frozenset(other for row in rows for other in row.constrains)
+            constrained = frozenset(other for row in rows for other in row.limits)
             self._spoken_of[key] = frozenset(brought), constrained
         return self._spoken_of[key]
 
-    def meant(self, name: str, wish: str) -> int:
-        """The candidates that a wish asks for."""
-        key = (name, wish)
+    def meant(self, name: str, wanted: str) -> int:
+        """The candidates that a constraint asks for."""
+        key = (name, wanted)
         if key not in self._meant:
-            self._meant[key] = self.mask(name, (wish,)) & ~self.hidden(name, wish)
+            self._meant[key] = self.mask(name, (wanted,)) & ~self.hidden(name, wanted)
         return self._meant[key]
 
     def needing_more(self, name: str, present: frozenset[str]) -> int:
@@ -148,14 +152,14 @@ class Space:
         rows = enumerate(self.candidates.get(name, ()))
         return sum(1 << index for index, row in rows if not row.requires.keys() <= present)
 
-    def hidden(self, name: str, wish: str = "") -> int:
-        """The candidates that only their full name brings in, and that a wish does not name."""
-        key = (name, wish)
+    def hidden(self, name: str, wanted: str = "") -> int:
+        """The candidates that only their full name brings in, which a constraint does not give."""
+        key = (name, wanted)
         if key not in self._hidden:
             self._hidden[key] = sum(
                 1 << index
                 for index, row in enumerate(self.candidates.get(name, ()))
-                if row.named and wish not in (row.version, row.variant or row.version)
+                if row.only_by_full_name and wanted not in (row.version, row.variant or row.version)
             )
         return self._hidden[key]
 
@@ -203,29 +207,29 @@ class Space:
 
     def _statements(self, row: Release, present: frozenset[str], choice: Choice) -> Iterator[Edge]:
         yield from self._of_kind(row, "requires", row.requires, choice)
-        for kind, wishes in (("constrains", row.constrains), ("known", row.known)):
-            here = {name: wish for name, wish in wishes.items() if name in present}
-            if not (kind == "known" and choice.allow_unknown):
+        for kind, asked in (("limits", row.limits), ("known_with", row.known_with)):
+            here = {name: texts for name, texts in asked.items() if name in present}
+            if not (kind == "known_with" and choice.allow_unknown):
                 yield from self._of_kind(row, kind, here, choice)  # type: ignore[arg-type]
-        pairs = {name: wish for name, wish in row.pairs.items() if name in present}
+        built_for = {name: texts for name, texts in row.built_for.items() if name in present}
         if row.component in choice.exact:
-            pairs = {
-                name: tuple(_same_major(one) for one in wish)
-                for name, wish in pairs.items()
+            built_for = {
+                name: tuple(_same_major(one) for one in texts)
+                for name, texts in built_for.items()
                 if COMPILER in present
             }
-        yield from self._of_kind(row, "pairs", pairs, choice)
+        yield from self._of_kind(row, "built_for", built_for, choice)
         for name, value in {**self._silent.get(row.component, {}), **row.provides}.items():
-            overruled = name == COMPILER and row.component == OS and GCC in present
+            overruled = row.component == OS and self.overruling[name] in present
             if name in present and not overruled:
                 mask = self._provided_mask(name, value)
                 yield Edge(row, name, (value,), "provides", mask)
 
     def _of_kind(
-        self, row: Release, kind: Kind, wishes: Mapping[str, tuple[str, ...]], choice: Choice
+        self, row: Release, kind: Kind, constraints: Mapping[str, tuple[str, ...]], choice: Choice
     ) -> Iterator[Edge]:
         exact = row.component in choice.exact
-        for name, alternatives in wishes.items():
+        for name, alternatives in constraints.items():
             key = (id(row), kind, name, exact, choice.allow_unknown)
             edge = self._single.get(key)
             if edge is None:
@@ -240,14 +244,22 @@ class Space:
 
 @dataclass(frozen=True)
 class Choice:
-    """How wishes are to be read: `exact` are components whose build is named in full."""
+    """How constraints are to be read: `exact` are components whose build is named in full."""
 
     exact: frozenset[str] = frozenset()
     allow_unknown: bool = False
 
 
-def _same_major(wish: str) -> str:
-    major = int(wish.split(".")[0])
+def _in_order(rows: Sequence[Release]) -> tuple[Release, ...]:
+    """Best first: by rank, then the newest."""
+    newest = sorted(
+        rows, key=lambda row: constraint.order_key(row.version, row.variant), reverse=True
+    )
+    return tuple(sorted(newest, key=lambda row: row.rank))
+
+
+def _same_major(version: str) -> str:
+    major = int(version.split(".")[0])
     return f">={major},<{major + 1}"
 
 
@@ -262,7 +274,7 @@ def _age(release: OsRelease) -> tuple[bool, str, tuple[int, ...]]:
 
 def _os_release(one: OsRelease) -> Release:
     """An OS as a release, so that a result has one shape."""
-    provides = {"glibc": one.glibc, COMPILER: one.gcc or UNKNOWN}
+    provides = {GLIBC: one.glibc, COMPILER: one.gcc or UNKNOWN}
     return Release(
         OS, one.id, "", {}, {}, {}, {}, {}, one.image, one.source, one.file, 1,
         provides=provides, notes=one.notes,
@@ -283,6 +295,6 @@ def _provided(candidates: Mapping[str, Sequence[Release]]) -> dict[str, tuple[Re
             for name, value in row.provides.items():
                 found.setdefault(name, set()).add(value)
     return {
-        name: in_order([_value(name, value) for value in sorted({*values, UNKNOWN})], False)
+        name: _in_order([_value(name, value) for value in sorted({*values, UNKNOWN})])
         for name, values in found.items()
     }

@@ -1,4 +1,4 @@
-"""Why no answer exists, in words: the fewest wishes that collide, and the rows that say so."""
+"""Why no answer exists, in words: the fewest constraints that collide, and the rows that say so."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fits(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) ->
 
 
 def conflict_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> Conflict:
-    """The collision among wishes that nothing fits."""
+    """The collision among constraints that nothing fits."""
     plain = _twice(space, wants) or _nowhere(space, wants)
     if plain:
         return plain
@@ -66,7 +66,7 @@ def conflict_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = Fa
 
 
 def _twice(space: Space, wants: Sequence[Want]) -> Conflict | None:
-    """Two wishes for one name that no candidate satisfies both."""
+    """Two constraints for one name that no candidate satisfies both."""
     strict = [want for want in wants if want.constraint != ANY]
     for one, other in combinations(strict, 2):
         if one.component != other.component:
@@ -87,17 +87,17 @@ def _excluded(space: Space, one: Want, other: Want, masks: Sequence[int]) -> Con
 
 
 def _nowhere(space: Space, wants: Sequence[Want]) -> Conflict | None:
-    """A wish for a release that the catalog does not have, or only under its full name."""
+    """A constraint for a release that the catalog does not have, or only under its full name."""
     for want in wants:
-        name, wish = want.component, want.constraint
-        mask, hidden = space.mask(name, (wish,)), space.hidden(name, wish)
-        if wish == NONE or mask & ~hidden:
+        name, asked = want.component, want.constraint
+        mask, hidden = space.mask(name, (asked,)), space.hidden(name, asked)
+        if asked == NONE or mask & ~hidden:
             continue
         rows = [space.candidates[name][index] for index in bits(mask)]
-        text = f"the catalog has no {name} {wish}: nothing is known of it"
+        text = f"the catalog has no {name} {asked}: nothing is known of it"
         if rows:
             said = "; ".join(note for row in rows for note in row.notes)
-            text = f"{name} {wish} is there as {rows[0].where} alone, to be asked for by that name"
+            text = f"{name} {asked} is there as {rows[0].where} alone, to be asked for by that name"
             text += _in_brackets([said])
         where = tuple(f"{row.file}:{row.line}" for row in rows)
         return Conflict(text, where, (_ask(want),), False, (want,))
@@ -125,9 +125,9 @@ def _in_brackets(reasons: Iterable[str]) -> str:
 def fewest(
     space: Space, wants: Sequence[Want], *, allow_unknown: bool
 ) -> tuple[list[Want], list[Want]]:
-    """The wishes with all opened that can be while nothing fits, and those that are to blame.
+    """The constraints with all opened that can be while nothing fits, and those that are to blame.
 
-    A wish is opened, not dropped: what is in the image stays in it.
+    A constraint is opened, not dropped: what is in the image stays in it.
     """
     strict = [want for want in wants if want.constraint != ANY]
     pair = _pair(domains_of(space, wants, allow_unknown=allow_unknown), strict)
@@ -150,7 +150,7 @@ def fewest(
 
 
 def _pair(domains: Domains, strict: Sequence[Want]) -> list[Want]:
-    """The first two wishes that exclude one another on their face; empty if there are none."""
+    """The first two constraints that exclude one another on their face; empty if there are none."""
     start, statements = domains.asked, {want.component: _says(domains, want) for want in strict}
     for one in strict:
         for other in strict:
@@ -170,7 +170,7 @@ def _pair(domains: Domains, strict: Sequence[Want]) -> list[Want]:
 
 
 def _says(domains: Domains, want: Want) -> list[tuple[Edge, ...]]:
-    """What each candidate of a wish asks of others."""
+    """What each candidate of a constraint asks of others."""
     name = want.component
     return [
         domains.space.statements(name, index, domains.present, domains.choice)
@@ -179,7 +179,7 @@ def _says(domains: Domains, want: Want) -> list[tuple[Edge, ...]]:
 
 
 def _allowed(statements: Sequence[tuple[Edge, ...]]) -> dict[str, int]:
-    """What the candidates of a wish admit together of each name that all of them speak of."""
+    """What the candidates of a constraint admit together of each name that all of them speak of."""
     spoken = [{edge.target for edge in edges} for edges in statements]
     everywhere = set.intersection(*spoken) if spoken else set()
     allowed = dict.fromkeys(everywhere, 0)
@@ -191,7 +191,7 @@ def _allowed(statements: Sequence[tuple[Edge, ...]]) -> dict[str, int]:
 
 
 def _still_there(wants: Sequence[Want], core: Sequence[Want]) -> list[Want]:
-    """The original of each wish of a core, which has them in their order."""
+    """The original of each constraint of a core, which has them in their order."""
     left = list(wants)
     found = []
     for want in core:
@@ -202,7 +202,7 @@ def _still_there(wants: Sequence[Want], core: Sequence[Want]) -> list[Want]:
 
 
 def _with_own_words(core: Sequence[Want], needed: Sequence[Want]) -> list[Want]:
-    """The core with the wishes that are to blame as they were made."""
+    """The core with the constraints that are to blame as they were made."""
     own = {want.component for want in needed}
     return [*needed, *(want for want in core if want.component not in own)]
 
@@ -214,7 +214,7 @@ def _say(space: Space, edge: Edge) -> str:
 def _facts(
     space: Space, core: Sequence[Want], needed: Sequence[Want], allow_unknown: bool
 ) -> tuple[list[Edge], bool]:
-    """What the rows of the colliding wishes ask of one another, or of a third name.
+    """What the rows of the colliding constraints ask of one another, or of a third name.
 
     And whether two of these statements exclude one another on their face.
     """
@@ -223,14 +223,14 @@ def _facts(
     there = [want.component for want in needed if want.component in start]
     edges = _narrow(domains, start, there)
     direct = [edge for edge in edges if not start[edge.target] & edge.mask]
-    named = {want.component for want in needed}
-    plain = [edge for edge in direct if {edge.source.component, edge.target} <= named]
+    names = {want.component for want in needed}
+    plain = [edge for edge in direct if {edge.source.component, edge.target} <= names]
     excluded = {edge.source.line for edge in direct if edge in plain or edge.target == DEVICE}
     sources = {edge.source.component for edge in plain}
     if any(start[name].bit_count() <= len(excluded) for name in sources):
         return _few(plain), True
     if direct:
-        between = {edge.source.component for edge in direct} - named
+        between = {edge.source.component for edge in direct} - names
         led = [edge for edge in edges if edge.target in between and edge not in direct]
         return _few([*led, *direct]), True
     for one in edges:
@@ -241,7 +241,7 @@ def _facts(
 
 
 def _narrow(domains: Domains, start: dict[str, int], needed: Sequence[str]) -> list[Edge]:
-    """What the wishes to blame ask of others, and what the few that they leave there ask."""
+    """What the constraints to blame ask of others, and what the few that they leave there ask."""
     edges = _edges(domains, start, dict.fromkeys(needed))
     reached: dict[str, None] = {}
     for name in sorted(set(start) - set(needed)):

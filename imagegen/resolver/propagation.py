@@ -1,4 +1,4 @@
-"""What is left to choose from under a set of wishes, before any search.
+"""What is left to choose from under a set of constraints, before any search.
 
 Arc consistency: a candidate goes when some name that it speaks of has nothing left that it admits,
 and when no candidate of some other name admits it. Most conflicts show here, and what is left is
@@ -62,7 +62,7 @@ def bits(mask: int) -> Iterator[int]:
 
 
 def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> Domains:
-    """The names that wishes bring into an image and what is left of each, pruned."""
+    """The names that constraints bring into an image and what is left of each, pruned."""
     domains = _situation(space, wants, allow_unknown=allow_unknown)
     for name in domains.present:
         everything = space.every(name) & ~space.hidden(name)
@@ -73,14 +73,14 @@ def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = Fal
 
 
 FEW = 3
-"""Wishes of one kind that are each pruned alone: to prune what is still open takes longer."""
+"""Constraints of one kind that are each pruned alone: to prune what is still open takes longer."""
 
 
 class Descent:
-    """The same for many wishes, of which each shares the first ones with those before.
+    """The same for many sets of constraints, of which each shares the first with those before.
 
     So do the cells of a matrix, whose last axis changes fastest. What is left under the first
-    wishes is known, and only the others prune: in whatever order, the same is left.
+    constraints is known, and only the others prune: in whatever order, the same is left.
     """
 
     def __init__(self, space: Space) -> None:
@@ -114,9 +114,9 @@ class Descent:
         return replace(last, asked=situation.asked, left=left, start=last.left)
 
     def _first(self, situation: Domains) -> Domains:
-        """Where all wishes are still open; a name that is wished for may be one that hides.
+        """Where all constraints are still open; a name that is asked for may be one that hides.
 
-        What needs a name that is not present is wished for in none of these cells.
+        What needs a name that is not present is asked for in none of these cells.
         """
         space, present = self._space, situation.present
         first = replace(situation, left={}, edges={})
@@ -164,21 +164,21 @@ def _asked(space: Space, wants: Sequence[Want]) -> dict[str, int]:
     return asked
 
 
-def _present(space: Space, asked: Mapping[str, int], wished: set[str]) -> frozenset[str]:
+def _present(space: Space, asked: Mapping[str, int], wanted: set[str]) -> frozenset[str]:
     """Closed over what is required, and over what one of several must be there for.
 
-    What a wish keeps out is present only if another needs it, and then has nothing left.
+    What a constraint keeps out is present only if another needs it, and then has nothing left.
     """
     spoken = tuple((name, space.spoken_of(name, mask)) for name, mask in asked.items())
-    key = (spoken, frozenset(wished))
+    key = (spoken, frozenset(wanted))
     if key not in space.presences:
-        space.presences[key] = _closed(space, asked, wished)
+        space.presences[key] = _closed(space, asked, wanted)
     return space.presences[key]
 
 
-def _closed(space: Space, asked: Mapping[str, int], wished: set[str]) -> frozenset[str]:
-    providers = {space.provider(name) for name in wished if space.provided(name)}
-    present = {OS, *wished, *(providers - {""})}
+def _closed(space: Space, asked: Mapping[str, int], wanted: set[str]) -> frozenset[str]:
+    providers = {space.provider(name) for name in wanted if space.provided(name)}
+    present = {OS, *wanted, *(providers - {""})}
     queue = deque(sorted(present))
     while queue:
         name = queue.popleft()

@@ -4,34 +4,67 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from imagegen.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import NotRequired
 
     from imagegen.model.catalog import Release
     from imagegen.model.cell import Want
     from imagegen.resolver.alternatives import Alternative
     from imagegen.resolver.conflict import Conflict
 
-EVERY_IMAGE, THE_REQUEST = "every image", "the request"
-"""Who asks for wishes that no file holds."""
+    Keys = Mapping[str, tuple[str, str]]
 
-RDMA, OFED = "rdma", "mlnx-ofed"
+EVERY_IMAGE, THE_REQUEST = "every image", "the request"
+"""Who asks for constraints that no file holds."""
+
+
+class ConflictData(TypedDict):
+    """A conflict in the JSON answer; `unknown` says that the facts are silent."""
+
+    text: str
+    rows: list[str]
+    unknown: bool
+
+
+class AlternativeData(TypedDict):
+    """An alternative in the JSON answer; `changes` are pairs of the old and the new constraint."""
+
+    changes: dict[str, list[str]]
+    pins: dict[str, str]
+    command: str
+
+
+class AnswerData(TypedDict):
+    """The JSON answer to a request: `ok`, `exists` or `impossible`."""
+
+    status: str
+    pins: dict[str, str]
+    image: str | None
+    cell: NotRequired[str | None]
+    warnings: NotRequired[list[str]]
+    conflicts: list[ConflictData]
+    alternatives: list[AlternativeData]
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request has no answer: `problems` for people, and the parts of the JSON answer."""
+    """Why a request has no answer: `problems` for people, and the parts of the JSON answer.
+
+    `keys` are the keys of a request that are no component's name, as the catalog has them.
+    """
 
     problems: tuple[Problem, ...]
     conflicts: tuple[Conflict, ...]
     alternatives: tuple[Alternative, ...]
+    keys: Keys
     allow_unknown: bool = False
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> AnswerData:
         """The answer to `--format json`."""
         return {
             "status": "impossible",
@@ -45,23 +78,24 @@ class Refusal:
                 {
                     "changes": {name: [old, new] for name, old, new in one.changes},
                     "pins": pins_of(one.chosen),
-                    "command": command(one.wants, allow_unknown=self.allow_unknown),
+                    "command": command(one.wants, self.keys, allow_unknown=self.allow_unknown),
                 }
                 for one in self.alternatives
             ],
         }
 
 
-def told(
+def problems_of(
     unknown: Sequence[Problem],
     conflict: Conflict,
     instead: Sequence[Alternative],
+    keys: Keys,
     allow_unknown: bool = False,
 ) -> tuple[Problem, ...]:
     """The problems that a user reads: what no row has, or the conflict, and ready commands."""
     ready = [
         ", ".join(f"{name} {new} for {old}" for name, old, new in one.changes)
-        + f": {command(one.wants, allow_unknown=allow_unknown)}"
+        + f": {command(one.wants, keys, allow_unknown=allow_unknown)}"
         for one in instead
     ]
     hint = "change one of them, or leave it open: `KEY=any`"
@@ -77,12 +111,15 @@ def told(
     return (Problem("nothing satisfies this request", evidence=evidence, hint=hint),)
 
 
-def command(wants: Sequence[Want], *, allow_unknown: bool = False) -> str:
-    """Wishes as one types them: ready to run."""
+def command(wants: Sequence[Want], keys: Keys, *, allow_unknown: bool = False) -> str:
+    """Constraints as one types them: ready to run."""
     asked = [(want.component, want.constraint) for want in wants if not _implied(want)]
-    if (RDMA, OFED) in asked and [name for name, _ in asked].count(RDMA) > 1:
-        asked = [("ofed" if name == RDMA else name, wish) for name, wish in asked if wish != OFED]
-    words = dict.fromkeys(shlex.quote(f"{name}={wish}") for name, wish in asked)
+    for key, (component, variant) in keys.items():
+        own = [text for name, text in asked if name == component]
+        if variant in own and len(own) > 1:
+            kept = [one for one in asked if one != (component, variant)]
+            asked = [(key if name == component else name, text) for name, text in kept]
+    words = dict.fromkeys(shlex.quote(f"{name}={text}") for name, text in asked)
     flag = ["--allow-unknown"] if allow_unknown else []
     return " ".join(["imagegen request", *words, *flag])
 

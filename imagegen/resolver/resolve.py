@@ -7,11 +7,13 @@ first, so the answer is the newest that fits and the same every time.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from imagegen.errors import ConfigError, Problem, ResolutionError
 from imagegen.model import constraint
+from imagegen.model.catalog import INTERPRETER
 from imagegen.model.cell import Cell, Want
 from imagegen.model.image import ImageSpec, Pin
 from imagegen.resolver.candidates import DRIVER, OS, Space
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
     from imagegen.resolver.propagation import Domains
 
 SHOWN = ("device", "flavour")
-"""Virtual names that are told of an image even where no wish spoke of them."""
+"""Virtual names that are shown of an image even where no constraint spoke of them."""
 
 
 def space_of(catalog: Catalog, wants: Iterable[Want]) -> Space:
-    """What to search in for these wishes, and any part of them.
+    """What to search in for these constraints, and any part of them.
 
     One for all that speak of the same drivers: what a space found out about its rows stays true.
     """
@@ -51,11 +53,11 @@ def choose(domains: Domains) -> tuple[dict[str, Release], Domains] | None:
     return None if chosen is None else (chosen, domains)
 
 
-def wishes_of(cell: Cell) -> tuple[Want, ...]:
+def constraints_of(cell: Cell) -> tuple[Want, ...]:
     """What a cell wants, and what it keeps out: `none`, so that nothing else brings it in."""
     said = cell.file or THE_REQUEST
-    gone = (Want(one.component, constraint.NONE, said) for one in cell.omitted)
-    return (*cell.wants, *gone)
+    omitted = (Want(one.component, constraint.NONE, said) for one in cell.omitted)
+    return (*cell.wants, *omitted)
 
 
 def resolve_cell(cell: Cell, catalog: Catalog, space: Space | None = None) -> ImageSpec:
@@ -63,7 +65,7 @@ def resolve_cell(cell: Cell, catalog: Catalog, space: Space | None = None) -> Im
 
     Raises ResolutionError naming the facts that collide.
     """
-    searched, wants = space or space_of(catalog, cell.wants), wishes_of(cell)
+    searched, wants = space or space_of(catalog, cell.wants), constraints_of(cell)
     return _resolved(cell, wants, domains_of(searched, wants, allow_unknown=cell.allow_unknown))
 
 
@@ -95,8 +97,9 @@ def _spec(cell: Cell, chosen: Mapping[str, Release], domains: Domains) -> ImageS
     said = warnings(chosen, space, allow_unknown=domains.choice.allow_unknown)
     release = space.catalog.os[chosen[OS].version]
     own = tuple(pins[name] for name in sorted(pins) if name != OS)
-    spec = ImageSpec(cell, release, own, "", given, said)
-    return ImageSpec(cell, release, own, _tag(spec), given, said)
+    interpreter = space.catalog.with_role(INTERPRETER)
+    spec = ImageSpec(cell, release, own, "", given, said, interpreter)
+    return replace(spec, tag=_tag(spec))
 
 
 def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains) -> dict[str, Pin]:
@@ -107,7 +110,7 @@ def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains
             via[want.component].add(want.asked_by)
     for name, row in chosen.items():
         for edge in domains.edges[name][domains.space.place(name, row)]:
-            if edge.kind not in ("provides", "known"):
+            if edge.kind not in ("provides", "known_with"):
                 via[edge.target].add(row.where)
     components = domains.space.catalog.components
     return {
@@ -118,7 +121,7 @@ def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains
 
 
 def pin(wants: Sequence[Want], catalog: Catalog) -> dict[str, Pin]:
-    """Component (and `os`) -> Pin for a set of wishes.
+    """Component (and `os`) -> Pin for a set of constraints.
 
     Raises ResolutionError whose evidence is one line for each fact that collides.
     """
@@ -155,7 +158,7 @@ def resolve_cells(cells: Sequence[Cell], catalog: Catalog) -> tuple[ImageSpec, .
     space = space_of(catalog, (want for cell in cells for want in cell.wants))
     descent = Descent(space)
     for cell in cells:
-        wants = wishes_of(cell)
+        wants = constraints_of(cell)
         try:
             domains = descent.domains_of(wants, allow_unknown=cell.allow_unknown)
             specs.append(_resolved(cell, wants, domains))

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Resolver
 from resolvelib.resolvers import ResolutionTooDeep
 
+from imagegen.model.catalog import INTERPRETER
+from imagegen.resolver.candidates import OS
 from imagegen.resolver.propagation import bits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from resolvelib.structs import RequirementInformation
+
     from imagegen.model.catalog import Release
     from imagegen.resolver.propagation import Domains
 
-FIRST = ("os", "torch", "tensorflow", "mxnet", "cuda", "python", "cudnn", "nccl")
-"""The order in which the newest is taken: what is named first gets its newest first."""
+    _Information = RequirementInformation["Requirement", "Candidate"]
 
-PROVIDED_BY_OS = ("python",)
-"""Taken from an OS that has it, before a newer OS that would need another source of it."""
+LAST = 10**6
+"""The place in the search of what has none."""
 
 MOST_ROUNDS = 20_000
 
@@ -54,11 +57,11 @@ class _Provider(AbstractProvider[Requirement, Candidate, str]):
         identifier: str,
         resolutions: Mapping[str, Candidate],
         candidates: Mapping[str, Iterator[Candidate]],
-        information: Mapping[str, Iterator[Any]],
-        backtrack_causes: Sequence[Any],
+        information: Mapping[str, Iterator[_Information]],
+        backtrack_causes: Sequence[_Information],
     ) -> tuple[int, str]:
         del resolutions, candidates, information, backtrack_causes
-        return _turn(identifier)
+        return _turn(self._domains, identifier)
 
     def find_matches(
         self,
@@ -112,15 +115,18 @@ def _settled(domains: Domains, undecided: Sequence[str]) -> dict[str, int] | Non
     found = any_answer(domains)
     if found is None:
         return None
-    for name in PROVIDED_BY_OS:
-        found = _settle(domains, name, found, ranked=True)
-    for name in sorted(undecided, key=_turn):
+    # An OS that has the interpreter comes before a newer OS that would need another source of it.
+    interpreter = domains.space.catalog.with_role(INTERPRETER)
+    found = _settle(domains, interpreter, found, ranked=True)
+    for name in sorted(undecided, key=lambda name: _turn(domains, name)):
         found = _settle(domains, name, found)
     return {name: domains.left[name] for name in undecided}
 
 
-def _turn(name: str) -> tuple[int, str]:
-    return (FIRST.index(name) if name in FIRST else len(FIRST), name)
+def _turn(domains: Domains, name: str) -> tuple[int, str]:
+    """When a name takes its newest release: the lowest first."""
+    order = domains.space.catalog.search_order
+    return (0 if name == OS else order.get(name, LAST), name)
 
 
 def any_answer(domains: Domains) -> dict[str, int] | None:
@@ -176,7 +182,7 @@ def _prefer_fewer_warnings(domains: Domains, chosen: dict[str, int]) -> None:
     for name in sorted(chosen):
         rows = domains.space.candidates[name]
         taken = rows[chosen[name]]
-        if not taken.warns:
+        if not taken.recommends:
             continue
         best = (reservations(domains, taken, chosen), chosen[name])
         for index in bits(domains.start[name]) if best[0] else ():
@@ -189,8 +195,8 @@ def _prefer_fewer_warnings(domains: Domains, chosen: dict[str, int]) -> None:
 def reservations(domains: Domains, row: Release, chosen: Mapping[str, int]) -> int:
     """How many of a row's `warns` do not hold beside what was chosen."""
     return sum(
-        not domains.space.mask(name, wishes) >> chosen[name] & 1
-        for name, wishes in row.warns.items()
+        not domains.space.mask(name, constraints) >> chosen[name] & 1
+        for name, constraints in row.recommends.items()
         if name in chosen
     )
 

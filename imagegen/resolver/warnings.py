@@ -24,8 +24,8 @@ def warnings(
     for name in sorted(chosen):
         row = chosen[name]
         found += [f"{row.where}: {note}" for note in row.notes] if row.notes else ()
-        found += _unmet(row, chosen, space) if row.warns else ()
-        found += _other_builds(row, chosen, space) if row.pairs else ()
+        found += _unmet(row, chosen, space) if row.recommends else ()
+        found += _other_builds(row, chosen, space) if row.built_for else ()
         if allow_unknown:
             found += _unknown(row, chosen, space)
         if row.confidence == "medium":
@@ -37,8 +37,8 @@ def warnings(
     return tuple(dict.fromkeys(found))
 
 
-def _meets(space: Space, name: str, wishes: tuple[str, ...], row: Release) -> bool:
-    return bool(space.mask(name, wishes) >> space.place(name, row) & 1)
+def _meets(space: Space, name: str, constraints: tuple[str, ...], row: Release) -> bool:
+    return bool(space.mask(name, constraints) >> space.place(name, row) & 1)
 
 
 def reason(catalog: Catalog, component: str, other: str) -> str:
@@ -48,19 +48,19 @@ def reason(catalog: Catalog, component: str, other: str) -> str:
 
 
 def _unmet(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    for name, wishes in row.warns.items():
-        if name in chosen and not _meets(space, name, wishes, chosen[name]):
+    for name, constraints in row.recommends.items():
+        if name in chosen and not _meets(space, name, constraints, chosen[name]):
             why = reason(space.catalog, row.component, name)
-            wanted = " or ".join(wishes)
+            wanted = " or ".join(constraints)
             text = f"{row.where} was made for {name} {wanted}, here is {chosen[name].version}"
             yield f"{text}: {why}" if why else text
 
 
 def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    for name, wishes in row.pairs.items():
-        if name in chosen and not _meets(space, name, wishes, chosen[name]):
+    for name, constraints in row.built_for.items():
+        if name in chosen and not _meets(space, name, constraints, chosen[name]):
             yield (
-                f"{row.where} brings {name} {' or '.join(wishes)} of its own, the image has "
+                f"{row.where} brings {name} {' or '.join(constraints)} of its own, the image has "
                 f"{name} {chosen[name].version}: both are there, and extensions are compiled with "
                 "the image's (R9)"
             )
@@ -68,16 +68,16 @@ def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> 
 
 def _unknown(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
     """What nobody knows to work: a silent source, one that is not certain, a driver's branch."""
-    for name, wishes in row.known.items():
-        if name in chosen and not _meets(space, name, wishes, chosen[name]):
-            wanted = " or ".join(wishes) or "nothing"
+    for name, constraints in row.known_with.items():
+        if name in chosen and not _meets(space, name, constraints, chosen[name]):
+            wanted = " or ".join(constraints) or "nothing"
             here = chosen[name].version
             yield f"{row.where} is known with {name} {wanted} only; {here} is unknown"
-    for name, wishes in {**row.requires, **row.constrains}.items():
+    for name, constraints in {**row.requires, **row.limits}.items():
         other = chosen.get(name)
-        if other is not None and not _meets(space, name, wishes, other):
+        if other is not None and not _meets(space, name, constraints, other):
             here = "what is here" if other.variant == "unknown" else f"{name} {other.version}"
-            wanted = " or ".join(wishes)
+            wanted = " or ".join(constraints)
             yield f"{row.where} asks for {name} {wanted}; whether {here} will do is unknown"
 
 
@@ -122,8 +122,8 @@ def _default_of_pypi(chosen: Mapping[str, Release], space: Space) -> Iterator[st
     public = torch.version.partition("+")[0]
     for row in space.candidates["torch"]:
         same = row.version.partition("+")[0] == public and row.facts.get("cuda") == minor
-        wishes = row.constrains.get("sm", ())
-        if same and wishes and not _meets(space, "sm", wishes, chosen["sm"]):
+        constraints = row.limits.get("sm", ())
+        if same and constraints and not _meets(space, "sm", constraints, chosen["sm"]):
             yield (
                 f"R9: {torch.where} comes from {torch.index}: what pip takes from its default "
                 f"index is the CUDA {minor} build of {public}, which does not run on {gpu.version}"

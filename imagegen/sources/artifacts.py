@@ -16,19 +16,21 @@ A `path` that is relative starts at the folder of artifacts.yaml.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from imagegen.config.document import Document, dotted
 from imagegen.config.payload import ARTIFACTS_FILE, Payload, shown
-from imagegen.config.yamlfile import check_schema, load
+from imagegen.config.schema_check import Schema, check_schema
+from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+    from typing import NotRequired
 
 
-def _text(pattern: str, description: str) -> dict[str, Any]:
+def _text(pattern: str, description: str) -> Schema:
     return {"type": "string", "pattern": pattern, "description": description}
 
 
@@ -44,7 +46,7 @@ _PROPERTIES = {
     "size": _text(r"^[1-9][0-9]*$", "a number of bytes"),
     "os": _text(r"^[a-z0-9][a-z0-9.]*$", "the id of an OS, such as `ubuntu20.04`"),
 }
-_SCHEMA: Mapping[str, Any] = {
+SCHEMA: Schema = {
     "type": "object",
     "required": ["artifacts"],
     "properties": {
@@ -60,6 +62,26 @@ _SCHEMA: Mapping[str, Any] = {
     },
     "additionalProperties": False,
 }
+
+
+class ArtifactData(TypedDict):
+    """An entry of artifacts.yaml, after the schema has accepted it."""
+
+    name: str
+    version: str
+    file: str
+    path: NotRequired[str]
+    url: NotRequired[str]
+    sha256: str
+    licence: str
+    size: NotRequired[str]
+    os: NotRequired[str]
+
+
+class ArtifactsData(TypedDict):
+    """artifacts.yaml."""
+
+    artifacts: list[ArtifactData]
 
 
 @dataclass(frozen=True)
@@ -103,11 +125,14 @@ def read_artifacts(payload: Payload) -> Artifacts:
     path = payload.find(ARTIFACTS_FILE)
     if path is None:
         return Artifacts()
-    document = load(path, shown(path))
-    problems = check_schema(document, _SCHEMA) or _contradictions(document)
+    found = load(path, shown(path))
+    problems = check_schema(found, SCHEMA)
+    document = cast("Document[ArtifactsData]", found)
+    problems = problems or _contradictions(document)
     if problems:
         raise ConfigError(*problems)
-    parts = [_artifact(document, index, path.parent) for index in range(_count(document))]
+    count = len(document.data["artifacts"])
+    parts = [_artifact(document, index, path.parent) for index in range(count)]
     return Artifacts(document.file, {(p.name, p.version, p.os): p for p in parts})
 
 
@@ -123,11 +148,7 @@ def artifact_for(artifacts: Artifacts, name: str, version: str, os: str) -> Arti
     raise ConfigError(Problem(text, artifacts.file, evidence=evidence, hint=hint))
 
 
-def _count(document: Document) -> int:
-    return len(document.data["artifacts"])
-
-
-def _artifact(document: Document, index: int, folder: Path) -> Artifact:
+def _artifact(document: Document[ArtifactsData], index: int, folder: Path) -> Artifact:
     row = document.data["artifacts"][index]
     return Artifact(
         name=row["name"],
@@ -144,7 +165,7 @@ def _artifact(document: Document, index: int, folder: Path) -> Artifact:
     )
 
 
-def _contradictions(document: Document) -> tuple[Problem, ...]:
+def _contradictions(document: Document[ArtifactsData]) -> tuple[Problem, ...]:
     """What a schema cannot say in words: one place for each part, and each part once."""
     problems = []
     first: dict[tuple[str, str, str], int] = {}

@@ -21,58 +21,30 @@ import re
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from imagegen.config.payload import shown
-from imagegen.config.yamlfile import check_schema, load
+from imagegen.config.schema_check import check_schema
+from imagegen.config.yamlfile import load
 from imagegen.errors import BuildError, ConfigError, Problem
 from imagegen.model.base import base_of
+from imagegen.sources.lock_form import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from imagegen.model.image import ImageSpec
     from imagegen.model.recipe import Recipe
+    from imagegen.sources.lock_form import LockData
 
 LINKS = "/mnt/links.html"
 """Where a build that is held to a lock finds the page of its files."""
 
 NOTHING = "-"
 _HEAD = "# Written by `imagegen lock --matrix {}`. `imagegen build --locked` holds builds to it.\n"
-_APT_WISH = re.compile(r"'(?P<name>[a-z0-9][a-z0-9.+-]*)=(?P<pattern>[^'=]*\*[^']*)'")
+_APT_PATTERN = re.compile(r"'(?P<name>[a-z0-9][a-z0-9.+-]*)=(?P<pattern>[^'=]*\*[^']*)'")
 _PIP_CONFIG = re.compile(r"\bPIP_CONFIG_FILE=/dev/null ")
 _PIP_PAGE = re.compile(r"--find-links (?:https?|file)://\S+")
-_TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
-_SHA256S = {
-    "type": "object",
-    "additionalProperties": {
-        "type": "string",
-        "pattern": r"^([0-9a-f]{64}|unverified)$",
-        "description": "64 hexadecimal digits in small letters",
-    },
-}
-
-
-def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "required": list(properties),
-        "properties": properties,
-        "additionalProperties": False,
-    }
-
-
-_SCHEMA = _object(
-    matrix={"type": "string"},
-    systems={
-        "type": "object",
-        "additionalProperties": _object(base={"type": "string"}, apt=_TEXTS, wheels=_SHA256S),
-    },
-    cells={
-        "type": "object",
-        "additionalProperties": _object(system={"type": "string"}, releases=_TEXTS, parts=_SHA256S),
-    },
-)
 
 
 @dataclass(frozen=True)
@@ -131,10 +103,10 @@ def read_lock(path: Path) -> Lock:
         text = f"there is no lock `{shown(path)}`"
         raise ConfigError.of(text, hint="build the cells, then `imagegen lock` writes it")
     document = load(path, shown(path))
-    problems = check_schema(document, _SCHEMA)
+    problems = check_schema(document, SCHEMA)
     if problems:
         raise ConfigError(*problems)
-    data = document.data
+    data = cast("LockData", document.data)
     systems = {
         name: SystemLock(
             one["base"], {k: tuple(v.split()) for k, v in one["apt"].items()}, one["wheels"]
@@ -262,7 +234,7 @@ def exact(dockerfile: str, apt: Mapping[str, Sequence[str]]) -> str:
         return f"'{match['name']}={fitting[-1]}'" if fitting else match[0]
 
     held = _PIP_PAGE.sub(f"--find-links {LINKS}", _PIP_CONFIG.sub("", dockerfile))
-    return _APT_WISH.sub(exactly, held)
+    return _APT_PATTERN.sub(exactly, held)
 
 
 def _takes(pattern: str, version: str) -> bool:

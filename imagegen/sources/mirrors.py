@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from imagegen.config.document import Document, dotted
 from imagegen.config.payload import Payload, shown
-from imagegen.config.yamlfile import check_schema, load
+from imagegen.config.schema_check import Schema, check_schema
+from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ _ADDRESS = {
     "pattern": r"^(https?://[^\s/?#]+(/[^\s?#]*)?|file:///[^\s?#]*)$",
     "description": "an address such as `https://host/folder/`",
 }
-_SCHEMA: Mapping[str, Any] = {
+SCHEMA: Schema = {
     "type": "object",
     "required": ["mirrors"],
     "properties": {
@@ -34,6 +35,12 @@ _SCHEMA: Mapping[str, Any] = {
 }
 
 
+class MirrorsData(TypedDict):
+    """mirrors.yaml, after the schema has accepted it."""
+
+    mirrors: Mapping[str, str]
+
+
 def read_mirrors(payload: Payload) -> Mapping[str, str]:
     """Upstream prefix -> mirror prefix, of the first root that has a mirrors.yaml.
 
@@ -43,11 +50,12 @@ def read_mirrors(payload: Payload) -> Mapping[str, str]:
     if path is None:
         return {}
     document = load(path, shown(path))
-    problems = check_schema(document, _SCHEMA) or _repeated(document)
+    problems = check_schema(document, SCHEMA)
+    mirrors = cast("Document[MirrorsData]", document)
+    problems = problems or _repeated(mirrors)
     if problems:
         raise ConfigError(*problems)
-    mirrors: Mapping[str, str] = document.data["mirrors"]
-    return mirrors
+    return mirrors.data["mirrors"]
 
 
 def rewrite(url: str, mirrors: Mapping[str, str]) -> str:
@@ -85,7 +93,7 @@ def _leads_to(prefix: str, url: str) -> bool:
     return url.startswith(prefix) and url[len(prefix) :][:1] in ("", "/", "?")
 
 
-def _repeated(document: Document) -> tuple[Problem, ...]:
+def _repeated(document: Document[MirrorsData]) -> tuple[Problem, ...]:
     """Prefixes that mean the same address: which of them wins would be chance."""
     first: dict[str, str] = {}
     problems = []

@@ -121,10 +121,10 @@ def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> It
             yield Source("apt", name, version, base, areas=areas, repository=own_archive)
         if "apt_key" in release.facts:
             yield Source("url", str(release.facts["apt_key"]), "", spec.os)
-        python = spec.pin("python")
         own = pin.component in compiled
         for name, version in release.wheels.items():
-            running = str(release.facts.get("python", python.version if python else ""))
+            # the checks may come with a Python of their own
+            running = str(release.facts.get(spec.interpreter, spec.python))
             yield Source("wheel", name, version, spec.os, running, release.index, own)
         if release.tarball:
             yield Source("url", release.tarball["url"], "", spec.os)
@@ -134,8 +134,8 @@ def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> It
 
 def areas_of(specs: Iterable[ImageSpec]) -> tuple[str, ...]:
     """The areas of Debian's archive that rows of the cells ask for beside `main`."""
-    named = [pin.release.facts.get("areas", ()) for spec in specs for pin in spec.pins]
-    return tuple(dict.fromkeys(str(a) for areas in named if isinstance(areas, list) for a in areas))
+    found = [pin.release.facts.get("areas", ()) for spec in specs for pin in spec.pins]
+    return tuple(dict.fromkeys(str(a) for areas in found if isinstance(areas, list) for a in areas))
 
 
 def _mentioned(source: Source, dockerfile: str) -> bool:

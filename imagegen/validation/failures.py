@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 def failed_checks(record: ValidationRecord) -> list[str]:
     """The failed checks of a record, a line each, with the remedy where there is one."""
     lines = []
-    checks = record.report.get("checks", [])
-    for check in checks if isinstance(checks, list) else []:
+    for check in record.report.get("checks", []):
         if check["outcome"] in ("failed", "error"):
             lines.append(f"{check['id']}: {check['measured']}")
             if check.get("remedy"):

@@ -10,7 +10,7 @@ import json
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from imagegen.engine.client import engine_errors
 from imagegen.engine.containers import containers
@@ -20,12 +20,14 @@ from imagegen.errors import EngineError, ValidationError
 from imagegen.model.labels import LABEL_CONTRACT
 from imagegen.model.validation import ValidationRecord
 from imagegen.text import human_bytes
-from imagegen.validation.reports import with_check
+from imagegen.validation.reports import read_report, with_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from imagegen.engine.client import Engine
+    from imagegen.model.catalog import Contract
+    from imagegen.model.validation import Report
 
 REPORT_FOLDER = "/run/imagegen"
 """Made for the report: the image's own folders for temporary files may be what is broken."""
@@ -59,7 +61,7 @@ class ValidationRequest:
         return ["validate", *static, "--json", REPORT_PATH, *self.arguments]
 
 
-def launch_spec(image_id: str, contract: Mapping[str, Any]) -> containers.LaunchSpec:
+def launch_spec(image_id: str, contract: Contract) -> containers.LaunchSpec:
     """The container that the image's own contract asks for, on a network of its own."""
     return containers.LaunchSpec(
         image=image_id,
@@ -114,7 +116,7 @@ def validate_image(
     )
 
 
-def contract_of(ref: str, labels: Mapping[str, str]) -> Mapping[str, Any]:
+def contract_of(ref: str, labels: Mapping[str, str]) -> Contract:
     """What an image asks of its launch. Raises ValidationError where its label is not JSON."""
     try:
         found = json.loads(labels.get(LABEL_CONTRACT, "{}"))
@@ -126,7 +128,7 @@ def contract_of(ref: str, labels: Mapping[str, str]) -> Mapping[str, Any]:
             evidence=[f"{LABEL_CONTRACT}={labels.get(LABEL_CONTRACT)}"],
             hint="build the image again",
         )
-    return found
+    return cast("Contract", found)
 
 
 def _run(
@@ -134,7 +136,7 @@ def _run(
     ref: str,
     request: ValidationRequest,
     on_line: Callable[[str], None],
-) -> dict[str, Any]:
+) -> Report:
     if not container.alive():
         raise _died(container, ref)
     try:
@@ -153,11 +155,13 @@ def _run(
             hint=f"look inside: `docker run -it {ref} bash`, then `validate --list`",
         )
     try:
-        report = json.loads(container.read_file(REPORT_PATH))
+        report = read_report(container.read_file(REPORT_PATH))
     except (FileNotFoundError, ValueError):
         raise _no_report(ref, result.code, _tail(result.out + result.err)) from None
     unloaded = [line for line in result.err.splitlines() if line.startswith(NOT_LOADED)]
-    return {**report, "exit_code": result.code, **({"unloaded": unloaded} if unloaded else {})}
+    if unloaded:
+        report["unloaded"] = unloaded
+    return {**report, "exit_code": result.code}
 
 
 def _died(container: containers.Container, ref: str) -> Exception:
@@ -186,7 +190,7 @@ def _tail(text: str, lines: int = 12) -> list[str]:
     return [line for line in text.splitlines() if line.strip()][-lines:]
 
 
-def with_key_check(report: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+def with_key_check(report: Report, keys: Sequence[str]) -> Report:
     """The report with one more check: no layer of the image holds a private key."""
     outcome = "failed" if keys else "passed"
     measured = "; ".join(keys) or "no private key in any layer"

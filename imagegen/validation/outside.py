@@ -3,7 +3,7 @@ the tool, through testinfra."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from imagegen.config.payload import expose_validate
 from imagegen.errors import ConfigError, ImagegenError, ValidationError
@@ -11,10 +11,12 @@ from imagegen.errors import ConfigError, ImagegenError, ValidationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from imagegen.model.validation import Report
+
 
 def validate_hosts(
     hosts: str, arguments: Sequence[str], on_line: Callable[[str], None]
-) -> list[dict[str, Any]]:
+) -> list[Report]:
     """The JSON reports of the hosts, each of which has told its table to `on_line`.
 
     Raises ConfigError where testinfra is not installed, ValidationError for hosts that cannot be
@@ -42,10 +44,10 @@ def validate_hosts(
             on_line(line)
     if problems:
         raise ValidationError.of(problems[0], evidence=problems[1:], hint=HINT)
-    return reports
+    return cast("list[Report]", reports)
 
 
-def failures(reports: Sequence[dict[str, Any]]) -> ImagegenError | None:
+def failures(reports: Sequence[Report]) -> ImagegenError | None:
     """The error that names the hosts that did not pass, with the checks that failed; else None."""
     ill = [one for one in reports if one["exit_code"]]
     if not ill:

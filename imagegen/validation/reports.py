@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from imagegen.config.payload import expose_validate
 from imagegen.errors import ConfigError
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.errors import Problem
-    from imagegen.model.validation import ValidationRecord
-
-    Report = Mapping[str, Any]
+    from imagegen.model.validation import Check, Report, ValidationRecord
 
 FAILED, NOT_RUN = 1, 3
 """Exit codes of `validate`."""
@@ -43,9 +41,17 @@ class Files:
                 )
 
 
+def read_report(text: str | bytes) -> Report:
+    """The report that `validate --json` wrote. Raises ValueError for what is no JSON object."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("a report is a JSON object")
+    return cast("Report", found)
+
+
 def with_check(
     report: Report, check_id: str, outcome: str, measured: str, *, reason: str = ""
-) -> dict[str, Any]:
+) -> Report:
     """The report with a check that was made on the host, one of validate/host_checks.py."""
     expose_validate()
     from validate.check import CheckResult
@@ -55,34 +61,55 @@ def with_check(
     suite, check = next(entry for entry in HOST_CHECKS if entry[1].id == check_id)
     found = outcome == "failed"
     cause, remedy = (check.cause, check.remedy) if found else ("", "")
-    made = row(CheckResult(check, suite, outcome, measured, cause, remedy, reason))
+    made = cast("Check", row(CheckResult(check, suite, outcome, measured, cause, remedy, reason)))
     counts = {**report["counts"], outcome: report["counts"].get(outcome, 0) + 1}
-    skips = dict(report.get("skips", {}))
+    skips = {**report.get("skips", {})}
     if reason:
         skips[reason] = skips.get(reason, 0) + 1
-    code = FAILED if found else report["exit_code"]
-    more = {"counts": counts, "skips": skips, "exit_code": code}
-    return {**report, "checks": [*report["checks"], made], **more}
+    return {
+        **report,
+        "checks": [*report["checks"], made],
+        "counts": counts,
+        "skips": skips,
+        "exit_code": FAILED if found else report["exit_code"],
+    }
 
 
-def of_record(record: ValidationRecord) -> dict[str, Any]:
+def of_record(record: ValidationRecord) -> Report:
     """The report of one image, under the name and with the id that were validated."""
     return {**record.report, "image": record.tag, "id": record.image_id}
 
 
-def of_problem(ref: str, problem: Problem) -> dict[str, Any]:
+def of_problem(ref: str, problem: Problem) -> Report:
     """The report of an image in which `validate` could not run: nothing was checked."""
-    broken = {"id": "image.validate", "suite": "image", "tier": "static", "severity": "fail"}
-    broken |= {"proves": "`validate` runs in the image", "outcome": "error", "reason": ""}
-    broken |= {"measured": problem.text, "cause": "; ".join(problem.evidence)}
-    broken |= {"remedy": problem.hint}
-    counts = dict.fromkeys(("passed", "failed", "warned", "skipped"), 0) | {"error": 1}
-    head = {"schema": 1, "image": ref, "tool": "", "tier": "full", "counts": counts, "skips": {}}
-    checks = [{**broken, "seconds": 0.0}]
-    return {**head, "seconds": 0.0, "exit_code": FAILED, "missing": [], "checks": checks}
+    broken: Check = {
+        "id": "image.validate",
+        "suite": "image",
+        "tier": "static",
+        "severity": "fail",
+        "proves": "`validate` runs in the image",
+        "outcome": "error",
+        "reason": "",
+        "measured": problem.text,
+        "cause": "; ".join(problem.evidence),
+        "remedy": problem.hint,
+        "seconds": 0.0,
+    }
+    return {
+        "schema": 1,
+        "image": ref,
+        "tool": "",
+        "tier": "full",
+        "counts": dict.fromkeys(("passed", "failed", "warned", "skipped"), 0) | {"error": 1},
+        "skips": {},
+        "seconds": 0.0,
+        "exit_code": FAILED,
+        "missing": [],
+        "checks": [broken],
+    }
 
 
-def save(files: Files, reports: Sequence[Report]) -> None:
+def save(files: Files, reports: Sequence[Mapping[str, object]]) -> None:
     """Write what was asked for, each file whole. Raises ConfigError where one cannot be written."""
     expose_validate()
     from validate.report.files import save as write
@@ -91,7 +118,7 @@ def save(files: Files, reports: Sequence[Report]) -> None:
     from validate.report.markdown import as_markdown
 
     outcomes = [from_data(dict(report)) for report in reports]
-    code = max((int(report["exit_code"]) for report in reports), default=NOT_RUN)
+    code = max((one.exit_code for one in outcomes), default=NOT_RUN)
     places = "hosts" if any("host" in report for report in reports) else "images"
     document = {"schema": 1, "exit_code": code, places: list(reports)}
     texts = (

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from imagegen.engine.images import local_images
-from imagegen.model.validation import ValidationRecord
+from imagegen.model.validation import Report, ValidationRecord
 from imagegen.validation.fingerprint import basis_of, only_of, options_of
 from imagegen.validation.in_container import validate_image
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from imagegen.engine.client import Engine
     from imagegen.engine.images.local_image import LocalImage
+    from imagegen.model.validation import Check, RunDigest
     from imagegen.validation.in_container import ValidationRequest
 
-    Check = Mapping[str, Any]
     Past = Sequence[ValidationRecord]
 
 NOTHING_RAN = 3
@@ -50,7 +50,7 @@ class Earlier:
 
     passed: Mapping[str, tuple[Check, ...]]
     before: tuple[Check, ...] = ()
-    head: Mapping[str, object] = field(default_factory=dict)
+    head: Report = field(default_factory=Report)
 
     @property
     def open(self) -> list[str]:
@@ -116,8 +116,8 @@ def earlier_of(past: Past, basis: str, request: ValidationRequest) -> Earlier | 
                  for one in passed[name])  # fmt: skip
     if not proved or (only and len(passed) < len(found)):
         return None
-    head = {name: past[0].report.get(name) for name in HEAD if name in past[0].report}
-    earlier = Earlier(passed, before, head)
+    head = {name: value for name, value in past[0].report.items() if name in HEAD}
+    earlier = Earlier(passed, before, cast("Report", head))
     # A key in a layer stays there: where it is all that is open, the run is as good as whole.
     return None if earlier.open == [FROM_OUTSIDE] else earlier
 
@@ -155,8 +155,7 @@ def _well(check: Check, missing: bool) -> bool:
 
 def checks_of(record: ValidationRecord) -> list[Check]:
     """The checks of a record; none where its report has none."""
-    checks = record.report.get("checks")
-    return checks if isinstance(checks, list) else []
+    return record.report.get("checks", [])
 
 
 def suites_of(checks: Iterable[Check]) -> list[str]:
@@ -164,9 +163,8 @@ def suites_of(checks: Iterable[Check]) -> list[str]:
     return list(dict.fromkeys(one["suite"] for one in checks))
 
 
-def _noted(record: ValidationRecord) -> Mapping[str, Any]:
-    noted = record.report.get("basis")
-    return noted if isinstance(noted, dict) else {}
+def _noted(record: ValidationRecord) -> RunDigest:
+    return record.report.get("basis", {})
 
 
 def only_open(request: ValidationRequest, earlier: Earlier) -> ValidationRequest:
@@ -217,12 +215,12 @@ def _of_the_past(
 
 
 def _complete(
-    record: ValidationRecord, request: ValidationRequest, checks: list[Check], code: object
+    record: ValidationRecord, request: ValidationRequest, checks: list[Check], code: int
 ) -> ValidationRecord:
     outcomes = ("passed", "failed", "warned", "skipped", "error")
     counts = {name: sum(one["outcome"] == name for one in checks) for name in outcomes}
     reasons = [str(one.get("reason", "")) for one in checks if one["outcome"] == "skipped"]
-    report = {
+    report: Report = {
         **record.report,
         "tier": "static" if request.static else "full",
         "checks": checks,
@@ -242,5 +240,5 @@ def _with_basis(
         return record
     at = datetime.now(timezone.utc).isoformat(timespec="seconds")
     whole = not (only_of(request) or record.report.get("missing") or record.report.get("unloaded"))
-    noted = {"at": at, "digest": basis, "whole": whole}
+    noted: RunDigest = {"at": at, "digest": basis, "whole": whole}
     return replace(record, report={**record.report, "basis": noted})

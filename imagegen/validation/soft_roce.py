@@ -6,14 +6,13 @@ runs the rdma suite, and two programs of the image move data through the device,
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from imagegen.engine.images import local_images
 from imagegen.engine.machine import qemu
@@ -21,13 +20,15 @@ from imagegen.engine.machine.guest_kernel import ensure_kernel, with_job
 from imagegen.errors import EngineError, ValidationError
 from imagegen.model.validation import ValidationRecord
 from imagegen.validation.in_container import contract_of
-from imagegen.validation.reports import with_check
+from imagegen.validation.reports import read_report, with_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from imagegen.engine.client import Engine
     from imagegen.engine.images.local_image import LocalImage
+    from imagegen.model.catalog import Contract
+    from imagegen.model.validation import Report
 
 TIER = "soft-roce"
 BOOT_SECONDS = 600
@@ -141,7 +142,7 @@ def setting(engine: Engine, image: LocalImage) -> list[str]:
     return setting_of(env, contract_of(image.id, image.labels))
 
 
-def setting_of(env: Sequence[str], contract: Mapping[str, Any]) -> list[str]:
+def setting_of(env: Sequence[str], contract: Contract) -> list[str]:
     """See `setting`."""
     size = int(contract.get("shm_bytes", 0)) or _DEFAULT_SHM
     return [
@@ -160,7 +161,7 @@ def _pairs(env: Sequence[str]) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in (one.partition("=") for one in env)]
 
 
-def _limits(ulimits: Mapping[str, Any]) -> list[str]:
+def _limits(ulimits: Mapping[str, int]) -> list[str]:
     found = []
     for name, value in ulimits.items():
         option, unit = _ULIMITS.get(name, ("", 1))
@@ -176,7 +177,7 @@ def answers(text: str) -> dict[str, tuple[int, str]]:
     return {name: (int(code), said) for name, code, said in found}
 
 
-def report_of(ref: str, guest: Guest) -> dict[str, Any]:
+def report_of(ref: str, guest: Guest) -> Report:
     """The report of `validate` with the checks of the traffic. Raises ValidationError."""
     if "device" in guest.told:
         text = f"`rdma link add` failed in `{ref}`: there is no Soft-RoCE device to look at"
@@ -184,7 +185,7 @@ def report_of(ref: str, guest: Guest) -> dict[str, Any]:
         raise ValidationError.of(text, evidence=guest.powered.tail, hint=hint)
     try:
         code, text = guest.told["validate"]
-        report = {**json.loads(text), "exit_code": code}
+        report: Report = {**read_report(text), "exit_code": code}
     except (KeyError, ValueError):
         raise _no_report(ref, guest.powered) from None
     for name in TRAFFIC:
@@ -202,7 +203,7 @@ def _no_report(ref: str, powered: qemu.Powered) -> Exception:
     return ValidationError.of(text, evidence=[line for line in powered.tail if line.strip()][-12:])
 
 
-def _joined(report: Mapping[str, Any], name: str, told: tuple[int, str] | None) -> dict[str, Any]:
+def _joined(report: Report, name: str, told: tuple[int, str] | None) -> Report:
     """The report with one more check. It rests where `validate` has found the reason already."""
     if told is None:
         culprit = next((c["id"] for c in report["checks"] if c["outcome"] == "failed"), "validate")

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.host.archives import pip_metadata, pip_says
 from imagegen.errors import NothingSelectedError
+from imagegen.model.catalog import INTERPRETER
 from imagegen.model.constraint import is_version, version_key
 from imagegen.sources.refresh import (
     as_yaml,
-    exact_wishes,
+    exact_requirements,
     platform_of,
     projects_of,
     proposals,
@@ -53,13 +54,14 @@ class RefreshOptions:
 
 def refresh(options: RefreshOptions, console: Console) -> None:
     """Propose rows for releases that the index of this host's pip has and the catalog has not."""
-    component = _find(Project(options.overlay).catalog, options.component)
+    catalog = Project(options.overlay).catalog
+    component = _find(catalog, options.component)
     proposed = _proposals(component, every=options.every)
     shown = proposed[: options.limit]
     if options.metadata:
         shown = [_with_metadata(one) for one in shown]
     day = datetime.now(timezone.utc).date().isoformat()
-    rows = [row_of(one, day) for one in shown]
+    rows = [row_of(one, catalog.with_role(INTERPRETER), day) for one in shown]
     console.data(rows)
     console.line(as_yaml(component, rows))
     if len(proposed) > options.limit:
@@ -93,7 +95,7 @@ def _with_metadata(proposal: Proposal) -> Proposal:
     if not tag:
         return proposal
     metadata = pip_metadata(proposal.project, proposal.version, python, tag)
-    return replace(proposal, depends=exact_wishes(metadata))
+    return replace(proposal, depends=exact_requirements(metadata))
 
 
 def _show_all(catalog: Catalog, console: Console) -> None:
@@ -150,10 +152,10 @@ def _show_one(component: Component, console: Console) -> None:
 def _needs(release: Release) -> list[str]:
     kinds: tuple[tuple[str, Mapping[str, tuple[str, ...]]], ...] = (
         ("", release.requires),
-        ("", release.constrains),
-        ("", release.pairs),
-        ("known with ", release.known),
-        ("made for ", release.warns),
+        ("", release.limits),
+        ("", release.built_for),
+        ("known with ", release.known_with),
+        ("made for ", release.recommends),
     )
     return [
         f"{said}{name} {' or '.join(constraints)}"

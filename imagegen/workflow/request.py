@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from imagegen.errors import ConfigError, ImagegenError, RenderError, ResolutionError
 from imagegen.request.answer import answer_to, may_be, same_image
 from imagegen.request.arguments import parse
 from imagegen.request.existing import check_registry, image_of, tagged_images
 from imagegen.request.report import as_data, show
-from imagegen.request.saved import check_saving, read_wishes, save
+from imagegen.request.saved import check_saving, read_request, save
 from imagegen.resolver.refusal import Refusal
 from imagegen.resolver.resolve import resolve_cells
 from imagegen.workflow.project import Project
@@ -98,7 +98,8 @@ def _possible_cells(project: Project, spec: ImageSpec) -> list[ImageSpec]:
     found: list[ImageSpec] = []
     for cells in project.cells().values():
         with suppress(ImagegenError):
-            found += resolve_cells([c for c in cells if may_be(c, spec)], project.catalog)
+            possible = [cell for cell in cells if may_be(cell, spec, project.catalog)]
+            found += resolve_cells(possible, project.catalog)
     return found
 
 
@@ -121,10 +122,10 @@ def _refuse(refusal: Refusal, console: Console) -> int:
 
 def _answer_file(
     file: Path, project: Project, options: RequestOptions
-) -> tuple[int, tuple[str, str], dict[str, Any]]:
+) -> tuple[int, tuple[str, str], dict[str, object]]:
     """One of a queue: exit code, answer and image (or why there is none), and the JSON answer."""
     try:
-        constraints, about = read_wishes(file, project.catalog)
+        constraints, about = read_request(file, project.catalog)
     except ConfigError as error:
         return error.exit_code, *_wrong(error)
     answer = answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
@@ -138,6 +139,6 @@ def _answer_file(
     return 0, (data["status"], found.reference or image.tag), {**data, **about}
 
 
-def _wrong(error: ConfigError) -> tuple[tuple[str, str], dict[str, Any]]:
+def _wrong(error: ConfigError) -> tuple[tuple[str, str], dict[str, object]]:
     text = "; ".join(f"{one.text} ({one.hint})" if one.hint else one.text for one in error.problems)
     return ("wrong", text), {"status": "wrong", "problems": text}

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -55,8 +56,17 @@ SEEN_BY_THE_CLI = {"cli", "workflow", "console", "model", "config", "events", "e
 LOOSE = {"__init__", "__main__", "errors", "text"}
 """The only modules outside a room; every room may import `errors` and `text`."""
 
+TYPED_ROOMS = {
+    *("model", "events", "config", "catalog", "journal", "console"),
+    *("matrix", "resolver", "planner", "renderer", "sources", "validation"),
+    *("builder", "launcher", "request"),
+}
+"""Rooms in which nothing is `Any`."""
+
 ENGINE_ROOM_ONLY = {"docker", "requests", "socket", "subprocess", "multiprocessing", "pty"}
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 300, 60
+MOST_MODULES = 12
+"""In a room, but for those that have a file for each verb."""
 
 
 def room_of(path: Path) -> str:
@@ -238,6 +248,34 @@ def test_only_the_console_prints() -> None:
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and prints(ast.unparse(node.func))
     ] == []
+
+
+def test_every_value_on_the_path_of_a_build_has_a_type() -> None:
+    """Data of another program is `object`, or has a type that is cast to where it is checked."""
+    assert [
+        shown(path, getattr(node, "lineno", 0))
+        for path in sources(PACKAGE)
+        if room_of(path) in TYPED_ROOMS
+        for node in ast.walk(parsed(path))
+        if names_any(node)
+    ] == []
+
+
+def names_any(node: ast.AST) -> bool:
+    """Whether `typing.Any` is imported or used here, in an annotation that is text too."""
+    match node:
+        case ast.Name(id="Any") | ast.Attribute(attr="Any") | ast.alias(name="Any"):
+            return True
+        case ast.Constant(value=str(text)):
+            return bool(re.search(r"(^|\[|, )Any(,|\]|$)", text))
+    return False
+
+
+def test_rooms_stay_small() -> None:
+    rooms = Counter(path.parent for path in sources(PACKAGE) if path.name != "__init__.py")
+    a_file_a_verb = {PACKAGE / "cli", PACKAGE / "workflow"}
+    large = {shown(room) for room, count in rooms.items() if count > MOST_MODULES}
+    assert large == {shown(room) for room in a_file_a_verb}
 
 
 def test_modules_stay_small() -> None:

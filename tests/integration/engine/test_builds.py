@@ -20,6 +20,7 @@ from imagegen.engine.builds.vertex_events import (
 )
 from imagegen.engine.client import Engine, facts
 from imagegen.engine.images import local_images
+from imagegen.engine.images.layers import layers
 from imagegen.engine.images.private_keys import private_keys_in_layers
 from imagegen.model.recipe import ContextFile
 
@@ -184,8 +185,6 @@ def test_images_are_listed_tagged_and_removed(engine: Engine, builder: Builder, 
 
 def test_folders_and_modes_of_a_context_arrive(engine: Engine, builder: Builder) -> None:
     image_id = builder("COPY tree /tree", files=(ContextFile("tree/a/run", b"x", 0o755),))
-    *_, (_, last) = (
-        (name, layer.getmembers()) for name, layer in local_images.layers(engine, image_id)
-    )
+    *_, (_, last) = ((name, layer.getmembers()) for name, layer in layers(engine, image_id))
     modes = {member.name.rstrip("/"): member.mode & 0o7777 for member in last}
     assert modes == {"tree": 0o755, "tree/a": 0o755, "tree/a/run": 0o755}

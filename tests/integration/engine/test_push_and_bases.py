@@ -10,6 +10,7 @@ from image_builder import DEBIAN_12, Builder
 
 from imagegen.engine.images import local_images
 from imagegen.engine.images.bases import ensure_base
+from imagegen.engine.images.layers import layers
 from imagegen.engine.registry.remote_images import digest_of, move_tag, push
 from imagegen.errors import EngineError, PublishError
 from imagegen.model.base import base_alias
@@ -88,9 +89,7 @@ def test_a_bootstrapped_base_holds_no_package_lists_and_no_trace_of_the_host(
 ) -> None:
     if ensure_base(engine, DEBIAN_12, "auto", print).how != "bootstrap":
         pytest.fail("this engine's base is not bootstrapped: remove it, then test again")
-    ((_, layer),) = (
-        (path, tar.getmembers()) for path, tar in local_images.layers(engine, debian_base)
-    )
+    ((_, layer),) = ((path, tar.getmembers()) for path, tar in layers(engine, debian_base))
     files = {m.name.removeprefix("./") for m in layer if m.isreg() and m.size}
     assert "etc/debian_version" in files
     assert "etc/ssl/certs/ca-certificates.crt" in files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -13,15 +13,16 @@ from imagegen.renderer.ways import ways_of
 from unit.conftest import REPOSITORY
 
 if TYPE_CHECKING:
+    from imagegen.catalog.data import TableData
     from imagegen.model.catalog import Release
     from unit.conftest import Overlay
 
-TABLE = {
+TABLE: TableData = {
     "columns": ["version", "python", "cuda", "source"],
     "row": {
         "version": "{version}",
         "requires": {"python": "{python}"},
-        "pairs": {"cuda": "{cuda}"},
+        "built_for": {"cuda": "{cuda}"},
         "facts": {"device": "gpu", "python": "{python}", "line": ["{version}", "x"]},
         "notes": ["made for {cuda}"],
         "origin": "wheel {version}",
@@ -33,7 +34,7 @@ TABLE = {
 
 
 def rows(**changed: Any) -> list[tuple[int, dict[str, Any], str]]:
-    return list(rows_of({**TABLE, **changed}))
+    return list(rows_of(cast("TableData", {**TABLE, **changed})))
 
 
 def test_a_line_is_a_release() -> None:
@@ -42,7 +43,7 @@ def test_a_line_is_a_release() -> None:
     assert row == {
         "version": "1.0",
         "requires": {"python": ["3.8", "3.9"]},
-        "pairs": {"cuda": "11.3"},
+        "built_for": {"cuda": "11.3"},
         "facts": {"device": "gpu", "python": "3.8 3.9", "line": ["1.0", "x"]},
         "notes": ["made for 11.3"],
         "origin": "wheel 1.0",
@@ -53,7 +54,7 @@ def test_a_line_is_a_release() -> None:
 def test_what_speaks_of_an_empty_cell_is_left_out() -> None:
     number, row, _ = rows()[1]
     assert number == 3
-    assert "pairs" not in row
+    assert "built_for" not in row
     assert "notes" not in row
     assert row["source"] == "a talk"
 

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from imagegen.config.document import Document, dotted
+from imagegen.config.schema_check import check_schema
 from imagegen.config.yaml_nodes import MAX_NODES
-from imagegen.config.yamlfile import check_schema, load
+from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
 @pytest.fixture
 def read(tmp_path: Path) -> Any:
-    def read_text(text: str | bytes, **options: bool) -> Document:
+    def read_text(text: str | bytes, **options: bool) -> Document[Mapping[str, object]]:
         path = tmp_path / "cpu.yaml"
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return load(path, "matrices/cpu.yaml", **options)

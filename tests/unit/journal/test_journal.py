@@ -18,7 +18,7 @@ from imagegen.journal.database import _SCHEMA, SCHEMA_VERSION
 from imagegen.journal.journal import Journal, open_journal
 from imagegen.model.build import BuildRecord, StepRecord
 from imagegen.model.publication import Publication
-from imagegen.model.validation import ValidationRecord
+from imagegen.model.validation import Check, Report, ValidationRecord
 
 IMAGE = "sha256:" + "a" * 64
 
@@ -45,7 +45,9 @@ def build(outcome: str = "built", steps: tuple[StepRecord, ...] = ()) -> BuildRe
 
 def validation(tier: str, *, passed: bool, warned: int = 0) -> ValidationRecord:
     counts = {"passed": 40, "warned": warned}
-    return ValidationRecord(IMAGE, "imagegen/cpu:a", tier, passed, counts, 3.5, {"checks": [1]})
+    check: Check = {"id": "os.arch", "suite": "os", "outcome": "passed", "measured": "x86_64"}
+    report: Report = {"checks": [check]}
+    return ValidationRecord(IMAGE, "imagegen/cpu:a", tier, passed, counts, 3.5, report)
 
 
 def step(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,6 +22,7 @@ from unit.conftest import SMALL
 if TYPE_CHECKING:
     from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec
+    from imagegen.renderer.image_json import Expectation
     from unit.conftest import Overlay
 
 
@@ -37,7 +38,7 @@ def specs(overlay: Overlay, catalog: Catalog) -> dict[str, ImageSpec]:
     return {spec.cell.name: spec for spec in found}
 
 
-def document(spec: ImageSpec, catalog: Catalog) -> dict[str, Any]:
+def document(spec: ImageSpec, catalog: Catalog) -> Expectation:
     return expectation(spec, layer_orders([spec], catalog, {})[spec.os.id], catalog)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from imagegen.errors import ConfigError, RenderError
 from imagegen.model.recipe import ContextFile, StepOrigin
-from imagegen.renderer import renderer as rendering
+from imagegen.renderer import context_files
 from imagegen.workflow.project import Project
 from unit.conftest import REPOSITORY, SMALL
 
@@ -140,7 +140,7 @@ def test_the_digest_changes_with_a_file_that_is_copied(small: Overlay) -> None:
 
 def test_the_digest_changes_with_a_mode_a_name_or_a_byte() -> None:
     def digest(*files: ContextFile) -> str:
-        return rendering._digest("FROM x\n", map(rendering._digested, files))
+        return context_files.digest("FROM x\n", map(context_files.digested, files))
 
     found = [
         digest(ContextFile("a", b"b")),

@@ -10,10 +10,10 @@ from imagegen.errors import ConfigError, ResolutionError
 from imagegen.model.cell import Want
 from imagegen.resolver.propagation import Descent, domains_of
 from imagegen.resolver.resolve import (
+    constraints_of,
     pin,
     resolve_cells,
     space_of,
-    wishes_of,
 )
 from unit.conftest import SMALL
 
@@ -122,7 +122,7 @@ def test_what_cells_share_changes_nothing(
     space = space_of(project.catalog, ())
     descent = Descent(space)
     for cell in reversed(cells) if backwards else cells:
-        wants = wishes_of(cell)
+        wants = constraints_of(cell)
         alone, after = domains_of(space, wants), descent.domains_of(wants)
         assert (after.left, after.start, after.asked) == (alone.left, alone.start, alone.asked)
 

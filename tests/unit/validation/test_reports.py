@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from xml.etree import ElementTree
 
 import jsonschema
 import pytest
 
 from imagegen.errors import ConfigError
+from imagegen.model.validation import Check as CheckData
+from imagegen.model.validation import Report as ReportData
 from imagegen.model.validation import ValidationRecord
 from imagegen.validation.in_container import with_key_check
 from imagegen.validation.reports import (
     Files,
     of_record,
+    read_report,
     save,
     with_check,
 )
@@ -25,6 +28,7 @@ from validate.report.report import Report
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 SCHEMA = json.loads((REPOSITORY / "validate/report.schema.json").read_text())
 SEEN = {"os": PASSED, "ssh": WARNED, "rdma": SKIPPED}
@@ -48,15 +52,28 @@ def record(tag: str, *, earlier: str = "", **outcomes: str) -> ValidationRecord:
     ]
     code = int(FAILED in outcomes.values())
     data = as_data(Report("cpu:x", "0.1.0", "full", found, [], 1.5, code))
-    return ValidationRecord("sha256:" + tag, tag, "full", not code, data["counts"], 2.0, data)
+    report = cast("ReportData", data)
+    return ValidationRecord("sha256:" + tag, tag, "full", not code, data["counts"], 2.0, report)
 
 
-def written(folder: Path, *reports: dict[str, Any]) -> tuple[dict[str, Any], Any, str]:
+def written(folder: Path, *reports: ReportData) -> tuple[dict[str, Any], Any, str]:
     """What the three files say."""
     files = Files(folder / "r.json", folder / "r.xml", folder / "r.md")
     save(files, reports)
     document: dict[str, Any] = json.loads((folder / "r.json").read_text())
     return document, ElementTree.parse(folder / "r.xml").getroot(), (folder / "r.md").read_text()
+
+
+def test_the_type_of_a_report_and_its_schema_have_the_same_keys() -> None:
+    assert set(ReportData.__annotations__) == set(SCHEMA["properties"])
+    of_a_check = SCHEMA["properties"]["checks"]["items"]
+    assert set(CheckData.__annotations__) == set(of_a_check["properties"])
+
+
+def test_what_is_no_json_object_is_no_report() -> None:
+    for text in ("[]", "null", "{", ""):
+        with pytest.raises(ValueError, match=r"JSON|Expecting"):
+            read_report(text)
 
 
 def test_each_image_has_a_suite_and_a_page_and_a_report(tmp_path: Path) -> None:

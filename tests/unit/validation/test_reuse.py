@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.engine.client import Engine
+    from imagegen.model.validation import Report
 
 ENGINE = cast("Engine", object())
 IMAGE = LocalImage("sha256:a", ("cpu:a",), {}, 1)
@@ -57,7 +58,8 @@ class Machine:
         code = 1 if "failed" in outcomes else 3 if self.missing or outcomes == {"skipped"} else 0
         report = {"schema": 1, "image": ref, "checks": checks, "exit_code": code, **self.more}
         report["missing"] = self.missing
-        return ValidationRecord(IMAGE.id, ref, request.tier, code == 0, {}, 9.0, report)
+        said = cast("Report", report)
+        return ValidationRecord(IMAGE.id, ref, request.tier, code == 0, {}, 9.0, said)
 
     def validate(self, *arguments: str, static: bool = False, again: bool = False) -> list[str]:
         """Which checks ran now, of all that the record has."""

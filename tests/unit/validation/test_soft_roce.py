@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +19,9 @@ from imagegen.validation.soft_roce import (
     report_of,
     setting_of,
 )
+
+if TYPE_CHECKING:
+    from imagegen.model.catalog import Contract
 
 POWERED = qemu.Powered(up=True, timed_out=False, tail=("", "Kernel panic", ""))
 PINGPONG = "  remote address: LID 0x0000\n100 iters in 1.23 seconds = 12290.20 usec/iter"
@@ -97,7 +101,10 @@ def test_what_no_program_says_is_no_figure() -> None:
 
 
 def test_the_guest_has_the_environment_and_the_limits_that_the_image_asks_for() -> None:
-    contract = {"shm_bytes": 34359738368, "ulimits": {"memlock": -1, "stack": 67108864, "odd": 1}}
+    contract: Contract = {
+        "shm_bytes": 34359738368,
+        "ulimits": {"memlock": -1, "stack": 67108864, "odd": 1},
+    }
     lines = setting_of(["PATH=/a:/b", 'ODD=it\'s "$x"', "BARE"], contract)
     assert lines[1] == "export PATH=/a:/b"
     assert lines[5:8] == [

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.engine.client import Engine
+    from imagegen.model.validation import Report
     from unit.conftest import Overlay
 
 ENGINE = cast("Engine", object())
@@ -75,7 +76,7 @@ class World:
         passed = ref not in self.failing
         outcome = "passed" if passed else "failed"
         check = {"id": "torch.version", "outcome": outcome, "measured": "1.0", "remedy": ""}
-        report = {"checks": [check], "exit_code": 0 if passed else 1}
+        report = cast("Report", {"checks": [check], "exit_code": 0 if passed else 1})
         return ValidationRecord(f"sha256:{ref}", ref, "full", passed, {}, 1.0, report)
 
     def move(self, repository: str, digest: str, tag: str, _: Engine) -> None:

@@ -1,0 +1,183 @@
+"""The files of the catalog as YAML gives them, after `config.schemas` has accepted them.
+
+A test holds the keys here and those of the schemas together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from imagegen.config.document import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NotRequired
+
+OneOrMore = str | list[str]
+"""One constraint, or several of which one must hold."""
+
+
+class OsReleaseData(TypedDict):
+    """What /etc/os-release says."""
+
+    ID: str
+    VERSION_ID: str
+
+
+class OsData(TypedDict):
+    """A file of `dockerfiles/os`."""
+
+    id: str
+    family: str
+    release: OsReleaseData
+    suite: str
+    image: str
+    glibc: str
+    lib_dir: str
+    bootstrap: bool
+    gcc: NotRequired[str]
+    notes: NotRequired[list[str]]
+    source: str
+
+
+class ReleaseData(TypedDict):
+    """A release: an entry of `releases`, or a line of a table."""
+
+    version: str
+    variant: NotRequired[str]
+    requires: NotRequired[Mapping[str, OneOrMore]]
+    limits: NotRequired[Mapping[str, OneOrMore]]
+    built_for: NotRequired[Mapping[str, OneOrMore]]
+    known_with: NotRequired[Mapping[str, OneOrMore]]
+    recommends: NotRequired[Mapping[str, OneOrMore]]
+    provides: NotRequired[Mapping[str, str]]
+    aliases: NotRequired[OneOrMore]
+    rank: NotRequired[str]
+    only_by_full_name: NotRequired[bool | str]
+    """Text in a line of a table."""
+    confidence: NotRequired[str]
+    index: NotRequired[str]
+    tarball: NotRequired[Mapping[str, str]]
+    artifact: NotRequired[str]
+    notes: NotRequired[list[str]]
+    apt: NotRequired[Mapping[str, str]]
+    build_apt: NotRequired[Mapping[str, str]]
+    wheels: NotRequired[Mapping[str, str]]
+    facts: NotRequired[Mapping[str, object]]
+    origin: str
+    source: str
+
+
+class TableData(TypedDict):
+    """Releases as lines of text; see `catalog.tables`."""
+
+    columns: list[str]
+    row: Mapping[str, object]
+    sources: NotRequired[Mapping[str, str]]
+    lines: str
+
+
+class ContractData(TypedDict, total=False):
+    """What a launch must give a component."""
+
+    caps: list[str]
+    devices: list[str]
+    ulimits: Mapping[str, str]
+    shm_bytes: str
+    network: str
+
+
+class FlagData(TypedDict):
+    """Words of a command line, and why they are there."""
+
+    flag: list[str]
+    why: str
+
+
+class VariableData(TypedDict):
+    """A variable that a launch gives to every rank."""
+
+    set: str
+    why: str
+    before: NotRequired[str]
+    transport: NotRequired[str]
+    several_nodes: NotRequired[bool]
+
+
+class LaunchData(TypedDict, total=False):
+    """What a launch gives a component; see `model.catalog.Launch`."""
+
+    transports: list[str]
+    accels: list[str]
+    default: bool
+    host_network: bool
+    devices: bool
+    mpi_over_tcp: bool
+    flags: list[FlagData]
+    variables: list[VariableData]
+    benchmark: list[FlagData]
+    program: str
+
+
+class ChecksData(TypedDict, total=False):
+    """What `validate` knows of a component; see `model.catalog.Checks`."""
+
+    order: str
+    short_names: list[str]
+    more_suites: list[str]
+    hardware: str
+    slow_probe: str
+
+
+class RequestData(TypedDict, total=False):
+    """How a request asks for a component; see `model.catalog.Question`."""
+
+    order: str
+    always: bool
+    keys: Mapping[str, str]
+    index_prefix: str
+    values: list[str]
+    gpu_libraries: list[str]
+
+
+class VirtualData(TypedDict):
+    """A file of `dockerfiles/virtual`."""
+
+    name: str
+    title: str
+    releases: NotRequired[list[ReleaseData]]
+    tables: NotRequired[list[TableData]]
+
+
+class ComponentData(TypedDict):
+    """A file `component.yaml`."""
+
+    name: str
+    title: str
+    seconds: str
+    suites: list[str]
+    releases: list[ReleaseData]
+    tables: NotRequired[list[TableData]]
+    aliases: NotRequired[Mapping[str, str]]
+    one_of: NotRequired[list[str]]
+    rules: NotRequired[Mapping[str, str]]
+    needs: NotRequired[list[str]]
+    churn: NotRequired[str]
+    megabytes: NotRequired[str | Mapping[str, str]]
+    env: NotRequired[Mapping[str, str]]
+    path: NotRequired[list[str]]
+    installs: NotRequired[list[str]]
+    contract: NotRequired[ContractData]
+    entrypoint: NotRequired[str]
+    trees: NotRequired[Mapping[str, str]]
+    role: NotRequired[str]
+    own_copies: NotRequired[Mapping[str, str]]
+    pip_pins: NotRequired[list[str]]
+    request: NotRequired[RequestData]
+    checks: NotRequired[ChecksData]
+    launch: NotRequired[LaunchData]
+
+
+OsDocument = Document[OsData]
+VirtualDocument = Document[VirtualData]
+ComponentDocument = Document[ComponentData]

@@ -1,0 +1,88 @@
+"""The files of a build context, and the digest over them and the Dockerfile."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, NamedTuple
+
+from imagegen.model.recipe import EXPECTATION_PATH, ContextFile
+from imagegen.renderer.dockerfile import OWN_FOLDER
+from imagegen.renderer.image_json import as_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from imagegen.config.payload import Payload
+    from imagegen.model.catalog import Catalog
+    from imagegen.renderer.image_json import Expectation
+
+BUILD_ENV = "build-env"
+"""Context folder that the downloading steps mount; certificates join it at build time only."""
+
+
+class Shared(NamedTuple):
+    """Context files that images of the same components share, in order, with the part of the
+    digest that they make: those before an image's own files, and those after."""
+
+    before: tuple[ContextFile, ...]
+    after: tuple[ContextFile, ...]
+    digested: tuple[bytes, bytes]
+
+
+class ContextFiles:
+    """Reads the files that components bring into a build context, each once."""
+
+    def __init__(self, payload: Payload, catalog: Catalog) -> None:
+        self._payload = payload
+        self._catalog = catalog
+        self._folders: dict[str, tuple[ContextFile, ...]] = {}
+        self._shared: dict[tuple[str, ...], Shared] = {}
+
+    def shared(self, names: tuple[str, ...]) -> Shared:
+        """The files of these components."""
+        if names not in self._shared:
+            own = f"{OWN_FOLDER}/"
+            files = sorted(self._files(names), key=lambda file: file.path)
+            before = tuple(file for file in files if file.path < own)
+            after = tuple(file for file in files if file.path >= own)
+            parts = b"".join(map(digested, before)), b"".join(map(digested, after))
+            self._shared[names] = Shared(before, after, parts)
+        return self._shared[names]
+
+    def _files(self, names: Sequence[str]) -> Iterator[ContextFile]:
+        yield from self._folder("dockerfiles/build-env", BUILD_ENV)
+        for name in names:
+            yield from self._folder(f"dockerfiles/components/{name}/files", name)
+            for target, tree in self._catalog.components[name].trees.items():
+                yield from self._folder(tree, target, code=True)
+
+    def _folder(self, source: str, target: str, *, code: bool = False) -> tuple[ContextFile, ...]:
+        if source not in self._folders:
+            tree = self._payload.code(source) if code else self._payload.tree(source)
+            self._folders[source] = tuple(
+                ContextFile(f"{target}/{name}", path.read_bytes()) for name, path in tree
+            )
+        return self._folders[source]
+
+
+def own_files(document: Expectation) -> tuple[ContextFile, ...]:
+    """The files that an image has for itself, in the order of their paths."""
+    lines = [f'{name}="{value}"\n' for name, value in document["env"].items()]
+    return (
+        ContextFile(f"{OWN_FOLDER}/etc/environment", "".join(lines).encode()),
+        ContextFile(f"{OWN_FOLDER}{EXPECTATION_PATH}", as_json(document)),
+    )
+
+
+def digest(dockerfile: str, files: Iterable[bytes]) -> str:
+    """sha256 over the Dockerfile and every context file, each as `digested` has it."""
+    total = hashlib.sha256(dockerfile.encode())
+    for file in files:
+        total.update(file)
+    return f"sha256:{total.hexdigest()}"
+
+
+def digested(file: ContextFile) -> bytes:
+    """A file with its path and mode, as it goes into the digest."""
+    head = f"\0{file.path}\0{file.mode:o}\0".encode()
+    return head + hashlib.sha256(file.data).digest()
