@@ -95,8 +95,9 @@ def exact_requirements(metadata: Mapping[str, object]) -> tuple[str, ...]:
     )
 
 
-def row_of(proposal: Proposal, asked: str) -> ReleaseData:
-    """The release as a row of component.yaml; `asked` is the day on which the index said so."""
+def row_of(proposal: Proposal, interpreter: str, asked: str) -> ReleaseData:
+    """The release as a row of component.yaml; `asked` is the day on which the index said so, and
+    `interpreter` is the component that is the Python of images."""
     wheels = [file for file in proposal.files if file.name.endswith(".whl")]
     notes = [_UNSAID] if not proposal.depends else []
     notes += [f"its metadata asks for {one}" for one in proposal.depends]
@@ -104,7 +105,7 @@ def row_of(proposal: Proposal, asked: str) -> ReleaseData:
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     row: ReleaseData = {
         "version": proposal.version,
-        "requires": _requires(wheels),
+        "requires": _requires(wheels, interpreter),
         "wheels": {proposal.project: proposal.version},
         "notes": notes if wheels else [*notes, "no wheel: it is compiled from its source archive"],
         "origin": f"pip {proposal.project}=={proposal.version}",
@@ -115,11 +116,11 @@ def row_of(proposal: Proposal, asked: str) -> ReleaseData:
     return row
 
 
-def _requires(wheels: Sequence[IndexFile]) -> dict[str, OneOrMore]:
+def _requires(wheels: Sequence[IndexFile], interpreter: str) -> dict[str, OneOrMore]:
     """What the names of wheels say of Python and glibc."""
     requires: dict[str, OneOrMore] = {}
     if pythons := _pythons(wheels):
-        requires["python"] = pythons
+        requires[interpreter] = pythons
     if floor := _glibc(wheels):
         requires["glibc"] = f">=2.{floor}"
     return requires
