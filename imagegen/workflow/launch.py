@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """The options of the command line, by their names there."""
+    """The options of the command line, with the same names."""
 
     cell: str
     form: Form = "docker"
@@ -67,7 +67,7 @@ def _request(options: LaunchOptions, project: Project, spec: ImageSpec) -> Launc
 
 
 def _for_benchmark(command: LaunchCommand, request: LaunchRequest) -> LaunchCommand:
-    """With the flag that the benchmark of every image needs for ranks that train together."""
+    """Add the flag that the benchmark needs where ranks train together."""
     together = request.form == "mpirun" and request.accel in ("horovod", "lightcc")
     if not together or request.script != BENCHMARK_PATH:
         return command
