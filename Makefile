@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE =
 
 # Integration tests, two at a time; the tests of one group share what it builds.
-BESIDE := -n 2 --dist loadgroup --no-loadscope-reorder
+BESIDE := -n 2
 
 .PHONY: build check test test-long lint unit integration integration-long kill test-images bench \
         setup engine clean

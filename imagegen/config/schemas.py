@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from imagegen.model.catalog import ROLES
 from imagegen.model.cell import MATRIX_PROFILES
 from imagegen.model.constraint import PATTERN as CONSTRAINT
 
@@ -132,6 +133,58 @@ VIRTUAL = _object(
     tables=_list(TABLE),
 )
 
+WAY = r"^[a-z][a-z0-9+-]*$"
+"""A transport or an acceleration of a launch, such as `rdma+gdr`."""
+
+LAUNCH_FLAG = _object(("flag", "why"), flag=_list(_text(TEXT), 1), why=_text(TEXT))
+
+LAUNCH = _object(
+    (),
+    transports=_list(_text(WAY), 1),
+    accels=_list(_text(WAY), 1),
+    default={"type": "boolean"},
+    host_network={"type": "boolean"},
+    devices={"type": "boolean"},
+    mpi_over_tcp={"type": "boolean"},
+    flags=_list(LAUNCH_FLAG),
+    variables=_list(
+        _object(
+            ("set", "why"),
+            set=_text(
+                r"^[A-Z][A-Z0-9_]*="
+                r"([A-Za-z0-9._:/,^-]|\{iface\}|\{gpus_per_node\}|\{first_node\})+$"
+            ),
+            why=_text(TEXT),
+            before=_text(ENV_NAME),
+            transport=_text(WAY),
+            several_nodes={"type": "boolean"},
+        )
+    ),
+    benchmark=_list(LAUNCH_FLAG),
+    program=_text(PATH),
+)
+
+_ORDER = _text(r"^[1-9][0-9]*$")
+
+CHECKS = _object(
+    (),
+    order=_ORDER,
+    short_names=_list(_text(NAME)),
+    more_suites=_list(_text(NAME)),
+    hardware={"enum": ["gpu", "rdma", "harp"]},
+    slow_probe=_text(r"^[a-z_]+$"),
+)
+
+REQUEST = _object(
+    (),
+    order=_ORDER,
+    always={"type": "boolean"},
+    keys=_map(NAME, _text(VARIANT)),
+    index_prefix=_text(r"^[a-z]+$"),
+    values=_list(_text(NAME)),
+    gpu_libraries=_list(_text(NAME)),
+)
+
 COMPONENT = _object(
     ("name", "title", "seconds", "suites", "releases"),
     aliases=_map(NAME, _text(NAME)),
@@ -153,6 +206,12 @@ COMPONENT = _object(
     entrypoint=_text(PATH),
     trees=_map(RELATIVE, _text(RELATIVE)),
     releases=_list(RELEASE),
+    role={"enum": list(ROLES)},
+    own_copies=_map(NAME, _text(NAME)),
+    pip_pins=_list(_text(NAME)),
+    request=REQUEST,
+    checks=CHECKS,
+    launch=LAUNCH,
 )
 
 

@@ -28,7 +28,8 @@ class Pin:
 @dataclass(frozen=True)
 class ImageSpec:
     """A cell with every component pinned. `tag` is the full local reference of the image.
-    `given` are the virtual names (GPU, driver, …) with their values; `warnings` are sentences."""
+    `given` are the virtual names (GPU, driver, …) with their values; `warnings` are sentences.
+    `interpreter` is the component that is the Python of images."""
 
     cell: Cell
     os: OsRelease
@@ -36,9 +37,16 @@ class ImageSpec:
     tag: str
     given: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    interpreter: str = ""
 
     def pin(self, component: str) -> Pin | None:
         return next((pin for pin in self.pins if pin.component == component), None)
+
+    @property
+    def python(self) -> str:
+        """The version of the image's Python; empty where it has none."""
+        pin = self.pin(self.interpreter)
+        return pin.version if pin else ""
 
 
 def layer_name(spec: ImageSpec, pin: Pin) -> str:

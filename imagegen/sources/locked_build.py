@@ -160,7 +160,7 @@ def _wheels(dists: Iterable[Package], recipes: Sequence[Recipe], env: BuildEnv) 
 
 
 def _target(specs: Sequence[ImageSpec]) -> WheelTarget:
-    python = next((pin.version for spec in specs if (pin := spec.pin("python"))), "3")
+    python = next((spec.python for spec in specs if spec.python), "3")
     return WheelTarget(python, specs[0].os.glibc, compiled=True)
 
 

@@ -121,10 +121,10 @@ def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> It
             yield Source("apt", name, version, base, areas=areas, repository=own_archive)
         if "apt_key" in release.facts:
             yield Source("url", str(release.facts["apt_key"]), "", spec.os)
-        python = spec.pin("python")
         own = pin.component in compiled
         for name, version in release.wheels.items():
-            running = str(release.facts.get("python", python.version if python else ""))
+            # the checks may come with a Python of their own
+            running = str(release.facts.get(spec.interpreter, spec.python))
             yield Source("wheel", name, version, spec.os, running, release.index, own)
         if release.tarball:
             yield Source("url", release.tarball["url"], "", spec.os)

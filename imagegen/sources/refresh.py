@@ -102,8 +102,12 @@ def exact_requirements(metadata: Mapping[str, object]) -> tuple[str, ...]:
     )
 
 
-def row_of(proposal: Proposal, asked: str) -> ReleaseData:
-    """Write a release as a row of component.yaml; `asked` is the day when the index was asked."""
+def row_of(proposal: Proposal, interpreter: str, asked: str) -> ReleaseData:
+    """Write a release as a row of component.yaml.
+
+    `asked` is the day when the index was asked; `interpreter` is the component that is the Python
+    of images.
+    """
     wheels = [file for file in proposal.files if file.name.endswith(".whl")]
     notes = [_UNSAID] if not proposal.depends else []
     notes += [f"its metadata asks for {one}" for one in proposal.depends]
@@ -111,7 +115,7 @@ def row_of(proposal: Proposal, asked: str) -> ReleaseData:
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     row: ReleaseData = {
         "version": proposal.version,
-        "requires": _requires(wheels),
+        "requires": _requires(wheels, interpreter),
         "wheels": {proposal.project: proposal.version},
         "notes": notes if wheels else [*notes, "no wheel: it is compiled from its source archive"],
         "origin": f"pip {proposal.project}=={proposal.version}",
@@ -122,11 +126,11 @@ def row_of(proposal: Proposal, asked: str) -> ReleaseData:
     return row
 
 
-def _requires(wheels: Sequence[IndexFile]) -> dict[str, OneOrMore]:
+def _requires(wheels: Sequence[IndexFile], interpreter: str) -> dict[str, OneOrMore]:
     """Read the required Pythons and glibc from the names of wheels."""
     requires: dict[str, OneOrMore] = {}
     if pythons := _pythons(wheels):
-        requires["python"] = pythons
+        requires[interpreter] = pythons
     if floor := _glibc(wheels):
         requires["glibc"] = f">=2.{floor}"
     return requires

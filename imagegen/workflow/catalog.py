@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.host.archives import pip_metadata, pip_says
 from imagegen.errors import NothingSelectedError
+from imagegen.model.catalog import INTERPRETER
 from imagegen.model.constraint import is_version, version_key
 from imagegen.sources.refresh import (
     as_yaml,
@@ -53,13 +54,14 @@ class RefreshOptions:
 
 def refresh(options: RefreshOptions, console: Console) -> None:
     """Propose rows for releases that the index of this host's pip has and the catalog does not."""
-    component = _find(Project(options.overlay).catalog, options.component)
+    catalog = Project(options.overlay).catalog
+    component = _find(catalog, options.component)
     proposed = _proposals(component, every=options.every)
     shown = proposed[: options.limit]
     if options.metadata:
         shown = [_with_metadata(one) for one in shown]
     day = datetime.now(timezone.utc).date().isoformat()
-    rows = [row_of(one, day) for one in shown]
+    rows = [row_of(one, catalog.with_role(INTERPRETER), day) for one in shown]
     console.data(rows)
     console.line(as_yaml(component, rows))
     if len(proposed) > options.limit:
