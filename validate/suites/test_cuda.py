@@ -1,4 +1,4 @@
-"""CUDA: the toolkit of the recipe, and a driver of the host that can serve it."""
+"""Check that CUDA is the toolkit of the recipe, and that the host's driver can serve it."""
 
 import os
 from typing import List, NoReturn, Optional
@@ -32,14 +32,14 @@ def _promised(image: Situation) -> str:
 )
 def test_toolkit(image: Situation, measure: Measure) -> None:
     """/usr/local/cuda/version.json or version.txt, CUDA_VERSION of cuda.h, `nvcc --version`, the
-    name of libcudart; nvcc there in devel and not in runtime"""
+    name of libcudart; nvcc has to be in a devel image and not in a runtime one"""
     found = cuda.written(image.root)
     nvcc = cuda.compiler(image.root, image.env.get("PATH", ""))
     if nvcc:
         found["nvcc"] = cuda.parse_nvcc(run([nvcc, "--version"], env=image.env).out)
     library = version_in_name(_cudart(image), "cuda_runtime")
     if library:
-        # Its third part is a build of its own, not the one of nvcc.
+        # Its third part is not nvcc's: both count builds, each its own.
         found["libcudart"] = cuda.major_minor(library)
     measure(", ".join("{} {}".format(name, version) for name, version in found.items()))
     _flavour(flavour(image), nvcc)
@@ -61,7 +61,7 @@ def _flavour(promised: str, nvcc: str) -> None:
 
 
 def _cudart(image: Situation) -> str:
-    """The run time that a program would load; where the loader knows none, that of a wheel."""
+    """Return the run time that a program would load: the loader's, else that of a wheel."""
     return libraries(image).first(cuda.cudart(_promised(image)))
 
 
@@ -90,7 +90,7 @@ def test_cudart(image: Situation, measure: Measure) -> None:
 
 
 def _without_driver(image: Situation, said: LibraryAnswers, path: str) -> str:
-    """The release of a run time that cannot answer."""
+    """Return the release of a run time that answers only with a driver, from its name."""
     code, found = (
         said.code("cudaRuntimeGetVersion"),
         cuda.major_minor(version_in_name(path, "cuda_runtime")),
@@ -112,8 +112,8 @@ def _without_driver(image: Situation, said: LibraryAnswers, path: str) -> str:
     remedy="rm -f /etc/ld.so.conf.d/*stubs*; ldconfig   # and no stubs in LD_LIBRARY_PATH",
 )
 def test_libcuda_origin(image: Situation, measure: Measure) -> None:
-    """real path of the libcuda.so.1 and libcuda.so that dlopen finds: not below /stubs/ or
-    /compat/, and a mount"""
+    """real path of the libcuda.so.1 and libcuda.so that dlopen finds: it is a mount, and not below
+    /stubs/ or /compat/"""
     loader = libraries(image).loader
     found = loader.find(gpu.DRIVER) + loader.find("libcuda.so")
     real = list(dict.fromkeys(os.path.realpath(path) for path in found))
@@ -137,7 +137,7 @@ def test_libcuda_origin(image: Situation, measure: Measure) -> None:
 
 
 def _inside(root: str, path: str) -> str:
-    """The real path as the container names it."""
+    """Return the real path as the container names it."""
     real = os.path.realpath(path)
     return real if root == "/" else "/" + os.path.relpath(real, os.path.realpath(root))
 
@@ -163,7 +163,7 @@ def test_env(image: Situation, measure: Measure) -> None:
 
 
 def _driver(image: Situation) -> LibraryAnswers:
-    """The driver's library, initialised. Rests or fails where there is none."""
+    """Initialise the driver's library; skip or fail the check if there is none."""
     path = libraries(image).loader.first(gpu.DRIVER)
     functions = {"cuInit": ZERO, "cuDriverGetVersion": OUT}
     if path:
@@ -202,8 +202,8 @@ def _no_driver(image: Situation) -> NoReturn:
     needs=("cuda.libcuda-origin", "gpu.nodes"),
 )
 def test_init(image: Situation, measure: Measure) -> None:
-    """cuInit(0) of libcuda.so.1 in a process of its own: 0, or 34, 100, 802, 803, 804, 999 with
-    their causes"""
+    """cuInit(0) of libcuda.so.1 in a process of its own: 0 is good; 34, 100, 802, 803, 804 and 999
+    have causes of their own"""
     said = _driver(image)
     if said.problem:
         fail(said.problem, "libcuda.so.1 does not load", cuda.PASS_GPUS)

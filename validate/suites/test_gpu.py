@@ -1,4 +1,4 @@
-"""GPUs: what the host has on its bus is passed to the container, and NVML and CUDA can use it."""
+"""Check that the container has all GPUs of the host, and that NVML and CUDA can use them."""
 
 import os
 import re
@@ -27,7 +27,7 @@ NOT_READY = 802
 
 
 def _cards(image: Situation) -> List[str]:
-    """The GPUs of the host; rests where there is none, and none was passed by other means."""
+    """Return the GPUs of the host; skip the check if it has none and the container has none."""
     found = cuda.gpus(image.root)
     if not found and not cuda.nodes(image.root):
         skip("no-gpu-hw", "the host has no NVIDIA GPU")
@@ -103,7 +103,7 @@ def test_env(image: Situation, measure: Measure) -> None:
 
 
 def _nvml(image: Situation) -> gpu.GpuAnswer:
-    """NVML's answers, asked once in a run."""
+    """Return NVML's answers, asked once in a run."""
     path = libraries(image).loader.first(gpu.NVML)
     if not path:
         text = "{} is not in the container".format(gpu.NVML)

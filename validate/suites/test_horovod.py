@@ -1,4 +1,4 @@
-"""Horovod: one of it, built for this PyTorch and this MPI, and two ranks find each other."""
+"""Check that one Horovod is there, built for this PyTorch and MPI, and that two ranks meet."""
 
 import os
 import re
@@ -52,7 +52,7 @@ def test_dist(image: Situation, measure: Measure) -> None:
     if len(dists) != 1:
         fail("installed: {}".format(" and ".join(dists) or "neither horovod nor light-horovod"))
     if not image.expected.has("horovod"):
-        return  # LightCC: lightcc.dist knows its version
+        return  # LightCC: lightcc.dist checks its version
     if not same_version(image.expected.version("horovod"), version):
         fail("horovod {}, the recipe says {}".format(version, image.expected.version("horovod")))
 
@@ -93,9 +93,9 @@ def test_build(image: Situation, measure: Measure) -> None:
 
 
 def _promised(image: Situation, kind: str) -> Optional[bool]:
-    """What the recipe says of MPI, NCCL or Gloo; None where it says nothing.
+    """Return whether the recipe promises MPI, NCCL or Gloo; None if it says nothing.
 
-    An image for GPUs with an NCCL has a Horovod that uses it, whatever row that came from.
+    Horovod in an image for GPUs with NCCL has to use NCCL, whatever its catalog row says.
     """
     said = image.expected.fact("horovod", kind)
     if said is None and kind == "nccl":
@@ -128,7 +128,7 @@ def test_link(image: Situation, measure: Measure) -> None:
 
 
 def _libmpi(path: str) -> str:
-    """The libmpi that the loader takes for a program or a library, by its real path."""
+    """Return the real path of the libmpi that the loader takes for a program or a library."""
     found = re.search(r"libmpi\.so\S* => (/\S+)", run(["ldd", path]).out)
     return os.path.realpath(found.group(1)) if found else ""
 

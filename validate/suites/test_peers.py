@@ -1,4 +1,4 @@
-"""The other containers of the job: `validate --peers a,b` in one of them."""
+"""Check the other containers of the job: `validate --peers a,b` in one of them."""
 
 import os
 import re
@@ -23,7 +23,7 @@ def _daemon(image: Situation) -> str:
 
 
 def _peers(image: Situation) -> List[peers.Peer]:
-    """Every peer, visited once in a run. Rests where none is named."""
+    """Visit every peer, once in a run; skip the check if none is named."""
     if not image.peers:
         skip("needs-peer", "name them: validate --peers HOST1,HOST2")
     found: List[peers.Peer] = image.once(
@@ -38,7 +38,7 @@ def _here(image: Situation) -> Dict[str, str]:
 
 
 def _hosts(image: Situation) -> List[str]:
-    """The hosts of a launch: this one first, the others as they were named."""
+    """Return the hosts of a launch: this one first, the others in the order of `--peers`."""
     me = os.uname().nodename
     return [me] + [one.name for one in _peers(image) if one.facts.get("host") != me]
 

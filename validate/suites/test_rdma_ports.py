@@ -1,4 +1,4 @@
-"""RDMA in use: what the kernel offers, whether libibverbs sees it, and how NCCL will use it."""
+"""Check what the kernel offers for RDMA, what libibverbs finds, and how NCCL will use it."""
 
 import os
 from typing import Dict, List, Tuple
@@ -77,7 +77,7 @@ def _roce(image: Situation) -> List[Port]:
 
 
 def _nccl_release(image: Situation) -> str:
-    """The oldest NCCL of the image; empty where there is none."""
+    """Return the oldest NCCL of the image; empty if there is none."""
     found = [one.version for one in nccl_copies(image) if one.version]
     return min(found, key=cuda.numbers) if found else ""
 
@@ -91,8 +91,8 @@ def _nccl_release(image: Situation) -> str:
     needs=("rdma.uverbs", "rdma.port"),
 )
 def test_netns(image: Situation, measure: Measure) -> None:
-    """/sys/class/infiniband/*/ports/*/gid_attrs/types/*: all refused (EINVAL) on a port means that
-    its interface is elsewhere; NCCL 2.21 to 2.25 abort then"""
+    """/sys/class/infiniband/*/ports/*/gid_attrs/types/*: if the kernel refuses all of a port
+    (EINVAL), its interface is in another network namespace; NCCL 2.21 to 2.25 abort then"""
     found = [(port, fabric.gids(image.root, port)) for port in _roce(image)]
     measure("{} rows on {} ports".format(sum(len(table) for _, table in found), len(found)))
     blind = [port.device for port, table in found if not table]
