@@ -77,11 +77,11 @@ class Remote:
 
     def run_or_raise(self, script: str, seconds: float = COMMAND_SECONDS) -> str:
         """Run a shell script and return what it printed. Raises RemoteError if it fails."""
-        said = self.run(script, seconds)
-        if not said.ok:
+        result = self.run(script, seconds)
+        if not result.ok:
             text = "`{}`: `{}` ended with exit code {}: {}"
-            raise RemoteError(text.format(self.spec, script[:60], said.code, said.last()))
-        return said.out.strip()
+            raise RemoteError(text.format(self.spec, script[:60], result.code, result.last()))
+        return result.out.strip()
 
     def put(self, path: str, data: bytes) -> None:
         """Write a file on the other side. Raises RemoteError if that fails."""

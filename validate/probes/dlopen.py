@@ -56,7 +56,9 @@ def loader_path(root: str, env: Dict[str, str], lib_dir: str) -> LoaderPath:
 
     A tree of files has no loader to ask, only the settings of one.
     """
-    said = [under(root, folder) for folder in env.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    library_path = [
+        under(root, folder) for folder in env.get("LD_LIBRARY_PATH", "").split(":") if folder
+    ]
     cache = parse_cache(run(["/sbin/ldconfig", "-p"]).out) if root == "/" else {}
     folders = configured_folders(root) + [lib_dir, lib_dir.replace("/usr/", "/", 1), *TRUSTED]
-    return LoaderPath(said, cache, [under(root, folder) for folder in folders if folder])
+    return LoaderPath(library_path, cache, [under(root, folder) for folder in folders if folder])

@@ -39,14 +39,14 @@ def _read(file: IO[bytes]) -> Optional[Elf]:
         return None
     strings = _offset(segments, tags[DT_STRTAB][0])
 
-    def said(tag: int) -> List[str]:
+    def strings_of(tag: int) -> List[str]:
         return [_string(file, strings + at) for at in tags.get(tag, [])]
 
     return Elf(
-        soname="".join(said(DT_SONAME)[:1]),
-        needed=tuple(said(DT_NEEDED)),
-        rpath=_folders(said(DT_RPATH)),
-        runpath=_folders(said(DT_RUNPATH)),
+        soname="".join(strings_of(DT_SONAME)[:1]),
+        needed=tuple(strings_of(DT_NEEDED)),
+        rpath=_folders(strings_of(DT_RPATH)),
+        runpath=_folders(strings_of(DT_RUNPATH)),
     )
 
 

@@ -101,9 +101,9 @@ def device_abis(root: str) -> List[Tuple[str, str]]:
     return found
 
 
-def within(said: str, limits: Tuple[int, int]) -> bool:
+def within(number: str, limits: Tuple[int, int]) -> bool:
     """Return whether a text is a number between two limits, both included."""
-    return said.isdigit() and limits[0] <= int(said) <= limits[1]
+    return number.isdigit() and limits[0] <= int(number) <= limits[1]
 
 
 def peer_memory_places(nccl: str) -> List[str]:
@@ -133,8 +133,8 @@ def modules(root: str) -> List[str]:
 
 def interface_mtu(root: str, device: str) -> int:
     """Return the MTU of a network interface; 0 if it is not known."""
-    said = read(under(root, "/sys/class/net/{}/mtu".format(device)))
-    return int(said) if said.isdigit() else 0
+    mtu = read(under(root, "/sys/class/net/{}/mtu".format(device)))
+    return int(mtu) if mtu.isdigit() else 0
 
 
 def numa_nodes(root: str, functions: List[str]) -> Dict[str, str]:
@@ -158,9 +158,9 @@ def errors(root: str) -> Dict[str, int]:
     for port in ports(root):
         for folder in ("counters", "hw_counters"):
             for name in ERRORS:
-                said = read(os.path.join(_port(root, port), folder, name))
-                if said.isdigit():
-                    found["{}/{} {}".format(port.device, port.number, name)] = int(said)
+                count = read(os.path.join(_port(root, port), folder, name))
+                if count.isdigit():
+                    found["{}/{} {}".format(port.device, port.number, name)] = int(count)
     return found
 
 

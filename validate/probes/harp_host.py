@@ -82,8 +82,8 @@ def cgroup_pages(root: str) -> Optional[int]:
     """Return how many 1 GiB pages the container may use (cgroup v2, else v1); None for no limit."""
     top = under(root, "/sys/fs/cgroup")
     places = ("hugetlb.1GB.max", "hugetlb/hugetlb.1GB.limit_in_bytes")
-    said = next(filter(None, (read(os.path.join(top, place)) for place in places)), "max")
-    return int(said) // GIB if said.isdigit() and int(said) < 1 << 60 else None
+    limit = next(filter(None, (read(os.path.join(top, place)) for place in places)), "max")
+    return int(limit) // GIB if limit.isdigit() and int(limit) < 1 << 60 else None
 
 
 def network_cards(root: str) -> List[str]:

@@ -154,8 +154,8 @@ def environment(image: Situation, path: str) -> Dict[str, str]:
     path only.
     """
     there, here = libraries(image), os.path.dirname(path)
-    said = [image.env.get("LD_LIBRARY_PATH", "")]
-    folders = said if image.root == "/" else there.loader.folders
+    library_path = [image.env.get("LD_LIBRARY_PATH", "")]
+    folders = library_path if image.root == "/" else there.loader.folders
     if here in there.wheel_folders:
         folders = [here, *there.wheel_folders, *folders]
     joined = ":".join(filter(None, folders))

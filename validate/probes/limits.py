@@ -61,8 +61,8 @@ def control_group(root: str) -> Dict[str, str]:
     }
     found = {}
     for name, files in places.items():
-        said = [read(under(root, "/sys/fs/cgroup/" + file)) for file in files]
-        value = next((text for text in said if text), "")
+        texts = [read(under(root, "/sys/fs/cgroup/" + file)) for file in files]
+        value = next((text for text in texts if text), "")
         if value and not _no_limit(value):
             found[name] = value
     return found

@@ -56,13 +56,13 @@ class LibraryAnswers:
 
     def code(self, function: str) -> Optional[int]:
         """Return the return code of a function; None if the library has no such function."""
-        said = self._answers.get(function)
-        return said[0] if said else None
+        answer = self._answers.get(function)
+        return answer[0] if answer else None
 
     def value(self, function: str) -> Optional[int]:
         """Return the number that a function gave; None if it failed or does not exist."""
-        said = self._answers.get(function)
-        return said[1] if said and said[0] == 0 else None
+        answer = self._answers.get(function)
+        return answer[1] if answer and answer[0] == 0 else None
 
 
 def call_functions(library: str, functions: Dict[str, str], env: Dict[str, str]) -> LibraryAnswers:

@@ -103,9 +103,9 @@ def open_with(library: str, accepts: Sequence[int], env: Dict[str, str]) -> Open
     if not result.ok:
         return Opened([], ended(library, result), "")
     paths = [str(path) for path in facts_of(result).get("plugins", [])]
-    said = re.search(r"Using network (\S+)", result.out)
+    network = re.search(r"Using network (\S+)", result.out)
     why = "" if paths else reason(result.out, accepts)
-    return Opened(paths, why, said.group(1) if said else "")
+    return Opened(paths, why, network.group(1) if network else "")
 
 
 def reason(log: str, accepts: Sequence[int]) -> str:

@@ -117,17 +117,17 @@ def remedy(root: str, one: WrongSetting) -> str:
     return "sed -i '1i {} {}' {}{}".format(one.name, one.mend, path, again)
 
 
-def session_problem(said: str, root: str) -> Tuple[str, str]:
+def session_problem(output: str, root: str) -> Tuple[str, str]:
     """Return cause and remedy of a session that printed something, or that ended without a message.
 
     A session should print nothing. Both are empty if the cause is unknown.
     """
-    if "from LD_PRELOAD" in said or "/etc/ld.so.preload" in said:
+    if "from LD_PRELOAD" in output or "/etc/ld.so.preload" in output:
         return "a library that is loaded into every process is not there", "validate --only os"
-    if "setlocale" in said:
+    if "setlocale" in output:
         remedy = "sed -i -E 's/^(LANG|LC_ALL)=.*/\\1=C.UTF-8/' /etc/environment"
         return "the environment names a locale that is not in the image", remedy
-    if "currently not available" in said:
+    if "currently not available" in output:
         return "the shell of root lets nobody in", "usermod --shell /bin/bash root"
     if SPEAKS.search(read(under(root, START_UP_FILE))):
         remedy = "sed -i '1i case $- in *i*) ;; *) return ;; esac' {}".format(START_UP_FILE)

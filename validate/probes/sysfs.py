@@ -37,9 +37,9 @@ class Port(NamedTuple):
         return self.state.startswith("4:")
 
     def __str__(self) -> str:
-        said = [self.state.partition(": ")[2] or self.state, self.rate, self.link_layer]
-        said.insert(1, "" if self.active else self.physical.partition(": ")[2])
-        text = " ".join(part for part in said if part)
+        parts = [self.state.partition(": ")[2] or self.state, self.rate, self.link_layer]
+        parts.insert(1, "" if self.active else self.physical.partition(": ")[2])
+        text = " ".join(part for part in parts if part)
         return "{}/{} {}".format(self.device, self.number, text)
 
 

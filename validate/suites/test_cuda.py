@@ -76,11 +76,11 @@ def test_cudart(image: Situation, measure: Measure) -> None:
     name, path = cuda.cudart(_promised(image)), _cudart(image)
     if not path:
         fail("{} is nowhere on the loader's path, nor in a wheel".format(name))
-    said = call_functions(path, {"cudaRuntimeGetVersion": OUT}, environment(image, path))
-    if said.problem:
-        fail(said.problem)
-    number = said.value("cudaRuntimeGetVersion")
-    found = cuda.release(number) if number else _without_driver(image, said, path)
+    answers = call_functions(path, {"cudaRuntimeGetVersion": OUT}, environment(image, path))
+    if answers.problem:
+        fail(answers.problem)
+    number = answers.value("cudaRuntimeGetVersion")
+    found = cuda.release(number) if number else _without_driver(image, answers, path)
     how = "" if number else ", by its name: before CUDA 12 it answers with a driver only"
     measure("{} from {}{}".format(found, path, how))
     if found != cuda.major_minor(_promised(image)):
@@ -89,10 +89,10 @@ def test_cudart(image: Situation, measure: Measure) -> None:
         fail("{} says {}, the recipe says {}".format(path, found, _promised(image)), *why)
 
 
-def _without_driver(image: Situation, said: LibraryAnswers, path: str) -> str:
+def _without_driver(image: Situation, answers: LibraryAnswers, path: str) -> str:
     """Return the release of a run time that answers only with a driver, from its name."""
     code, found = (
-        said.code("cudaRuntimeGetVersion"),
+        answers.code("cudaRuntimeGetVersion"),
         cuda.major_minor(version_in_name(path, "cuda_runtime")),
     )
     if code is None or code != cuda.INSUFFICIENT_DRIVER:
@@ -204,11 +204,11 @@ def _no_driver(image: Situation) -> NoReturn:
 def test_init(image: Situation, measure: Measure) -> None:
     """cuInit(0) of libcuda.so.1 in a process of its own: 0 is good; 34, 100, 802, 803, 804 and 999
     have causes of their own"""
-    said = _driver(image)
-    if said.problem:
-        fail(said.problem, "libcuda.so.1 does not load", cuda.PASS_GPUS)
-    code = said.code("cuInit")
-    measure("cuInit {} in {}".format(code, said.path))
+    answers = _driver(image)
+    if answers.problem:
+        fail(answers.problem, "libcuda.so.1 does not load", cuda.PASS_GPUS)
+    code = answers.code("cuInit")
+    measure("cuInit {} in {}".format(code, answers.path))
     if code == 100 and not cuda.gpus(image.root):
         skip("no-gpu-hw", "cuInit 100: the host has no NVIDIA GPU")
     if code != 0:
@@ -264,10 +264,10 @@ def test_malloc(image: Situation, measure: Measure) -> None:
     """cudaGetDeviceCount, then cudaSetDevice, cudaMalloc of 1 KiB and cudaFree for each GPU, in a
     process of its own"""
     path = _cudart(image)
-    said = gpu.ask_library(gpu.ASK_MEMORY, path, environment(image, path))
-    if said.problem or said.code:
-        fail(said.problem or "cudaGetDeviceCount returned {}".format(said.code))
-    codes = said.facts["codes"]
+    answer = gpu.ask_library(gpu.ASK_MEMORY, path, environment(image, path))
+    if answer.problem or answer.code:
+        fail(answer.problem or "cudaGetDeviceCount returned {}".format(answer.code))
+    codes = answer.facts["codes"]
     measure("1 KiB on {} GPUs".format(len(codes)))
     wrong = ["GPU {} returned {}".format(n, code) for n, code in enumerate(codes) if code]
     if wrong or not codes:

@@ -37,8 +37,10 @@ def _cards(image: Situation) -> List[str]:
 
 
 def _asked(image: Situation) -> str:
-    said = image.env.get("NVIDIA_VISIBLE_DEVICES")
-    return "NVIDIA_VISIBLE_DEVICES " + ("is not set" if said is None else "is `{}`".format(said))
+    visible = image.env.get("NVIDIA_VISIBLE_DEVICES")
+    return "NVIDIA_VISIBLE_DEVICES " + (
+        "is not set" if visible is None else "is `{}`".format(visible)
+    )
 
 
 def _not_passed(image: Situation, text: str, remedy: str = "") -> NoReturn:
@@ -126,21 +128,21 @@ def _nvml(image: Situation) -> gpu.GpuAnswer:
 def test_nvml(image: Situation, measure: Measure) -> None:
     """libnvidia-ml.so.1 in a process of its own: nvmlInit_v2, nvmlDeviceGetCount_v2,
     nvmlSystemGetDriverVersion, nvmlDeviceGetHandleByIndex_v2, nvmlDeviceGetName"""
-    said = _nvml(image)
-    if said.problem:
-        fail(said.problem)
-    if said.code:
-        fail("NVML returned {}".format(said.code), *gpu.NVML_CODES.get(said.code, ("", "")))
-    seen = sorted({str(one.get("name", "?")) for one in said.devices})
-    text = "{} x {}, driver {}".format(len(said.devices), ", ".join(seen), said.facts["driver"])
+    answer = _nvml(image)
+    if answer.problem:
+        fail(answer.problem)
+    if answer.code:
+        fail("NVML returned {}".format(answer.code), *gpu.NVML_CODES.get(answer.code, ("", "")))
+    seen = sorted({str(one.get("name", "?")) for one in answer.devices})
+    text = "{} x {}, driver {}".format(len(answer.devices), ", ".join(seen), answer.facts["driver"])
     measure(text)
-    lost = [one for one in said.devices if one["code"]]
+    lost = [one for one in answer.devices if one["code"]]
     if lost:
         code = int(lost[0]["code"])
         text = "GPU {} answers {}".format(lost[0]["index"], code)
         known = gpu.NVML_CODES.get(code, ("the GPU fell off the bus or its node is missing", ""))
         fail(text, *known)
-    if not said.devices:
+    if not answer.devices:
         _not_passed(image, "NVML counts no GPU")
 
 
@@ -249,7 +251,7 @@ def test_health(image: Situation, measure: Measure) -> None:
     note = ", persistence mode is off" if lazy else ""
     measure("{} GPUs without a finding{}".format(len(devices), note))
     if ill:
-        text = "; ".join("GPU {}: {}".format(index, ", ".join(said)) for index, said in ill)
+        text = "; ".join("GPU {}: {}".format(index, ", ".join(ailments)) for index, ailments in ill)
         fail(text, remedy=gpu.cure(ill[0][0], ill[0][1][0]))
 
 

@@ -97,10 +97,10 @@ def _promised(image: Situation, kind: str) -> Optional[bool]:
 
     Horovod in an image for GPUs with NCCL has to use NCCL, whatever its catalog row says.
     """
-    said = image.expected.fact("horovod", kind)
-    if said is None and kind == "nccl":
+    fact = image.expected.fact("horovod", kind)
+    if fact is None and kind == "nccl":
         return image.expected.device == "gpu" and image.expected.has("nccl")
-    return None if said is None else str(said).lower() == "true"
+    return None if fact is None else str(fact).lower() == "true"
 
 
 @check(
@@ -146,8 +146,8 @@ def test_size(image: Situation, measure: Measure) -> None:
     prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
     command = mpi.launch(prefix, 2, [_python(image), "-c", HOROVOD_SIZE], image.env)
     result = run(command, LAUNCH_SECONDS, image.env)
-    said = sorted(re.findall(r"horovod rank (\d+) of (\d+)", result.out))
-    measure("ranks {} of 2".format(" and ".join(rank for rank, _ in said)))
+    ranks = sorted(re.findall(r"horovod rank (\d+) of (\d+)", result.out))
+    measure("ranks {} of 2".format(" and ".join(rank for rank, _ in ranks)))
     if result.timed_out:
         fail(result.says(), *SLOW)
     if not result.ok:
@@ -156,12 +156,12 @@ def test_size(image: Situation, measure: Measure) -> None:
             "the two ranks did not come up",
             "validate --only mpi   # does mpirun itself work?",
         )
-    if not said:
+    if not ranks:
         cause = "mpirun did not start them, or did not hand on what they print"
         fail("no rank printed which one it is", cause, "validate --only mpi")
-    if said != [("0", "2"), ("1", "2")]:
+    if ranks != [("0", "2"), ("1", "2")]:
         fail(
             "the ranks call themselves {}".format(
-                ", ".join("{} of {}".format(*one) for one in said)
+                ", ".join("{} of {}".format(*one) for one in ranks)
             )
         )

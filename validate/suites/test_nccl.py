@@ -134,7 +134,7 @@ def test_copies(image: Situation, measure: Measure) -> None:
 def test_conf(image: Situation, measure: Measure) -> None:
     """/etc/nccl.conf, ~/.nccl.conf, $NCCL_CONF_FILE and every NCCL_* variable"""
     found = nccl.settings(image.root, image.env)
-    seen = ["{}={} ({})".format(name, *said) for name, said in sorted(found.items())]
+    seen = ["{}={} ({})".format(name, *setting) for name, setting in sorted(found.items())]
     measure(", ".join(seen) or "nothing is set")
     rdma = bool(rdma_devices(image.root)) or image.expected.has("rdma")
     wrong = nccl.suspicious(found, rdma)
@@ -154,7 +154,7 @@ def test_ifname(image: Situation, measure: Measure) -> None:
     against /sys/class/net/*/operstate; an IPv4 address (ioctl SIOCGIFADDR), or an IPv6 one that is
     not link-local (/proc/net/if_inet6)"""
     asked = {"NCCL_SOCKET_IFNAME": nccl.settings(image.root, image.env).get("NCCL_SOCKET_IFNAME")}
-    wanted = {name: said[0] for name, said in asked.items() if said and said[0]}
+    wanted = {name: setting[0] for name, setting in asked.items() if setting and setting[0]}
     wanted.update({name: image.env[name] for name in OMPI_INTERFACES if image.env.get(name)})
     if not wanted:
         skip("not-applicable", "no interface is named")

@@ -185,8 +185,8 @@ def test_locale(image: Situation, measure: Measure) -> None:
     measure(name)
     if not name.lower().replace("-", "").endswith("utf8"):
         fail("LC_ALL or LANG is `{}`".format(name))
-    said = run(["locale", "charmap"], env=image.env)
-    if said.ok and said.out.strip() != "UTF-8":
+    result = run(["locale", "charmap"], env=image.env)
+    if result.ok and result.out.strip() != "UTF-8":
         fail("there is no locale `{}`".format(name), "the image names a locale that it has not")
 
 

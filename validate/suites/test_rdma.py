@@ -154,10 +154,10 @@ def test_ofed(image: Situation, host: Any, measure: Measure) -> None:
     if not program:
         fail("there is no ofed_info", "the packages of OFED are not in the image", "imagegen build")
     result = run([program, "-s"], env=image.env)
-    said = result.out.strip().rstrip(":")
-    measure(said)
-    if not re.search(r"-{}(\D|$)".format(re.escape(promised)), said):
-        fail("{}, the recipe says {}".format(said or result.says(), promised))
+    release = result.out.strip().rstrip(":")
+    measure(release)
+    if not re.search(r"-{}(\D|$)".format(re.escape(promised)), release):
+        fail("{}, the recipe says {}".format(release or result.says(), promised))
 
 
 @check(

@@ -33,14 +33,14 @@ LAUNCH = "docker run --network host IMAGE   # a pod: hostNetwork: true, or a VF 
 def test_kabi(image: Situation, measure: Measure) -> None:
     """/sys/class/infiniband_verbs/abi_version (3 to 6) and uverbsN/abi_version of each device"""
     kernel, devices = fabric.kernel_abi(image.root), fabric.device_abis(image.root)
-    kinds = sorted({(name.partition("_")[0], said) for name, said in devices})
+    kinds = sorted({(name.partition("_")[0], abi) for name, abi in devices})
     measure("kernel {}, {}".format(kernel, ", ".join("{} {}".format(*pair) for pair in kinds)))
     if kernel and not fabric.within(kernel, fabric.KERNEL_ABI):
         fail("the kernel speaks ABI {}, libibverbs {} to {}".format(kernel, *fabric.KERNEL_ABI))
-    for device, said in devices:
+    for device, abi in devices:
         limits = fabric.DEVICE_ABI.get(device.partition("_")[0], (0, 99))
-        if said and not fabric.within(said, limits):
-            fail("{} speaks ABI {}, its provider {} to {}".format(device, said, *limits))
+        if abi and not fabric.within(abi, limits):
+            fail("{} speaks ABI {}, its provider {} to {}".format(device, abi, *limits))
 
 
 @check(
@@ -63,9 +63,9 @@ def test_devinfo(image: Situation, measure: Measure) -> None:
     usable = [one for one in verbs(image.root) if one.present]
     measure("{} devices".format(count))
     if count != len(usable):
-        said = [line for line in result.err.splitlines() if "ibverbs" in line]
+        warnings = [line for line in result.err.splitlines() if "ibverbs" in line]
         text = "libibverbs lists {} devices, {} were passed".format(count, len(usable))
-        fail("; ".join([text, *said[:2]]))
+        fail("; ".join([text, *warnings[:2]]))
 
 
 def _roce(image: Situation) -> List[Port]:
@@ -215,10 +215,10 @@ def _dma_buf(image: Situation) -> bool:
     path = libraries(image).loader.first(gpu.DRIVER)
     if not path or cuda.numbers(os.uname().release)[:2] < (5, 12):
         return False
-    said = image.once(
+    answer = image.once(
         "driver", lambda: gpu.ask_library(gpu.ASK_DRIVER, path, environment(image, path))
     )
-    return bool(said.facts.get("dma_buf"))
+    return bool(answer.facts.get("dma_buf"))
 
 
 @check(
@@ -264,7 +264,7 @@ def test_loopback(image: Situation, measure: Measure) -> None:
         slow += [(port.device, seen[-1])] if speed < GOOD_SHARE * rate else []
     measure(", ".join(seen))
     if slow:
-        text = ", ".join(said for _, said in slow)
+        text = ", ".join(problem for _, problem in slow)
         fail(text, "the link, or its PCIe slot, is narrow", LINK.format(slow[0][0]))
 
 

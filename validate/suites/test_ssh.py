@@ -221,6 +221,6 @@ def test_maxstartups(measure: Measure) -> None:
     """`sshd -T`: maxstartups start:rate:full; a launch to more nodes than `start` may be refused"""
     _root_only()
     server, _ = effective_settings()
-    said = server.get("maxstartups", "")
+    value = server.get("maxstartups", "")
     unknown = "unknown: sshd does not tell its settings"
-    measure("{} (start:rate:full)".format(said) if said else unknown)
+    measure("{} (start:rate:full)".format(value) if value else unknown)

@@ -185,9 +185,9 @@ def test_allreduce(image: Situation, measure: Measure) -> None:
     answer = _ask(image, ALLREDUCE)
     if not answer.ok:
         fail(answer.problem)
-    said = answer.facts.get("problem")
-    if said is not None:
-        fail(_last_words(said))
+    problem = answer.facts.get("problem")
+    if problem is not None:
+        fail(_last_words(problem))
     measure("sum {:.0f} of 1024 ones".format(answer.facts["sum"]))
     if answer.facts["sum"] != 1024:
         fail("the sum of 1024 ones over one rank is {}".format(answer.facts["sum"]))
@@ -198,5 +198,5 @@ def _last_words(lines: List[str]) -> str:
 
     It is the last line, if there is one after `Last error:`.
     """
-    told = [line for line in lines if line and not line.endswith(":")]
-    return told[-1] if told else "NCCL did not start, and gave no reason"
+    messages = [line for line in lines if line and not line.endswith(":")]
+    return messages[-1] if messages else "NCCL did not start, and gave no reason"
