@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Tests that start anew each time compile each time, where the environment forbids byte code.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: build test lint unit golden integration kill test-images bench setup engine clean
+.PHONY: build test lint unit generated integration kill test-images bench setup engine clean
 
 setup: $(STAMP)
 
@@ -31,6 +31,11 @@ lint: setup
 
 unit: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile tests/unit tests/golden
+
+# What is made of the catalog, the matrices and the checks: validate/components.json, validate/CHECKS.md and the
+# files under tests/golden. Read the diff.
+generated: setup
+	$(BIN)/pytest -q tests/golden --update-golden
 
 integration: engine
 	$(BIN)/pytest -q tests/integration

@@ -2,19 +2,19 @@
 Horovod, and pip's look at all packages."""
 
 import contextlib
-from typing import Callable, Collection, Dict, Iterator, Tuple
+import importlib
+from typing import Callable, Collection, Dict, Iterator
 
-from validate.fixtures import Situation
-from validate.probes import pip, training
+from validate.components import COMPONENTS
+from validate.fixtures import Situation, SlowProbe
 from validate.process import Result, RunningCommand
 
-PREFETCHED: Dict[
-    str, Tuple[str, Callable[[Situation], RunningCommand], Callable[[Result], object]]
-] = {
-    "torch": (training.KEY, training.begin_import, training.parse_answers),
-    "python": (pip.KEY, pip.begin_check, lambda result: result),
+PREFETCHED: Dict[str, SlowProbe] = {
+    name: importlib.import_module("validate.probes." + one.slow_probe).SLOW_PROBE
+    for name, one in COMPONENTS.items()
+    if one.slow_probe
 }
-"""Suite -> what Situation keeps it under, how it begins, how its end is read."""
+"""Suite -> the probe that its checks wait for."""
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from validate.catalogue import ALIASES, not_applicable
 from validate.check import SKIPPED, CheckResult
+from validate.components import COMPONENTS
 from validate.expected import Expected
 
 COUNTED = "gpu"
@@ -18,7 +19,7 @@ PROFILES: Dict[str, Tuple[str, ...]] = {
 """What a container is launched for -> the hardware that it takes part with. The names are
 those of imagegen/model/cell.py; a test holds the two together."""
 
-HARDWARE = {"gpu": "gpu", "cuda": "gpu", "rdma": "rdma", "harp": "harp"}
+HARDWARE = {COUNTED: COUNTED, **{n: one.hardware for n, one in COMPONENTS.items() if one.hardware}}
 """Suite -> the hardware that its live checks look at."""
 
 ABSENT_CODES = {"gpu": ("no-gpu-hw", "gpu-not-passed"), "rdma": ("no-rdma-hw", "rdma-not-passed")}

@@ -1,6 +1,6 @@
 """pip of the image, asked whether packages agree with one another."""
 
-from validate.fixtures import Situation
+from validate.fixtures import Situation, SlowProbe
 from validate.probes.interpreter import IMPORT_SECONDS, find_python
 from validate.process import Result, RunningCommand
 
@@ -19,3 +19,6 @@ def checked(image: Situation) -> Result:
     """How `pip check` ended; once in a run."""
     found: Result = image.once(KEY, lambda: begin_check(image).result())
     return found
+
+
+SLOW_PROBE = SlowProbe(KEY, begin_check, lambda result: result)
