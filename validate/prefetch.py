@@ -1,5 +1,7 @@
-"""Slow probes start before the checks are loaded and run beside them: the import of PyTorch and
-Horovod, and pip's look at all packages."""
+"""Start slow probes before the checks are loaded, so that they run at the same time.
+
+These are the import of PyTorch and Horovod, and `pip check`.
+"""
 
 import contextlib
 import importlib
@@ -14,12 +16,12 @@ PREFETCHED: Dict[str, SlowProbe] = {
     for name, one in COMPONENTS.items()
     if one.slow_probe
 }
-"""Suite -> the probe that its checks wait for."""
+"""Suite -> the slow probe whose answer its checks need."""
 
 
 @contextlib.contextmanager
 def started(image: Situation, suites: Collection[str]) -> Iterator[None]:
-    """Start the slow probes of these suites; what still runs at the end of the block is ended."""
+    """Start the slow probes of these suites; end those that still run when the block ends."""
     with contextlib.ExitStack() as stack:
         for suite, (key, begin, read) in PREFETCHED.items():
             if suite in suites and image.expected.has(suite):

@@ -199,8 +199,8 @@ def _dangling_names(
         own += (*component.own_copies.values(), *component.pip_pins)
         asked = [(name, component.file, 0) for name in own]
         for release in component.releases:
-            constraints = {**release.requires, **release.constrains, **release.pairs}
-            constraints |= {**release.known, **release.warns}
+            constraints = {**release.requires, **release.limits, **release.built_for}
+            constraints |= {**release.known_with, **release.recommends}
             asked += [(name, release.file, release.line) for name in constraints]
             problems += [
                 Problem(f"requires unknown OS `{os}`", file=release.file, line=release.line)

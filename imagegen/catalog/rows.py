@@ -61,7 +61,7 @@ def _rows(document: ComponentDocument | VirtualDocument, problems: list[Problem]
 def _against_schema(
     row: Mapping[str, object], file: str, line: int, path: str
 ) -> Iterator[Problem]:
-    plain = {**row, "named": True} if "named" in row else dict(row)
+    plain = {**row, "only_by_full_name": True} if "only_by_full_name" in row else dict(row)
     for found in check_schema(Document(plain, file), schemas.RELEASE):
         yield Problem(found.text, file, line, f"{path}.{found.key}", found.evidence, found.hint)
 
@@ -92,10 +92,10 @@ def _constraints(row: ReleaseData) -> dict[str, dict[str, tuple[str, ...]]]:
     """What a row asks of other names, by the key that says how."""
     by_key = {
         "requires": row.get("requires", {}),
-        "constrains": row.get("constrains", {}),
-        "pairs": row.get("pairs", {}),
-        "known": row.get("known", {}),
-        "warns": row.get("warns", {}),
+        "limits": row.get("limits", {}),
+        "built_for": row.get("built_for", {}),
+        "known_with": row.get("known_with", {}),
+        "recommends": row.get("recommends", {}),
     }
     return {
         key: {name: alternatives(texts) for name, texts in asked.items()}
@@ -118,14 +118,14 @@ def _release(component: str, row: ReleaseData, file: str, line: int) -> Release:
         source=row["source"],
         file=file,
         line=line,
-        constrains=constraints["constrains"],
-        pairs=constraints["pairs"],
-        known=constraints["known"],
-        warns=constraints["warns"],
+        limits=constraints["limits"],
+        built_for=constraints["built_for"],
+        known_with=constraints["known_with"],
+        recommends=constraints["recommends"],
         provides=row.get("provides", {}),
-        also=alternatives(row.get("also", ())),
+        aliases=alternatives(row.get("aliases", ())),
         rank=int(row.get("rank", 0)),
-        named=row.get("named") in (True, "true"),
+        only_by_full_name=row.get("only_by_full_name") in (True, "true"),
         confidence=row.get("confidence", "high"),
         index=row.get("index", ""),
         tarball=row.get("tarball", {}),

@@ -73,7 +73,7 @@ def _row(leaves: Sequence[_Leaf], values: Mapping[str, str]) -> dict[str, object
     return row
 
 
-LISTED = ("requires", "constrains", "pairs", "known", "warns", "also")
+LISTED = ("requires", "limits", "built_for", "known_with", "recommends", "aliases")
 """Keys of a release whose values are alternatives."""
 
 

@@ -1,6 +1,6 @@
-"""The JSON schemas of matrix, component and OS files: what may stand where, and of what letters.
+"""Define the JSON schemas of matrix, component and OS files.
 
-Values are data: every string that can reach a Dockerfile has a pattern that admits no newline,
+Values are data: every string that can reach a Dockerfile has a pattern that allows no newline,
 quote, `$`, backtick or shell operator.
 """
 
@@ -26,7 +26,7 @@ PATH = r"^/[A-Za-z0-9._/+-]*$"
 RELATIVE = r"^[A-Za-z0-9_][A-Za-z0-9._/-]*$"
 ENV_NAME = r"^[A-Z][A-Z0-9_]*$"
 OWN_ENV_NAME = r"^(?!PATH$)[A-Z][A-Z0-9_]*$"
-"""Variables that a matrix may set: `PATH` is what the components make it."""
+"""The variables that a matrix may set; `PATH` is set by the components."""
 ENV_VALUE = r"^[A-Za-z0-9._/:,=+^-]*$"
 TEXT = r"^[^\x00-\x1f\x7f]+$"
 TAG = r"^[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_{][A-Za-z0-9._{}-]*$"
@@ -55,7 +55,7 @@ def _list(items: Schema, least: int = 0) -> Schema:
 
 
 def properties_of(schema: Schema) -> Mapping[str, Schema]:
-    """The keys that the schema of a mapping knows, each with its own schema."""
+    """Return the keys that the schema of a mapping knows, each with its own schema."""
     return cast("Mapping[str, Schema]", schema["properties"])
 
 
@@ -87,14 +87,14 @@ RELEASE = _object(
     version=_text(r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_ -]*$"),
     variant=_text(VARIANT),
     requires=_CONSTRAINTS,
-    constrains=_CONSTRAINTS,
-    pairs=_CONSTRAINTS,
-    known=_CONSTRAINTS,
-    warns=_CONSTRAINTS,
+    limits=_CONSTRAINTS,
+    built_for=_CONSTRAINTS,
+    known_with=_CONSTRAINTS,
+    recommends=_CONSTRAINTS,
     provides=_map(NAME, _text(PACKAGE_VERSION + r"|^[0-9.]+\?$")),
-    also={"anyOf": [_text(PACKAGE_VERSION), _list(_text(PACKAGE_VERSION), 1)]},
+    aliases={"anyOf": [_text(PACKAGE_VERSION), _list(_text(PACKAGE_VERSION), 1)]},
     rank=_text(r"^[0-9]$"),
-    named={"type": "boolean"},
+    only_by_full_name={"type": "boolean"},
     confidence={"enum": ["high", "medium"]},
     index=_text(URL),
     tarball=_object(("url", "sha256"), url=_text(URL), sha256=_text(SHA256)),
@@ -195,7 +195,7 @@ COMPONENT = _object(
     title=_text(TEXT),
     needs=_list(_text(NAME)),
     seconds=_text(r"^[0-9]+(\.[0-9]+)?$"),
-    # How often its own files or rows change for each build from nothing, as a new base asks for.
+    # Changes of its own files or rows for each build from nothing, which a new base causes.
     churn=_text(r"^[0-9]+(\.[0-9]+)?$"),
     megabytes={"anyOf": [_text(r"^[0-9]+$"), _map(VARIANT, _text(r"^[0-9]+$"))]},
     env=_map(ENV_NAME, _text(ENV_VALUE)),
@@ -216,7 +216,7 @@ COMPONENT = _object(
 
 
 def _row(**properties: Schema) -> Schema:
-    """Axes and components with their constraints, and keys of its own."""
+    """Make the schema of a mapping with these keys and constraints on axes and components."""
     return {"type": "object", "properties": properties, "additionalProperties": _CONSTRAINT}
 
 

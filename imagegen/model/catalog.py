@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict
+
+from imagegen.model.launch import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,42 +37,73 @@ class OsRelease:
 
 @dataclass(frozen=True)
 class Release:
-    """One row of a component's releases: what it is, what it needs, where it comes from.
-    What it asks of other components (or of `os`) is a map to constraints of which one must hold:
-    `requires` brings the other into the image; `constrains` speaks of what is there anyway; `pairs`
-    holds unless this very build is asked for, and then majors must agree if anything is compiled;
-    outside of `known` the facts say nothing; outside of `warns` it works with a reservation.
-    `provides` are values of names without rows of their own, such as the NCCL inside a wheel
-    (`unknown` where no source says, with a `?` behind it where the source is not certain).
-    `also` are other names of the version; `rank` puts rows behind others; a `named` row is taken
-    only by its full name. `facts` are free data for templates and `validate`; `origin` says
-    in words where the bits come from, `index`, `tarball` (url, sha256), `artifact` to programs."""
+    """One release of a component: what it is, what it asks of others, where it comes from.
+
+    A constraint speaks of another component, or of a value such as `os`, `glibc` or `driver`; of
+    several constraints for one name one must hold. The five maps of constraints differ in what
+    follows when none holds:
+
+    | map | where the other is not in the image | where no constraint holds |
+    | --- | --- | --- |
+    | `requires` | it is added | refused |
+    | `limits` | nothing follows | refused |
+    | `built_for` | nothing follows | refused, except for a build that is asked for by full name |
+    | `known_with` | nothing follows | unknown: refused without `--allow-unknown` |
+    | `recommends` | nothing follows | a warning |
+    """
 
     component: str
+    """The component that this is a release of."""
     version: str
+    """The version as the project writes it, with the local part of a wheel: `1.11.0+cu113`."""
     variant: str
+    """What tells releases of one version apart, such as `distro` and `source`; mostly empty."""
     requires: Mapping[str, tuple[str, ...]]
+    """What has to be in the image too: `{python: ["3.8", "3.9"]}`."""
     apt: Mapping[str, str]
+    """apt packages of the image, with their versions; `*` stands for any text."""
     build_apt: Mapping[str, str]
+    """apt packages for what is compiled against it, such as headers, or for compiling it."""
     wheels: Mapping[str, str]
+    """Python packages that pip installs, with their versions."""
     facts: Mapping[str, object]
+    """Free data for templates and for `validate`, such as `{cuda: "11.3"}`."""
     origin: str
+    """Where it comes from, in words: `wheel torch 1.11.0+cu113`."""
     source: str
+    """The document that the facts of this release are taken from."""
     file: str
+    """The file that has this release."""
     line: int
-    constrains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    pairs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    known: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    warns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The line of that file."""
+    limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What may be beside it, where it is there: `{driver: [">=450.80.02"]}`."""
+    built_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What a binary was built for: `{cuda: ["11.3"]}`. Who asks for this build by its full name may
+    have another one beside it, of the same major version if anything is compiled."""
+    known_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What its source speaks of; whether it works with anything else is unknown."""
+    recommends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What it was tested with or made for; it works with others too, under a warning."""
     provides: Mapping[str, str] = field(default_factory=dict)
-    also: tuple[str, ...] = ()
+    """Values that come with it and have no releases of their own, such as the NCCL in a wheel:
+    `unknown` where no source says, with a `?` at the end where the source is not certain."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the version: CUDA 11.3.1 has the compiler 11.3.109."""
     rank: int = 0
-    named: bool = False
+    """Releases of a lower rank are preferred, whatever their versions."""
+    only_by_full_name: bool = False
+    """Whether it is taken only by a request that gives its full version, or its variant."""
     confidence: str = "high"
+    """How certain the source is: `high`, or `medium` for a warning."""
     index: str = ""
+    """The index of wheels that pip asks instead of its default one."""
     tarball: Mapping[str, str] = field(default_factory=dict)
+    """An archive that is downloaded and checked: `url` and `sha256`."""
     artifact: str = ""
+    """The name in `artifacts.yaml` of a vendor part that a user has to give."""
     notes: tuple[str, ...] = ()
+    """What a user should know who takes it; each is a warning."""
 
     @cached_property
     def where(self) -> str:
@@ -91,93 +123,37 @@ class Contract(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Flag:
-    """Words of a command line that belong together, and why they are there."""
-
-    words: tuple[str, ...]
-    why: str
-
-    @property
-    def text(self) -> str:
-        """The words quoted for a POSIX shell."""
-        return shlex.join(self.words)
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A variable that a launch gives to every rank: `NAME=value`, and why.
-
-    The value may have `{iface}`, `{gpus_per_node}` and `{first_node}` in it. It stands in front of
-    the variable `before`, or else last. With `transport` it is for that one alone.
-    """
-
-    setting: str
-    why: str
-    before: str = ""
-    transport: str = ""
-    several_nodes: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.setting.partition("=")[0]
-
-
-@dataclass(frozen=True)
-class Launch:
-    """What a launch gives a component, where its transport or its acceleration is chosen.
-
-    `default` takes the acceleration where the image has the component and none is asked for.
-    `devices` gives the devices of the contract, `flags` stand in place of its capabilities and
-    devices, and `mpi_over_tcp` keeps MPI itself off the devices. `benchmark` are flags of the
-    benchmark. `program` starts the ranks.
-    """
-
-    transports: tuple[str, ...] = ()
-    accels: tuple[str, ...] = ()
-    default: bool = False
-    host_network: bool = False
-    devices: bool = False
-    mpi_over_tcp: bool = False
-    flags: tuple[Flag, ...] = ()
-    variables: tuple[Variable, ...] = ()
-    benchmark: tuple[Flag, ...] = ()
-    program: str = ""
-
-
-@dataclass(frozen=True)
 class Checks:
-    """What `validate` knows of a component, in every image.
-
-    Its suite has the place `order`: the lowest runs first, 0 runs after all others, by name.
-    `short_names` are what ids of its checks begin with, besides the name of the suite.
-    `more_suites` are suites of others that hold for it too. `hardware` is what its live checks look
-    at. `slow_probe` is the module of `validate/probes` that starts before the checks are loaded.
-    """
+    """What `validate` knows of a component, in every image."""
 
     order: int = 0
+    """The place of its suite in a run, the lowest first; 0 runs after all others, by name."""
     short_names: tuple[str, ...] = ()
+    """What the ids of its checks begin with, besides the name of the suite."""
     more_suites: tuple[str, ...] = ()
+    """Other suites that apply to an image with the component."""
     hardware: str = ""
+    """The hardware that its live checks look at: `gpu`, `rdma` or `harp`."""
     slow_probe: str = ""
+    """The module of `validate/probes` that starts before the checks are loaded."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """How a request asks for a component, and what the answer takes with it.
-
-    `order` is the component's place in the search: the lowest takes its newest release first, 0
-    comes after all others, by name. `always` puts it into every image. `keys` are other keys of a
-    request, each with the variant that it means. `index_prefix` is what names of wheel indexes
-    have before the digits of its version. `values` are values of its rows that can be asked for.
-    `gpu_libraries` are what it computes on a GPU with.
-    """
+    """How a request asks for a component."""
 
     order: int = 0
+    """Its place in the search: the lowest gets its newest release first; 0 comes last, by name."""
     always: bool = False
+    """Whether every image has it, unless a request says `none`."""
     keys: Mapping[str, str] = field(default_factory=dict)
+    """Other keys of a request that mean it, each with the variant: `{ofed: mlnx-ofed}`."""
     index_prefix: str = ""
+    """What names of wheel indexes have before the digits of its version: `cu` for `cu113`."""
     values: tuple[str, ...] = ()
+    """Values of its releases that a request may ask for, such as `torchvision`."""
     gpu_libraries: tuple[str, ...] = ()
+    """Components that it needs on a GPU; a wheel with a CUDA of its own needs none."""
 
 
 @dataclass(frozen=True)
@@ -234,26 +210,26 @@ class Catalog:
 
     @cached_property
     def roles(self) -> Mapping[str, str]:
-        """Role -> the component that has it."""
+        """Map each role to the component that has it."""
         return {one.role: name for name, one in self.components.items() if one.role}
 
     def with_role(self, role: str) -> str:
-        """The component that has a role; empty where none has."""
+        """Return the component that has a role; empty where none has."""
         return self.roles.get(role, "")
 
     @cached_property
     def search_order(self) -> Mapping[str, int]:
-        """Component -> its place in the search, of those that have one."""
+        """Map components to their places in the search, those that have one."""
         return {name: one.request.order for name, one in self._asked if one.request.order}
 
     @cached_property
     def in_every_image(self) -> tuple[str, ...]:
-        """The components that every image has unless a request says `none`."""
+        """List the components that every image has unless a request says `none`."""
         return tuple(name for name, one in self._asked if one.request.always)
 
     @cached_property
     def request_keys(self) -> Mapping[str, tuple[str, str]]:
-        """Key of a request that is no component's name -> the component and the variant."""
+        """Map keys of a request that are no component's name to a component and a variant."""
         return {
             key: (name, variant)
             for name, one in self.components.items()
@@ -262,12 +238,12 @@ class Catalog:
 
     @cached_property
     def request_values(self) -> tuple[str, ...]:
-        """The values of rows that can be asked for."""
+        """List the values of releases that a request may ask for."""
         return tuple(dict.fromkeys(v for _, one in self._asked for v in one.request.values))
 
     @cached_property
     def _asked(self) -> Iterable[tuple[str, Component]]:
-        """The components in the order of the search."""
+        """List the components in the order of the search."""
         last = 1 + max((one.request.order for one in self.components.values()), default=0)
         return sorted(
             self.components.items(), key=lambda pair: (pair[1].request.order or last, pair[0])

@@ -232,6 +232,17 @@ def left_to_make(
     }
 
 
+def made_anew(steps: Sequence[Step], component: str) -> tuple[Step, ...]:
+    """Find the steps that an edit of a component makes anew: its own and those above."""
+    found: list[Step] = []
+    for step in steps:
+        if step.component == component:
+            found.append(step)
+        else:
+            found += made_anew(step.above, component)
+    return tuple(found)
+
+
 def prefixes(chains: Sequence[Chain]) -> set[Chain]:
     """Every chain and every lower part of it."""
     return {chain[:length] for chain in chains for length in range(1, len(chain) + 1)}

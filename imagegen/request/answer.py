@@ -140,9 +140,7 @@ def driver_floors(catalog: Catalog, wants: Sequence[Want]) -> set[str]:
         if want.component in catalog.components
         for release in catalog.components[want.component].releases
     ]
-    return {
-        text.removeprefix(">=") for release in rows for text in release.constrains.get(DRIVER, ())
-    }
+    return {text.removeprefix(">=") for release in rows for text in release.limits.get(DRIVER, ())}
 
 
 def _tag(spec: ImageSpec, constraints: Mapping[str, str], catalog: Catalog) -> str:
@@ -175,7 +173,8 @@ def may_be(cell: Cell, spec: ImageSpec, catalog: Catalog) -> bool:
             if want.component in catalog.components:
                 return False
         elif constraint.is_version(want.constraint) and not any(
-            constraint.matches(want.constraint, name) for name in (pin.version, *pin.release.also)
+            constraint.matches(want.constraint, name)
+            for name in (pin.version, *pin.release.aliases)
         ):
             return False
     return True

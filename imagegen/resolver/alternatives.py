@@ -188,7 +188,9 @@ def _values(want: Want, domains: Domains) -> list[str]:
     name, space = want.component, domains.space
     by_full_name = bits(space.hidden(name) & space.mask(name, (want.constraint,)))
     rows = [row for row in domains.rows(name) if row.variant != "unknown"]
-    values = dict.fromkeys(row.version.partition("+")[0] for row in rows if not row.named)
+    values = dict.fromkeys(
+        row.version.partition("+")[0] for row in rows if not row.only_by_full_name
+    )
     values |= dict.fromkeys(space.candidates[name][index].version for index in by_full_name)
     return sorted(values, key=lambda value: distance(want.component, want.constraint, value))
 

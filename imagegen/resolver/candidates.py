@@ -20,7 +20,7 @@ OS, DRIVER = "os", "driver"
 UNKNOWN = "unknown"
 GLIBC, COMPILER = "glibc", "compiler"
 """What an OS provides; a component that provides one too overrules it."""
-Kind = Literal["requires", "constrains", "pairs", "known", "provides"]
+Kind = Literal["requires", "limits", "built_for", "known_with", "provides"]
 
 
 class Edge(NamedTuple):
@@ -36,7 +36,7 @@ class Edge(NamedTuple):
         wanted = " or ".join(self.alternatives)
         if self.kind == "provides":
             return f"{self.source.where} has {self.target} {wanted}"
-        if self.kind == "known":
+        if self.kind == "known_with":
             return f"{self.source.where} is known with {self.target} {wanted} only"
         return f"{self.source.where} asks for {self.target} {wanted}"
 
@@ -117,7 +117,7 @@ class Space:
             return True
         return any(
             constraint.is_version(wanted) and constraint.matches(wanted, other, "")
-            for other in candidate.also
+            for other in candidate.aliases
         )
 
     def place(self, name: str, row: Release) -> int:
@@ -136,7 +136,7 @@ class Space:
             brought = {other for row in rows for other in row.requires}
             if name in self.catalog.virtual:
                 brought |= {other for row in rows for other in row.provides}
-            constrained = frozenset(other for row in rows for other in row.constrains)
+            constrained = frozenset(other for row in rows for other in row.limits)
             self._spoken_of[key] = frozenset(brought), constrained
         return self._spoken_of[key]
 
@@ -159,7 +159,7 @@ class Space:
             self._hidden[key] = sum(
                 1 << index
                 for index, row in enumerate(self.candidates.get(name, ()))
-                if row.named and wanted not in (row.version, row.variant or row.version)
+                if row.only_by_full_name and wanted not in (row.version, row.variant or row.version)
             )
         return self._hidden[key]
 
@@ -207,18 +207,18 @@ class Space:
 
     def _statements(self, row: Release, present: frozenset[str], choice: Choice) -> Iterator[Edge]:
         yield from self._of_kind(row, "requires", row.requires, choice)
-        for kind, asked in (("constrains", row.constrains), ("known", row.known)):
+        for kind, asked in (("limits", row.limits), ("known_with", row.known_with)):
             here = {name: texts for name, texts in asked.items() if name in present}
-            if not (kind == "known" and choice.allow_unknown):
+            if not (kind == "known_with" and choice.allow_unknown):
                 yield from self._of_kind(row, kind, here, choice)  # type: ignore[arg-type]
-        pairs = {name: texts for name, texts in row.pairs.items() if name in present}
+        built_for = {name: texts for name, texts in row.built_for.items() if name in present}
         if row.component in choice.exact:
-            pairs = {
+            built_for = {
                 name: tuple(_same_major(one) for one in texts)
-                for name, texts in pairs.items()
+                for name, texts in built_for.items()
                 if COMPILER in present
             }
-        yield from self._of_kind(row, "pairs", pairs, choice)
+        yield from self._of_kind(row, "built_for", built_for, choice)
         for name, value in {**self._silent.get(row.component, {}), **row.provides}.items():
             overruled = row.component == OS and self.overruling[name] in present
             if name in present and not overruled:

@@ -110,7 +110,7 @@ def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains
             via[want.component].add(want.asked_by)
     for name, row in chosen.items():
         for edge in domains.edges[name][domains.space.place(name, row)]:
-            if edge.kind not in ("provides", "known"):
+            if edge.kind not in ("provides", "known_with"):
                 via[edge.target].add(row.where)
     components = domains.space.catalog.components
     return {

@@ -182,7 +182,7 @@ def _prefer_fewer_warnings(domains: Domains, chosen: dict[str, int]) -> None:
     for name in sorted(chosen):
         rows = domains.space.candidates[name]
         taken = rows[chosen[name]]
-        if not taken.warns:
+        if not taken.recommends:
             continue
         best = (reservations(domains, taken, chosen), chosen[name])
         for index in bits(domains.start[name]) if best[0] else ():
@@ -196,7 +196,7 @@ def reservations(domains: Domains, row: Release, chosen: Mapping[str, int]) -> i
     """How many of a row's `warns` do not hold beside what was chosen."""
     return sum(
         not domains.space.mask(name, constraints) >> chosen[name] & 1
-        for name, constraints in row.warns.items()
+        for name, constraints in row.recommends.items()
         if name in chosen
     )
 

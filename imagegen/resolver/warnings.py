@@ -24,8 +24,8 @@ def warnings(
     for name in sorted(chosen):
         row = chosen[name]
         found += [f"{row.where}: {note}" for note in row.notes] if row.notes else ()
-        found += _unmet(row, chosen, space) if row.warns else ()
-        found += _other_builds(row, chosen, space) if row.pairs else ()
+        found += _unmet(row, chosen, space) if row.recommends else ()
+        found += _other_builds(row, chosen, space) if row.built_for else ()
         if allow_unknown:
             found += _unknown(row, chosen, space)
         if row.confidence == "medium":
@@ -48,7 +48,7 @@ def reason(catalog: Catalog, component: str, other: str) -> str:
 
 
 def _unmet(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    for name, constraints in row.warns.items():
+    for name, constraints in row.recommends.items():
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
             why = reason(space.catalog, row.component, name)
             wanted = " or ".join(constraints)
@@ -57,7 +57,7 @@ def _unmet(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterato
 
 
 def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    for name, constraints in row.pairs.items():
+    for name, constraints in row.built_for.items():
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
             yield (
                 f"{row.where} brings {name} {' or '.join(constraints)} of its own, the image has "
@@ -68,12 +68,12 @@ def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> 
 
 def _unknown(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
     """What nobody knows to work: a silent source, one that is not certain, a driver's branch."""
-    for name, constraints in row.known.items():
+    for name, constraints in row.known_with.items():
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
             wanted = " or ".join(constraints) or "nothing"
             here = chosen[name].version
             yield f"{row.where} is known with {name} {wanted} only; {here} is unknown"
-    for name, constraints in {**row.requires, **row.constrains}.items():
+    for name, constraints in {**row.requires, **row.limits}.items():
         other = chosen.get(name)
         if other is not None and not _meets(space, name, constraints, other):
             here = "what is here" if other.variant == "unknown" else f"{name} {other.version}"
@@ -122,7 +122,7 @@ def _default_of_pypi(chosen: Mapping[str, Release], space: Space) -> Iterator[st
     public = torch.version.partition("+")[0]
     for row in space.candidates["torch"]:
         same = row.version.partition("+")[0] == public and row.facts.get("cuda") == minor
-        constraints = row.constrains.get("sm", ())
+        constraints = row.limits.get("sm", ())
         if same and constraints and not _meets(space, "sm", constraints, chosen["sm"]):
             yield (
                 f"R9: {torch.where} comes from {torch.index}: what pip takes from its default "

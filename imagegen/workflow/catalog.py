@@ -152,10 +152,10 @@ def _show_one(component: Component, console: Console) -> None:
 def _needs(release: Release) -> list[str]:
     kinds: tuple[tuple[str, Mapping[str, tuple[str, ...]]], ...] = (
         ("", release.requires),
-        ("", release.constrains),
-        ("", release.pairs),
-        ("known with ", release.known),
-        ("made for ", release.warns),
+        ("", release.limits),
+        ("", release.built_for),
+        ("known with ", release.known_with),
+        ("made for ", release.recommends),
     )
     return [
         f"{said}{name} {' or '.join(constraints)}"

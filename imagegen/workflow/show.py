@@ -86,6 +86,6 @@ def _limit(value: int) -> str:
 
 def _version(release: Release) -> str:
     """With the other names that a document may call it by, and the variant."""
-    more = [*release.also, release.variant]
+    more = [*release.aliases, release.variant]
     said = ", ".join(one for one in more if one)
     return f"{release.version} ({said})" if said else release.version

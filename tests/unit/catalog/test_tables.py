@@ -22,7 +22,7 @@ TABLE: TableData = {
     "row": {
         "version": "{version}",
         "requires": {"python": "{python}"},
-        "pairs": {"cuda": "{cuda}"},
+        "built_for": {"cuda": "{cuda}"},
         "facts": {"device": "gpu", "python": "{python}", "line": ["{version}", "x"]},
         "notes": ["made for {cuda}"],
         "origin": "wheel {version}",
@@ -43,7 +43,7 @@ def test_a_line_is_a_release() -> None:
     assert row == {
         "version": "1.0",
         "requires": {"python": ["3.8", "3.9"]},
-        "pairs": {"cuda": "11.3"},
+        "built_for": {"cuda": "11.3"},
         "facts": {"device": "gpu", "python": "3.8 3.9", "line": ["1.0", "x"]},
         "notes": ["made for 11.3"],
         "origin": "wheel 1.0",
@@ -54,7 +54,7 @@ def test_a_line_is_a_release() -> None:
 def test_what_speaks_of_an_empty_cell_is_left_out() -> None:
     number, row, _ = rows()[1]
     assert number == 3
-    assert "pairs" not in row
+    assert "built_for" not in row
     assert "notes" not in row
     assert row["source"] == "a talk"
 

@@ -75,7 +75,7 @@ def cell(project: Project, tag: str) -> ImageSpec:
 @pytest.mark.parametrize("tag", TABLES)
 def test_a_cell_has_the_components_of_its_document(tag: str, project: Project) -> None:
     spec = cell(project, tag)
-    called = {pin.component: (pin.version, *pin.release.also) for pin in spec.pins}
+    called = {pin.component: (pin.version, *pin.release.aliases) for pin in spec.pins}
     called |= {name: (value,) for name, value in spec.given.items()} | {"os": (spec.os.id,)}
     for line in TABLES[tag][1].split(", "):
         name, version = line.split()

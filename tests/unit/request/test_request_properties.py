@@ -268,7 +268,7 @@ def small() -> Catalog:
 def admits(name: str, wishes: tuple[str, ...], row: Release) -> bool:
     if name in VIRTUAL or name == "os":
         return any(wish in ("any", row.version) for wish in wishes)
-    names = [row.version, *row.also]
+    names = [row.version, *row.aliases]
     return any(constraint.matches(wish, one, row.variant) for wish in wishes for one in names)
 
 
@@ -283,8 +283,10 @@ def holds(chosen: Mapping[str, Any], exact: bool) -> bool:
         if name == "os":
             continue
         spoken = [(*one, True) for one in row.requires.items()]
-        spoken += [(*one, False) for one in {**row.constrains, **row.known}.items()]
-        spoken += [] if exact and name == "torch" else [(*one, False) for one in row.pairs.items()]
+        spoken += [(*one, False) for one in {**row.limits, **row.known_with}.items()]
+        spoken += (
+            [] if exact and name == "torch" else [(*one, False) for one in row.built_for.items()]
+        )
         for other, wishes, needed in spoken:
             if other == "os":
                 if chosen["os"] not in wishes and "any" not in wishes:
