@@ -64,7 +64,7 @@ class _Stream:
                 self._to_nowhere()
 
     def _to_nowhere(self) -> None:
-        """Discard all later output, that of the flush at exit too: the reader is gone (`| head`)."""
+        """Discard later output, that of the flush at exit too: the reader is gone (`| head`)."""
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.raw.fileno())
 

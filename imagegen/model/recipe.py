@@ -61,7 +61,7 @@ UNVERIFIED = "unverified"
 
 @dataclass(frozen=True)
 class Part:
-    """A file that a user gives or a build downloads: a vendor's part, or the tarball of a row (`url`).
+    """A file that a user gives or a build downloads: a vendor part, or a tarball of a row (`url`).
 
     `sha256` is empty where artifacts.yaml does not list the part, `unverified` where a row says so.
     `row` names the release that needs the file; `os` is set where the file is for that OS alone.
