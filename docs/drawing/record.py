@@ -23,7 +23,7 @@ from imagegen.errors import EngineError
 from imagegen.events.events import StepOutput
 from imagegen.events.sinks import fan_out
 from imagegen.events.stream import to_line
-from imagegen.model.options import BuildOptions
+from imagegen.model.build import BuildOptions
 from imagegen.workflow.build import build
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from imagegen.catalog.claims import double_claims
 from imagegen.catalog.component import component_of
 from imagegen.catalog.rows import read_releases
 from imagegen.config import schemas
@@ -55,6 +56,7 @@ def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
     components = _read_components(payload, problems, trusted)
     virtual = _read_virtual(payload, problems, trusted)
     problems += _dangling_names(components, virtual, oses)
+    problems += double_claims(components)
     if problems:
         raise ConfigError(*problems)
     return Catalog(oses, components, virtual)
@@ -193,7 +195,9 @@ def _dangling_names(
     known |= {name for one in every for release in one.releases for name in release.provides}
     problems = []
     for component in every:
-        asked = [(name, component.file, 0) for name in (*component.needs, *component.one_of)]
+        own = (*component.needs, *component.one_of, *component.request.gpu_libraries)
+        own += (*component.own_copies.values(), *component.pip_pins)
+        asked = [(name, component.file, 0) for name in own]
         for release in component.releases:
             constraints = {**release.requires, **release.limits, **release.built_for}
             constraints |= {**release.known_with, **release.recommends}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict
+
+from imagegen.model.launch import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -118,93 +119,37 @@ class Contract(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Flag:
-    """Words of a command line that belong together, and the reason for them."""
-
-    words: tuple[str, ...]
-    why: str
-
-    @property
-    def text(self) -> str:
-        """Quote the words for a POSIX shell."""
-        return shlex.join(self.words)
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A variable that a launch sets for every rank, `NAME=value`, and the reason for it.
-
-    The value may contain `{iface}`, `{gpus_per_node}` and `{first_node}`. It is set before the
-    variable `before`, else last; with `transport`, by that one only.
-    """
-
-    setting: str
-    why: str
-    before: str = ""
-    transport: str = ""
-    several_nodes: bool = False
-
-    @property
-    def name(self) -> str:
-        """Return the name of the variable."""
-        return self.setting.partition("=")[0]
-
-
-@dataclass(frozen=True)
-class Launch:
-    """What a launch adds for a component whose transport or acceleration is chosen.
-
-    `default` chooses its acceleration where the image has it and none is asked for. `devices`
-    passes the contract's devices; `flags` replace its capabilities and devices; `mpi_over_tcp`
-    keeps MPI itself off the devices; `benchmark` has flags of the benchmark; `program` starts the
-    ranks.
-    """
-
-    transports: tuple[str, ...] = ()
-    accels: tuple[str, ...] = ()
-    default: bool = False
-    host_network: bool = False
-    devices: bool = False
-    mpi_over_tcp: bool = False
-    flags: tuple[Flag, ...] = ()
-    variables: tuple[Variable, ...] = ()
-    benchmark: tuple[Flag, ...] = ()
-    program: str = ""
-
-
-@dataclass(frozen=True)
 class Checks:
-    """What `validate` knows of a component, in every image.
-
-    `order` is the place of its suite: the lowest runs first, 0 last, by name. Ids of its checks
-    begin with the suite's name or one of `short_names`. `more_suites` hold for it too. Its live
-    checks look at `hardware`. The module `slow_probe` of `validate/probes` starts before checks are
-    loaded.
-    """
+    """What `validate` knows of a component, in every image."""
 
     order: int = 0
+    """The place of its suite in a run, the lowest first; 0 runs after all others, by name."""
     short_names: tuple[str, ...] = ()
+    """What the ids of its checks begin with, besides the name of the suite."""
     more_suites: tuple[str, ...] = ()
+    """Other suites that apply to an image with the component."""
     hardware: str = ""
+    """The hardware that its live checks look at: `gpu`, `rdma` or `harp`."""
     slow_probe: str = ""
+    """The module of `validate/probes` that starts before the checks are loaded."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """How a request can ask for a component, and what its answer adds.
-
-    `order` is its place in the search: the lowest takes its newest release first, 0 comes last, by
-    name. `always` adds it to every image. `keys` are other keys of a request, each with the variant
-    that it means. `index_prefix` precedes the digits of its version in names of wheel indexes.
-    `values` of its rows can be asked for. It computes on a GPU with `gpu_libraries`.
-    """
+    """How a request asks for a component."""
 
     order: int = 0
+    """Its place in the search: the lowest gets its newest release first; 0 comes last, by name."""
     always: bool = False
+    """Whether every image has it, unless a request says `none`."""
     keys: Mapping[str, str] = field(default_factory=dict)
+    """Other keys of a request that mean it, each with the variant: `{ofed: mlnx-ofed}`."""
     index_prefix: str = ""
+    """What names of wheel indexes have before the digits of its version: `cu` for `cu113`."""
     values: tuple[str, ...] = ()
+    """Values of its releases that a request may ask for, such as `torchvision`."""
     gpu_libraries: tuple[str, ...] = ()
+    """Components that it needs on a GPU; a wheel with a CUDA of its own needs none."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +215,7 @@ class Catalog:
 
     @cached_property
     def search_order(self) -> Mapping[str, int]:
-        """Map components to their places in the search, if they have one."""
+        """Map components to their places in the search, those that have one."""
         return {name: one.request.order for name, one in self._asked if one.request.order}
 
     @cached_property
@@ -280,7 +225,7 @@ class Catalog:
 
     @cached_property
     def request_keys(self) -> Mapping[str, tuple[str, str]]:
-        """Map other keys of a request to the component and the variant that they mean."""
+        """Map keys of a request that are no component's name to a component and a variant."""
         return {
             key: (name, variant)
             for name, one in self.components.items()
@@ -289,7 +234,7 @@ class Catalog:
 
     @cached_property
     def request_values(self) -> tuple[str, ...]:
-        """List the values of rows that can be asked for."""
+        """List the values of releases that a request may ask for."""
         return tuple(dict.fromkeys(v for _, one in self._asked for v in one.request.values))
 
     @cached_property
