@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,6 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from imagegen.model.contract import Contract
+
+_ROOT = "dockerfiles/"
+"""The folder that the files of the catalog are in, below each root."""
+
+_RULE = re.compile(r"\(rule ([^()]*)\)")
+
+
+def rules_named(text: str) -> tuple[str, ...]:
+    """The rules that a text names: `… (rule two-nccls)`."""
+    return tuple(_RULE.findall(text)) if "(rule " in text else ()
 
 
 @dataclass(frozen=True)
@@ -102,10 +113,20 @@ class Release:
     """What a user should know who takes it; each is a warning."""
 
     @cached_property
+    def name(self) -> str:
+        """What a user reads: `torch 1.11.0+cu113`, `rdma 44.0 (rdma-core)`."""
+        return f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
+
+    @property
+    def row(self) -> str:
+        """Its file, below the root that has it, and the line; empty for what no file has."""
+        found = self.file.rfind(_ROOT)
+        return f"{self.file[max(found, 0) :]}:{self.line}" if self.file else ""
+
+    @property
     def where(self) -> str:
-        """The row as a user finds it: `torch 1.11.0+cu113 (…/component.yaml:31)`."""
-        name = f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
-        return f"{name} ({self.file}:{self.line})" if self.file else name
+        """Its name and its file on this machine: `torch 1.11.0+cu113 (…/releases.csv:31)`."""
+        return f"{self.name} ({self.file}:{self.line})" if self.file else self.name
 
 
 @dataclass(frozen=True)
@@ -143,6 +164,18 @@ class Component:
         return tuple(dict.fromkeys(r.variant for r in self.releases if r.variant))
 
 
+@dataclass(frozen=True)
+class Rule:
+    """One `dockerfiles/rules/<name>.yaml`: what a warning or a refusal means."""
+
+    name: str
+    what: str
+    """The rule in one sentence."""
+    why: str
+    source: tuple[str, ...]
+    """Public addresses, or files of the repository."""
+
+
 @dataclass(frozen=True, eq=False)
 class Catalog:
     """All that the tool knows: OS releases and components, by name. Equal is only the very same.
@@ -151,3 +184,5 @@ class Catalog:
     os: Mapping[str, OsRelease]
     components: Mapping[str, Component]
     virtual: Mapping[str, Component] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    """The names of all rules; `catalog.rules` reads what they say."""

@@ -29,7 +29,7 @@ VALUES = ("torchvision", "cxx11-abi")
 
 OPEN = (constraint.ANY, constraint.NONE)
 HOST_ONLY = ("nvidia-fabricmanager", "fabricmanager", "nv-peer-memory", "nvidia-peermem", "tfabric")
-"""Services and modules of a host (R16). Source: the machine pages of the seed documents."""
+"""Services and modules of a host (rule host-only)."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CU = re.compile(r"cu(\d{1,2})(\d)")
@@ -97,7 +97,7 @@ def _why_not(name: str, value: str, catalog: Catalog) -> str:
 
 def _unknown_name(name: str, value: str, known: Sequence[str]) -> Problem:
     if name.casefold().replace("_", "-").startswith(HOST_ONLY):
-        text = f"{quoted(name)} belongs to the host, bound to its driver or kernel (R16)"
+        text = f"{quoted(name)} belongs to the host, bound to its driver or kernel (rule host-only)"
         return Problem(text, hint="leave it out: no image has it")
     bare = re.sub(r"[^a-z0-9-]+", "-", name.casefold()).strip("-")
     operator = name[len(name.rstrip("<>~!= ")) :].strip()

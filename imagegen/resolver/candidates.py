@@ -34,10 +34,10 @@ class Edge(NamedTuple):
     def __str__(self) -> str:
         wanted = " or ".join(self.alternatives)
         if self.kind == "provides":
-            return f"{self.source.where} has {self.target} {wanted}"
+            return f"{self.source.name} has {self.target} {wanted}"
         if self.kind == "known_with":
-            return f"{self.source.where} is known with {self.target} {wanted} only"
-        return f"{self.source.where} asks for {self.target} {wanted}"
+            return f"{self.source.name} is known with {self.target} {wanted} only"
+        return f"{self.source.name} asks for {self.target} {wanted}"
 
 
 class Space:

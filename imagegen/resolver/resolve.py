@@ -108,7 +108,7 @@ def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains
     for name, row in chosen.items():
         for edge in domains.edges[name][domains.space.place(name, row)]:
             if edge.kind not in ("provides", "known_with"):
-                via[edge.target].add(row.where)
+                via[edge.target].add(row.name)
     components = domains.space.catalog.components
     return {
         name: Pin(name, row, tuple(sorted(via[name])))
