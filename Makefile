@@ -8,7 +8,11 @@ STAMP := $(VENV)/.installed
 # Tests that start anew each time compile each time, where the environment forbids byte code.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: build test lint unit golden integration kill test-images bench setup engine clean
+# Integration tests, two at a time; the tests of one group share what it builds.
+BESIDE := -n 2
+
+.PHONY: build check test test-long lint unit integration integration-long kill test-images bench \
+        setup engine clean
 
 setup: $(STAMP)
 
@@ -33,13 +37,22 @@ unit: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile tests/unit tests/golden
 
 integration: engine
-	$(BIN)/pytest -q tests/integration
+	$(BIN)/pytest -q $(BESIDE) --durations=10 -m "not long" tests/integration
+
+integration-long: engine
+	IMAGEGEN_KILLS=5 $(BIN)/pytest -q $(BESIDE) --durations=10 tests/integration
 
 # The long form of the test that kills imagegen and an engine of its own: 25 times each.
 kill: engine
-	IMAGEGEN_KILLS=25 $(BIN)/pytest -q tests/integration/test_kill.py
+	IMAGEGEN_KILLS=25 $(BIN)/pytest -q tests/integration/builder/test_kill.py
 
+# Before a commit: no engine, less than a minute or two.
+check: lint unit
+
+# On every submission: a case of everything. All cases: test-long.
 test: lint unit integration
+
+test-long: lint unit integration-long
 
 # CUDA images built and measured for real, without a GPU: long, and no part of `test`.
 test-images: engine

@@ -1,5 +1,7 @@
-"""Checks that `imagegen validate` makes on the host, about what cannot be seen from inside: their
-fixed parts. They join the report of the image."""
+"""Describe the checks that `imagegen validate` makes on the host, where they cannot run inside.
+
+Their results join the report of the image.
+"""
 
 from typing import Tuple
 

@@ -1,5 +1,7 @@
-"""Slow probes start before the checks are loaded and run beside them: the import of PyTorch and
-Horovod, and pip's look at all packages."""
+"""Start slow probes before the checks are loaded, so that they run at the same time.
+
+These are the import of PyTorch and Horovod, and `pip check`.
+"""
 
 import contextlib
 from typing import Callable, Collection, Dict, Iterator, Tuple
@@ -14,12 +16,14 @@ PREFETCHED: Dict[
     "torch": (training.KEY, training.begin_import, training.parse_answers),
     "python": (pip.KEY, pip.begin_check, lambda result: result),
 }
-"""Suite -> what Situation keeps it under, how it begins, how its end is read."""
+"""Suite -> the key of its answer in Situation, the function that starts the probe, and the function
+that reads its result.
+"""
 
 
 @contextlib.contextmanager
 def started(image: Situation, suites: Collection[str]) -> Iterator[None]:
-    """Start the slow probes of these suites; what still runs at the end of the block is ended."""
+    """Start the slow probes of these suites; end those that still run when the block ends."""
     with contextlib.ExitStack() as stack:
         for suite, (key, begin, read) in PREFETCHED.items():
             if suite in suites and image.expected.has(suite):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from imagegen.catalog.component import component_of
 from imagegen.catalog.references import dangling_names
 from imagegen.catalog.rows import read_releases
 from imagegen.catalog.rules import rule_names
@@ -21,12 +22,8 @@ from imagegen.config.payload import (
 from imagegen.config.schema_check import check_schema
 from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
-from imagegen.model.catalog import (
-    Catalog,
-    Component,
-    OsRelease,
-    Release,
-)
+from imagegen.model.catalog import Catalog, Component
+from imagegen.model.release import OsRelease, Release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,14 +32,12 @@ if TYPE_CHECKING:
     from imagegen.catalog.data import (
         ComponentData,
         ComponentDocument,
-        ContractData,
         OsDocument,
         VirtualData,
         VirtualDocument,
     )
     from imagegen.config.document import Document
     from imagegen.config.schema_check import Schema
-    from imagegen.model.contract import Contract
 
 
 def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
@@ -154,7 +149,7 @@ def _read_components(
             problems.append(_misnamed(document, "name", own_name, own_name, name))
         csv = f"{COMPONENTS_FOLDER}/{name}/{RELEASES_FILE}"
         releases = _read_releases(payload, document, (relative, csv), problems, trusted)
-        components[name] = _component(document.data, document.file, releases)
+        components[name] = component_of(document.data, document.file, releases)
     return components
 
 
@@ -215,7 +210,7 @@ def _read_virtual(
         csv = f"{VIRTUAL_FOLDER}/{own_name}.csv"
         releases = _read_releases(payload, document, (relative, csv), problems, trusted)
         data = _as_component(document.data)
-        found[own_name] = _component(data, document.file, releases)
+        found[own_name] = component_of(data, document.file, releases)
     return found
 
 
@@ -223,42 +218,3 @@ def _as_component(data: VirtualData) -> ComponentData:
     """What no layer is made of takes no time and is proved by no suite."""
     title = data["title"]
     return {"name": data["name"], "title": title, "seconds": "0", "suites": [], "releases": []}
-
-
-def _component(data: ComponentData, file: str, releases: tuple[Release, ...]) -> Component:
-    return Component(
-        name=data["name"],
-        title=data["title"],
-        needs=tuple(data.get("needs", ())),
-        seconds=float(data["seconds"]),
-        env=data.get("env", {}),
-        path=tuple(data.get("path", ())),
-        suites=tuple(data["suites"]),
-        contract=_contract(data.get("contract", {})),
-        entrypoint=data.get("entrypoint", ""),
-        trees=data.get("trees", {}),
-        releases=releases,
-        file=file,
-        installs=tuple(data.get("installs", ())),
-        aliases=data.get("aliases", {}),
-        one_of=tuple(data.get("one_of", ())),
-        rules=data.get("rules", {}),
-        megabytes=_megabytes(data.get("megabytes", {})),
-        churn=float(data.get("churn", Component.churn)),
-    )
-
-
-def _megabytes(data: str | Mapping[str, str]) -> dict[str, float]:
-    """By a word of a layer's name, such as `gpu`; under no word for all of them."""
-    return {
-        word: float(size) for word, size in ({"": data} if isinstance(data, str) else data).items()
-    }
-
-
-def _contract(data: ContractData) -> Contract:
-    numbers: Contract = {}
-    if "ulimits" in data:
-        numbers["ulimits"] = {name: int(value) for name, value in data["ulimits"].items()}
-    if "shm_bytes" in data:
-        numbers["shm_bytes"] = int(data["shm_bytes"])
-    return cast("Contract", {**data, **numbers})

@@ -10,7 +10,7 @@ from imagegen.config.document import Document, dotted
 from imagegen.config.schema_check import check_schema
 from imagegen.errors import Problem
 from imagegen.model import constraint
-from imagegen.model.catalog import Release
+from imagegen.model.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

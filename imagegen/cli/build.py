@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console.console import Console
+    from imagegen.model.cell import BaseMode
 
 
 @click.command("build")
@@ -44,22 +45,46 @@ if TYPE_CHECKING:
 def command(
     ctx: click.Context,
     /,
+    matrix: str,
+    cells: tuple[str, ...],
+    jobs: int | None,
     resume: bool,
     until: str | None,
     shell: bool,
+    force: bool,
+    no_disk_check: bool,
+    no_validate: bool,
+    locked: bool,
+    measured: bool,
+    allow_unverified: bool,
+    ca_bundle: Path | None,
+    base: BaseMode | None,
     console: Console,
     overlay: Path | None,
-    **asked: Any,
 ) -> None:
     """Build the stale cells of a matrix, validate each new image, then move its tag."""
     if resume:
         _resume(ctx, console)
         return
-    if not asked["matrix"]:
+    if not matrix:
         raise ConfigError.of("missing option `--matrix`", hint="imagegen list")
     if shell and not until:
         raise ConfigError.of("`--shell` needs `--until COMPONENT`")
-    chosen = _options(overlay, **asked)
+    chosen = BuildOptions(
+        matrix=matrix,
+        cells=cells,
+        overlay=overlay,
+        jobs=jobs,
+        force=force,
+        gate=not no_validate,
+        locked=locked,
+        measured=measured,
+        check_disk=not no_disk_check,
+        allow_unverified=allow_unverified,
+        ca_bundle=ca_bundle,
+        base=base,
+        again=_again(matrix, overlay),
+    )
     if until:
         from imagegen.workflow.build_until import build_until
 
@@ -70,17 +95,10 @@ def command(
         build(chosen, console, ctx.meta.get(_ARGV, ()))
 
 
-def _options(
-    overlay: Path | None, *, no_validate: bool, no_disk_check: bool, **same: Any
-) -> BuildOptions:
-    again = ["imagegen", "build", "--matrix", same["matrix"]]
-    again += ["--overlay", str(overlay)] if overlay else []
-    return BuildOptions(
-        overlay=overlay,
-        gate=not no_validate,
-        check_disk=not no_disk_check,
-        again=shlex.join(again),
-        **same,
+def _again(matrix: str, overlay: Path | None) -> str:
+    """The command that builds this matrix."""
+    return shlex.join(
+        ["imagegen", "build", "--matrix", matrix, *(["--overlay", str(overlay)] if overlay else [])]
     )
 
 

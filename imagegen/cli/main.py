@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from imagegen import __version__
 from imagegen.errors import EXIT_CODES, ConfigError, ImagegenError, Interrupted, Problem
 
 if TYPE_CHECKING:
@@ -60,8 +59,26 @@ class _Verbs(click.Group):
             formatter.write_dl([(str(code), text) for code, text in EXIT_CODES])
 
 
+def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    del param
+    if not value or ctx.resilient_parsing:
+        return
+    from imagegen.console.console import make_console
+    from imagegen.workflow.version import show_version
+
+    show_version(make_console("auto"))
+    ctx.exit()
+
+
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="imagegen")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="version, commit, and where the data is that it reads",
+)
 def cli() -> None:
     """Images for distributed GPU training that are known to work."""
 

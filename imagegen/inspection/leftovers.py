@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from imagegen.engine.images.contents import BUILD_TOOLS
 from imagegen.text import human_bytes
 
 if TYPE_CHECKING:
@@ -72,10 +73,11 @@ def _files(contents: ImageContents) -> list[Leftover]:
 
 
 def _tools(contents: ImageContents) -> list[Leftover]:
-    """Build tools where an image promised none: it is no devel flavour and has no compiler."""
+    """Build tools where an image promised none: it is no devel flavour, and none is a component."""
     components: Mapping[str, Any] = contents.promise.get("components", {})
     flavours = {one.get("facts", {}).get("flavour") for one in components.values()}
-    if not components or not contents.tools or "devel" in flavours or "gcc" in components:
+    promised = "devel" in flavours or not components.keys().isdisjoint(BUILD_TOOLS)
+    if not components or not contents.tools or promised:
         return []
     return [Leftover("build tools", len(contents.tools), 0, contents.tools)]
 

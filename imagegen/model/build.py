@@ -1,4 +1,4 @@
-"""How the build of a cell ended."""
+"""Define the record of a cell's build."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ Outcome = Literal["built", "up-to-date", "failed", "cancelled", "blocked"]
 
 @dataclass(frozen=True)
 class StepRecord:
-    """One step as it ran; `release` of its component, `size_bytes` of the layer, 0 for unknown."""
+    """One step as it ran.
+
+    `release` is that of the component; `size_bytes` is the size of the layer, 0 where unknown.
+    """
 
     name: str
     stage: str
@@ -23,7 +26,10 @@ class StepRecord:
 
 @dataclass(frozen=True)
 class BuildRecord:
-    """How the build of one cell ended. `cause` groups failures: network, package, disk, …"""
+    """How the build of one cell ended.
+
+    `cause` groups failures: network, package, disk, …
+    """
 
     cell_id: str
     tag: str

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from imagegen.model.contract import Contract
+    from imagegen.model.release import OsRelease, Release
 
-_ROOT = "dockerfiles/"
-"""The folder that the files of the catalog are in, below each root."""
+
+INTERPRETER, TOOLKIT, CHECKS = ROLES = ("interpreter", "toolkit", "checks")
+"""What other code needs one component for: Python, the toolkit of GPUs, what runs in an image."""
 
 _RULE = re.compile(r"\(rule ([^()]*)\)")
 
@@ -23,110 +25,104 @@ def rules_named(text: str) -> tuple[str, ...]:
     return tuple(_RULE.findall(text)) if "(rule " in text else ()
 
 
-@dataclass(frozen=True)
-class OsRelease:
-    """One `dockerfiles/os/<id>.yaml`: a distribution release that images can stand on."""
+class Contract(TypedDict, total=False):
+    """Capabilities, devices, ulimits, bytes of shared memory, and `bridge` or `host`."""
 
-    id: str
-    family: str
-    os_id: str
-    version_id: str
-    suite: str
-    image: str
-    glibc: str
-    lib_dir: str
-    bootstrap: bool
-    source: str
-    file: str
-    gcc: str = ""
-    notes: tuple[str, ...] = ()
+    caps: list[str]
+    devices: list[str]
+    ulimits: dict[str, int]
+    shm_bytes: int
+    network: str
 
 
 @dataclass(frozen=True)
-class Release:
-    """One release of a component: what it is, what it asks of others, where it comes from.
+class Flag:
+    """Words of a command line that belong together, and why they are there."""
 
-    A constraint speaks of another component, or of a value such as `os`, `glibc` or `driver`; of
-    several constraints for one name one must hold. The five maps of constraints differ in what
-    follows when none holds:
+    words: tuple[str, ...]
+    why: str
 
-    | map | where the other is not in the image | where no constraint holds |
-    | --- | --- | --- |
-    | `requires` | it is added | refused |
-    | `limits` | nothing follows | refused |
-    | `built_for` | nothing follows | refused, except for a build that is asked for by full name |
-    | `known_with` | nothing follows | unknown: refused without `--allow-unknown` |
-    | `recommends` | nothing follows | a warning |
+    @property
+    def text(self) -> str:
+        """The words quoted for a POSIX shell."""
+        return shlex.join(self.words)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable that a launch gives to every rank: `NAME=value`, and why.
+
+    The value may have `{iface}`, `{gpus_per_node}` and `{first_node}` in it. It stands in front of
+    the variable `before`, or else last. With `transport` it is for that one alone.
     """
 
-    component: str
-    """The component that this is a release of."""
-    version: str
-    """The version as the project writes it, with the local part of a wheel: `1.11.0+cu113`."""
-    variant: str
-    """What tells releases of one version apart, such as `distro` and `source`; mostly empty."""
-    requires: Mapping[str, tuple[str, ...]]
-    """What has to be in the image too: `{python: ["3.8", "3.9"]}`."""
-    apt: Mapping[str, str]
-    """apt packages of the image, with their versions; `*` stands for any text."""
-    build_apt: Mapping[str, str]
-    """apt packages for what is compiled against it, such as headers, or for compiling it."""
-    wheels: Mapping[str, str]
-    """Python packages that pip installs, with their versions."""
-    facts: Mapping[str, object]
-    """Free data for templates and for `validate`, such as `{cuda: "11.3"}`."""
-    origin: str
-    """Where it comes from, in words: `wheel torch 1.11.0+cu113`."""
-    source: str
-    """The document that the facts of this release are taken from."""
-    file: str
-    """The file that has this release."""
-    line: int
-    """The line of that file."""
-    limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What may be beside it, where it is there: `{driver: [">=450.80.02"]}`."""
-    built_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What a binary was built for: `{cuda: ["11.3"]}`. Who asks for this build by its full name may
-    have another one beside it, of the same major version if anything is compiled."""
-    known_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What its source speaks of; whether it works with anything else is unknown."""
-    recommends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What it was tested with or made for; it works with others too, under a warning."""
-    provides: Mapping[str, str] = field(default_factory=dict)
-    """Values that come with it and have no releases of their own, such as the NCCL in a wheel:
-    `unknown` where no source says, with a `?` at the end where the source is not certain."""
-    aliases: tuple[str, ...] = ()
-    """Other names of the version: CUDA 11.3.1 has the compiler 11.3.109."""
-    rank: int = 0
-    """Releases of a lower rank are preferred, whatever their versions."""
-    only_by_full_name: bool = False
-    """Whether it is taken only by a request that gives its full version, or its variant."""
-    confidence: str = "high"
-    """How certain the source is: `high`, or `medium` for a warning."""
-    index: str = ""
-    """The index of wheels that pip asks instead of its default one."""
-    tarball: Mapping[str, str] = field(default_factory=dict)
-    """An archive that is downloaded and checked: `url` and `sha256`."""
-    artifact: str = ""
-    """The name in `artifacts.yaml` of a vendor part that a user has to give."""
-    notes: tuple[str, ...] = ()
-    """What a user should know who takes it; each is a warning."""
+    setting: str
+    why: str
+    before: str = ""
+    transport: str = ""
+    several_nodes: bool = False
 
-    @cached_property
+    @property
     def name(self) -> str:
-        """What a user reads: `torch 1.11.0+cu113`, `rdma 44.0 (rdma-core)`."""
-        return f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
+        return self.setting.partition("=")[0]
 
-    @property
-    def row(self) -> str:
-        """Its file, below the root that has it, and the line; empty for what no file has."""
-        found = self.file.rfind(_ROOT)
-        return f"{self.file[max(found, 0) :]}:{self.line}" if self.file else ""
 
-    @property
-    def where(self) -> str:
-        """Its name and its file on this machine: `torch 1.11.0+cu113 (…/releases.csv:31)`."""
-        return f"{self.name} ({self.file}:{self.line})" if self.file else self.name
+@dataclass(frozen=True)
+class Launch:
+    """What a launch gives a component, where its transport or its acceleration is chosen.
+
+    `default` takes the acceleration where the image has the component and none is asked for.
+    `devices` gives the devices of the contract, `flags` stand in place of its capabilities and
+    devices, and `mpi_over_tcp` keeps MPI itself off the devices. `benchmark` are flags of the
+    benchmark. `program` starts the ranks.
+    """
+
+    transports: tuple[str, ...] = ()
+    accels: tuple[str, ...] = ()
+    default: bool = False
+    host_network: bool = False
+    devices: bool = False
+    mpi_over_tcp: bool = False
+    flags: tuple[Flag, ...] = ()
+    variables: tuple[Variable, ...] = ()
+    benchmark: tuple[Flag, ...] = ()
+    program: str = ""
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What `validate` knows of a component, in every image.
+
+    Its suite has the place `order`: the lowest runs first, 0 runs after all others, by name.
+    `short_names` are what ids of its checks begin with, besides the name of the suite.
+    `more_suites` are suites of others that hold for it too. `hardware` is what its live checks look
+    at. `slow_probe` is the module of `validate/probes` that starts before the checks are loaded.
+    """
+
+    order: int = 0
+    short_names: tuple[str, ...] = ()
+    more_suites: tuple[str, ...] = ()
+    hardware: str = ""
+    slow_probe: str = ""
+
+
+@dataclass(frozen=True)
+class Question:
+    """How a request asks for a component, and what the answer takes with it.
+
+    `order` is the component's place in the search: the lowest takes its newest release first, 0
+    comes after all others, by name. `always` puts it into every image. `keys` are other keys of a
+    request, each with the variant that it means. `index_prefix` is what names of wheel indexes
+    have before the digits of its version. `values` are values of its rows that can be asked for.
+    `gpu_libraries` are what it computes on a GPU with.
+    """
+
+    order: int = 0
+    always: bool = False
+    keys: Mapping[str, str] = field(default_factory=dict)
+    index_prefix: str = ""
+    values: tuple[str, ...] = ()
+    gpu_libraries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,7 +134,9 @@ class Component:
     adds to the environment; `suites` what proves it; `contract` what a launch must give it; `trees`
     maps a context folder to a tree of the payload; `installs` are the ways (see `renderer.ways`)
     of its templates; `aliases` other names of variants; of `one_of` it needs one (the first where
-    none is asked for); `rules` explain its constraints."""
+    none is asked for); `rules` explain its constraints; `role` is one of ROLES. `own_copies` are
+    values of its rows that are other copies of a component, and `pip_pins` are facts of its rows
+    that name the releases of wheels that its own wheel asks for."""
 
     name: str
     title: str
@@ -158,6 +156,12 @@ class Component:
     rules: Mapping[str, str] = field(default_factory=dict)
     megabytes: Mapping[str, float] = field(default_factory=dict)
     churn: float = 0.1
+    role: str = ""
+    own_copies: Mapping[str, str] = field(default_factory=dict)
+    pip_pins: tuple[str, ...] = ()
+    request: Question = field(default_factory=Question)
+    checks: Checks = field(default_factory=Checks)
+    launch: Launch = field(default_factory=Launch)
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -179,10 +183,51 @@ class Rule:
 @dataclass(frozen=True, eq=False)
 class Catalog:
     """All that the tool knows: OS releases and components, by name. Equal is only the very same.
-    `virtual` are names that a wish may speak of and that no layer is made of: a GPU, a driver."""
+    `virtual` are names that can be asked for and that no layer is made of: a GPU, a driver."""
 
     os: Mapping[str, OsRelease]
     components: Mapping[str, Component]
     virtual: Mapping[str, Component] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     """The names of all rules; `catalog.rules` reads what they say."""
+
+    @cached_property
+    def roles(self) -> Mapping[str, str]:
+        """Role -> the component that has it."""
+        return {one.role: name for name, one in self.components.items() if one.role}
+
+    def with_role(self, role: str) -> str:
+        """The component that has a role; empty where none has."""
+        return self.roles.get(role, "")
+
+    @cached_property
+    def search_order(self) -> Mapping[str, int]:
+        """Component -> its place in the search, of those that have one."""
+        return {name: one.request.order for name, one in self._asked if one.request.order}
+
+    @cached_property
+    def in_every_image(self) -> tuple[str, ...]:
+        """The components that every image has unless a request says `none`."""
+        return tuple(name for name, one in self._asked if one.request.always)
+
+    @cached_property
+    def request_keys(self) -> Mapping[str, tuple[str, str]]:
+        """Key of a request that is no component's name -> the component and the variant."""
+        return {
+            key: (name, variant)
+            for name, one in self.components.items()
+            for key, variant in one.request.keys.items()
+        }
+
+    @cached_property
+    def request_values(self) -> tuple[str, ...]:
+        """The values of rows that can be asked for."""
+        return tuple(dict.fromkeys(v for _, one in self._asked for v in one.request.values))
+
+    @cached_property
+    def _asked(self) -> Iterable[tuple[str, Component]]:
+        """The components in the order of the search."""
+        last = 1 + max((one.request.order for one in self.components.values()), default=0)
+        return sorted(
+            self.components.items(), key=lambda pair: (pair[1].request.order or last, pair[0])
+        )

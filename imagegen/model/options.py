@@ -1,4 +1,4 @@
-"""The options of a build, made once at the command line."""
+"""Define the options of a build, which the command line makes once."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What a user asks of a build. `cells` are patterns, all cells without one.
+    """The options of a build.
 
-    `jobs` is the number of builds at a time, None for as many as the engine carries; `gate` says
-    whether an image is validated before its tag moves; `again` is the command that builds this
-    matrix, empty for the one of its name.
+    `cells` are patterns; without one, all cells are meant. `jobs` is the number of builds at a
+    time, None for as many as the engine can carry. `gate` says whether an image is validated before
+    its tag moves. `again` is the command that builds this matrix, empty where the name of the
+    matrix suffices.
     """
 
     matrix: str = ""

@@ -16,6 +16,7 @@ from imagegen.planner.chain import SharedLayer, chain_of, chain_of_recipe
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from imagegen.journal.journal import Journal
     from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec, Pin
     from imagegen.model.recipe import Recipe
@@ -84,6 +85,21 @@ class Prices:
         return Cost(
             known.seconds or predicted.seconds, known.size_bytes or predicted.size_bytes, True
         )
+
+
+def prices_of(catalog: Catalog, journal: Journal) -> Prices:
+    """What steps cost: as measured on this engine, else as their component.yaml predicts."""
+    measured = journal.step_costs()
+    return Prices(catalog, {key: Cost(*cost, True) for key, cost in measured.items()})
+
+
+def measured_seconds(journal: Journal) -> dict[str, float]:
+    """Component -> the seconds of its slowest release, for orders that follow the journal."""
+    found: dict[str, float] = {}
+    for (component, _), (seconds, _) in journal.step_costs().items():
+        if seconds:
+            found[component] = max(seconds, found.get(component, 0.0))
+    return found
 
 
 def tree(specs: Sequence[ImageSpec], order: Sequence[str], prices: Prices) -> tuple[Step, ...]:
@@ -216,6 +232,17 @@ def left_to_make(
     }
 
 
+def made_anew(steps: Sequence[Step], component: str) -> tuple[Step, ...]:
+    """Find the steps that an edit of a component makes anew: its own and those above."""
+    found: list[Step] = []
+    for step in steps:
+        if step.component == component:
+            found.append(step)
+        else:
+            found += made_anew(step.above, component)
+    return tuple(found)
+
+
 def prefixes(chains: Sequence[Chain]) -> set[Chain]:
     """Every chain and every lower part of it."""
     return {chain[:length] for chain in chains for length in range(1, len(chain) + 1)}
@@ -225,8 +252,8 @@ def declared_order(
     specs: Sequence[ImageSpec], order: Sequence[str], catalog: Catalog
 ) -> tuple[str, ...]:
     """The components in the order in which the matrix names them, as a hand-written Dockerfile
-    would have them: a component's needs come before it, what nobody named comes where needed."""
-    named = list(dict.fromkeys(want.component for spec in specs for want in spec.cell.wants))
+    would have them: a component's needs come before it, others come where they are needed."""
+    asked = list(dict.fromkeys(want.component for spec in specs for want in spec.cell.wants))
     present, found = set(order), list[str]()
 
     def add(name: str) -> None:
@@ -235,6 +262,6 @@ def declared_order(
         if name not in found:
             found.append(name)
 
-    for name in [*(one for one in named if one in present), *order]:
+    for name in [*(one for one in asked if one in present), *order]:
         add(name)
     return tuple(found)

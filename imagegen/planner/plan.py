@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from imagegen.planner.chain import chain_of
 from imagegen.planner.cost import (
     declared_order,
+    made_anew,
     missing,
     plus,
     prefixes,
@@ -40,13 +41,17 @@ class PlannedCell:
 
 @dataclass(frozen=True)
 class Plan:
-    """Per OS id: the order of layers, the steps in it, in the declared order, and still to make."""
+    """Per OS id: the order of layers, the steps in it, in the declared order, and still to make.
+
+    `most_edited` is the component of the steps that changes most often, as its `churn` says.
+    """
 
     orders: Mapping[str, tuple[str, ...]]
     steps: Mapping[str, tuple[Step, ...]]
     declared: Mapping[str, tuple[Step, ...]]
     to_make: Mapping[str, tuple[Step, ...]]
     cells: tuple[PlannedCell, ...]
+    most_edited: str = ""
 
     @property
     def whole(self) -> Total:
@@ -59,6 +64,18 @@ class Plan:
     @property
     def as_declared(self) -> Total:
         return plus([total(steps) for steps in self.declared.values()])
+
+    @property
+    def edit_as_planned(self) -> Total:
+        """What the next edit costs: the layers that a change of `most_edited` makes anew."""
+        return self._edit(self.steps)
+
+    @property
+    def edit_as_declared(self) -> Total:
+        return self._edit(self.declared)
+
+    def _edit(self, trees: Mapping[str, Sequence[Step]]) -> Total:
+        return plus([total(made_anew(steps, self.most_edited)) for steps in trees.values()])
 
     @property
     def left(self) -> Total:
@@ -80,7 +97,12 @@ def plan_of(
         steps[os_id] = tree(found, order, prices)
         declared[os_id] = tree(found, declared_order(found, order, catalog), prices)
         to_make[os_id] = missing(steps[os_id], _made(of_os, order))
-    return Plan(orders, steps, declared, to_make, tuple(cells))
+    return Plan(orders, steps, declared, to_make, tuple(cells), _most_edited(cells, catalog))
+
+
+def _most_edited(cells: Sequence[PlannedCell], catalog: Catalog) -> str:
+    names = {pin.component for cell in cells for pin in cell.spec.pins}
+    return min(names, key=lambda name: (-catalog.components[name].churn, name), default="")
 
 
 def _made(cells: Sequence[PlannedCell], order: Sequence[str]) -> set[Chain]:
@@ -116,6 +138,11 @@ def as_data(plan: Plan) -> dict[str, object]:
             "each_by_itself": vars(plan.each_by_itself),
             "as_declared": vars(plan.as_declared),
             "to_make": vars(plan.left),
+        },
+        "next_edit": {
+            "component": plan.most_edited,
+            "as_planned": vars(plan.edit_as_planned),
+            "as_declared": vars(plan.edit_as_declared),
         },
         "cells": [
             {

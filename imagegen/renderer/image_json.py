@@ -15,9 +15,9 @@ from imagegen import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from imagegen.model.catalog import Catalog, Component, Release
-    from imagegen.model.contract import Contract
+    from imagegen.model.catalog import Catalog, Component, Contract
     from imagegen.model.image import ImageSpec, Pin
+    from imagegen.model.release import Release
 
 SCHEMA = 1
 AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
@@ -112,13 +112,13 @@ def device(spec: ImageSpec) -> str:
 
 def _askers(pin: Pin, spec: ImageSpec) -> list[str]:
     """Who led to a pin, without paths and lines: the same image must come out in every folder."""
-    return _named(pin.via, spec.cell.file or "no file", spec.cell.matrix)
+    return _without_places(pin.via, spec.cell.file or "no file", spec.cell.matrix)
 
 
 @lru_cache(maxsize=4096)
-def _named(via: tuple[str, ...], file: str, matrix: str) -> list[str]:
-    named = [text.replace(file, f"matrix {matrix}", 1) for text in via]
-    return sorted({text.partition(" (")[0] for text in named})
+def _without_places(via: tuple[str, ...], file: str, matrix: str) -> list[str]:
+    texts = [text.replace(file, f"matrix {matrix}", 1) for text in via]
+    return sorted({text.partition(" (")[0] for text in texts})
 
 
 def _facts(pin: Pin, spec: ImageSpec) -> dict[str, object]:

@@ -19,12 +19,12 @@ from imagegen.renderer.dockerfile import OWN_FOLDER, instructions, steps
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from imagegen.model.catalog import Release
     from imagegen.model.image import Pin
     from imagegen.model.recipe import Recipe
+    from imagegen.model.release import Release
 
 DERIVED = ("components", "contract", "env", "image", "os", "suites", "tool")
-"""What image.json repeats of other inputs: named only where no other input has changed."""
+"""What image.json repeats of other inputs: given only where no other input has changed."""
 
 _ROW = ("apt", "build_apt", "wheels", "facts", "origin", "source", "index", "tarball", "artifact")
 _HASH_LETTERS = 12
@@ -71,10 +71,10 @@ def _os_facts(recipe: Recipe) -> dict[str, object]:
 
 def _row(pin: Pin) -> str:
     row = {name: getattr(pin.release, name) for name in _ROW}
-    return f"{_named(pin.release)} {_hash(row)}"
+    return f"{_release_name(pin.release)} {_hash(row)}"
 
 
-def _named(release: Release) -> str:
+def _release_name(release: Release) -> str:
     return release.version + (f" ({release.variant})" if release.variant else "")
 
 

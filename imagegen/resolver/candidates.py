@@ -11,14 +11,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from imagegen.model import constraint
-from imagegen.model.catalog import Catalog, OsRelease, Release
+from imagegen.model.release import OsRelease, Release
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
+    from imagegen.model.catalog import Catalog
+
 OS, DRIVER = "os", "driver"
 UNKNOWN = "unknown"
-COMPILER, GCC = "compiler", "gcc"
+GLIBC, COMPILER = "glibc", "compiler"
+"""What an OS provides; a component that provides one too overrules it."""
 Kind = Literal["requires", "limits", "built_for", "known_with", "provides"]
 
 
@@ -56,13 +59,15 @@ class Space:
         self.candidates[DRIVER] = tuple(
             replace(_value(DRIVER, version), requires={"device": ("gpu",)}) for version in drivers
         )
-        self._providers = {
+        providers = {
             name: component.name
             for component in catalog.components.values()
             for release in component.releases
             for name in release.provides
-            if name != COMPILER
         }
+        self.overruling = {name: providers.pop(name, "") for name in (GLIBC, COMPILER)}
+        """Component, if any, that has a compiler (or glibc) in place of the one of the OS."""
+        self._providers = providers
         self._silent: dict[str, dict[str, str]] = {}
         for provided, provider in self._providers.items():
             self._silent.setdefault(provider, {})[provided] = UNKNOWN
@@ -217,7 +222,7 @@ class Space:
             }
         yield from self._of_kind(row, "built_for", built_for, choice)
         for name, value in {**self._silent.get(row.component, {}), **row.provides}.items():
-            overruled = name == COMPILER and row.component == OS and GCC in present
+            overruled = row.component == OS and self.overruling[name] in present
             if name in present and not overruled:
                 mask = self._provided_mask(name, value)
                 yield Edge(row, name, (value,), "provides", mask)
@@ -262,16 +267,13 @@ def _same_major(version: str) -> str:
 
 def _age(release: OsRelease) -> tuple[bool, str, tuple[int, ...]]:
     """Newest last; one whose compiler no fact names comes before all that are known better."""
-    return (
-        bool(release.gcc),
-        release.os_id,
-        tuple(int(part) for part in release.version_id.split(".")),
-    )
+    version = tuple(int(part) for part in release.version_id.split("."))
+    return bool(release.gcc), release.os_id, version
 
 
 def _os_release(one: OsRelease) -> Release:
     """An OS as a release, so that a result has one shape."""
-    provides = {"glibc": one.glibc, COMPILER: one.gcc or UNKNOWN}
+    provides = {GLIBC: one.glibc, COMPILER: one.gcc or UNKNOWN}
     return Release(
         OS, one.id, "", {}, {}, {}, {}, {}, one.image, one.source, one.file, 1,
         provides=provides, notes=one.notes,

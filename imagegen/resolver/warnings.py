@@ -13,7 +13,8 @@ from imagegen.model.constraint import version_key
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from imagegen.model.catalog import Catalog, Release
+    from imagegen.model.catalog import Catalog
+    from imagegen.model.release import Release
     from imagegen.resolver.candidates import Space
 
 NCCL_OF_TORCH = "torch-nccl"

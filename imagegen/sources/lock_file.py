@@ -27,7 +27,7 @@ from imagegen.config.payload import shown
 from imagegen.config.schema_check import check_schema
 from imagegen.config.yamlfile import load
 from imagegen.errors import BuildError, ConfigError, Problem
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.sources.lock_form import SCHEMA
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ LINKS = "/mnt/links.html"
 
 NOTHING = "-"
 _HEAD = "# Written by `imagegen lock --matrix {}`. `imagegen build --locked` holds builds to it.\n"
-_APT_WISH = re.compile(r"'(?P<name>[a-z0-9][a-z0-9.+-]*)=(?P<pattern>[^'=]*\*[^']*)'")
+_APT_PATTERN = re.compile(r"'(?P<name>[a-z0-9][a-z0-9.+-]*)=(?P<pattern>[^'=]*\*[^']*)'")
 _PIP_CONFIG = re.compile(r"\bPIP_CONFIG_FILE=/dev/null ")
 _PIP_PAGE = re.compile(r"--find-links (?:https?|file)://\S+")
 
@@ -234,7 +234,7 @@ def exact(dockerfile: str, apt: Mapping[str, Sequence[str]]) -> str:
         return f"'{match['name']}={fitting[-1]}'" if fitting else match[0]
 
     held = _PIP_PAGE.sub(f"--find-links {LINKS}", _PIP_CONFIG.sub("", dockerfile))
-    return _APT_WISH.sub(exactly, held)
+    return _APT_PATTERN.sub(exactly, held)
 
 
 def _takes(pattern: str, version: str) -> bool:

@@ -17,7 +17,7 @@ from imagegen.engine.host import archives
 from imagegen.engine.images.bases import identity
 from imagegen.engine.images.contents import installed
 from imagegen.errors import BuildError, Problem
-from imagegen.model.base import base_alias, base_of
+from imagegen.model.image import base_alias, base_of
 from imagegen.model.recipe import ContextFile
 from imagegen.sources.lock_file import (
     LINKS,
@@ -35,8 +35,8 @@ from imagegen.sources.lock_file import (
 from imagegen.sources.pip_index import (
     IndexFile,
     file_of,
-    files_told,
     links_page,
+    listed_files,
     project_of,
 )
 from imagegen.sources.preflight import areas_of, only_index, pip_environ
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from imagegen.config.network import BuildEnv
     from imagegen.engine.client import Engine
     from imagegen.engine.images.contents import ImageContents, Package
-    from imagegen.model.catalog import OsRelease
     from imagegen.model.image import ImageSpec
     from imagegen.model.recipe import Recipe
+    from imagegen.model.release import OsRelease
     from imagegen.sources.supply import Store
 
 MOST_AT_ONCE = 4
@@ -145,10 +145,10 @@ def _wheels(dists: Iterable[Package], recipes: Sequence[Recipe], env: BuildEnv) 
     specs = [recipe.spec for recipe in recipes]
     vendors = {project_of(Path(part.name).name) for recipe in recipes for part in recipe.parts}
     wanted = [dist for dist in dists if project_of(f"{dist.name}-0") not in vendors]
-    told = _told({project_of(f"{dist.name}-0") for dist in wanted}, specs, env)
+    listed = _listed({project_of(f"{dist.name}-0") for dist in wanted}, specs, env)
     wheels, problems = {}, []
     for dist in sorted(wanted, key=lambda dist: (dist.name, dist.version)):
-        file = file_of(dist, told[project_of(f"{dist.name}-0")], _target(specs))
+        file = file_of(dist, listed[project_of(f"{dist.name}-0")], _target(specs))
         if file is None or not file.sha256:
             text = f"no index of this host has {dist.name} {dist.version} with its sha256"
             problems.append(Problem(text, evidence=("it is in an image that was built here",)))
@@ -160,14 +160,14 @@ def _wheels(dists: Iterable[Package], recipes: Sequence[Recipe], env: BuildEnv) 
 
 
 def _target(specs: Sequence[ImageSpec]) -> WheelTarget:
-    python = next((pin.version for spec in specs if (pin := spec.pin("python"))), "3")
+    python = next((spec.python for spec in specs if spec.python), "3")
     return WheelTarget(python, specs[0].os.glibc, compiled=True)
 
 
-def _told(
+def _listed(
     projects: Iterable[str], specs: Sequence[ImageSpec], env: BuildEnv
 ) -> dict[str, list[IndexFile]]:
-    """What the host's own indexes tell of each project, then those that rows name."""
+    """What the host's own indexes list of each project, then those that rows name."""
     rows = {pin.release.index for spec in specs for pin in spec.pins if pin.release.index}
     names = sorted(projects)
     with tempfile.TemporaryDirectory(prefix="imagegen-lock-") as folder:
@@ -176,7 +176,7 @@ def _told(
         def ask(name: str) -> list[IndexFile]:
             environs = [{**environ, **only_index(index)} for index in ("", *sorted(rows))]
             lines = [line for one in environs for line in archives.pip_says(name, one)]
-            return files_told(name, lines)
+            return listed_files(name, lines)
 
         with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
             return dict(zip(names, pool.map(ask, names), strict=True))
@@ -233,10 +233,10 @@ def _locked_files(
     locked: SystemLock, specs: Sequence[ImageSpec], env: BuildEnv, owners: Mapping[str, str]
 ) -> tuple[list[IndexFile], list[Drift]]:
     """Where the locked files are now, and those that are nowhere or have another sha256."""
-    told = _told({project_of(name) for name in locked.wheels}, specs, env)
+    listed = _listed({project_of(name) for name in locked.wheels}, specs, env)
     files, lost = [], []
     for name, sha256 in locked.wheels.items():
-        there = [file for file in told[project_of(name)] if file.name == name]
+        there = [file for file in listed[project_of(name)] if file.name == name]
         same = [file for file in there if file.sha256 == sha256]
         if same:
             files.append(same[0])

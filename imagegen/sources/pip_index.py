@@ -1,4 +1,4 @@
-"""The files of a project that pip tells of: where they are, their sha256, which one pip took."""
+"""The files of a project that pip lists: where they are, their sha256, which one pip took."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class IndexFile:
     requires_python: str
 
 
-def files_told(project: str, lines: Iterable[str]) -> list[IndexFile]:
-    """Every file of the project that `pip index versions -vv` tells of, in its order, once."""
+def listed_files(project: str, lines: Iterable[str]) -> list[IndexFile]:
+    """Every file of the project that `pip index versions -vv` lists, in its order, once."""
     found: dict[tuple[str, str], IndexFile] = {}
     for match in filter(None, map(FILE.search, lines)):
         sums = _SHA256.search(match["sums"] or "")
         name = unquote(match["file"])
         if project_of(name) != canonicalize_name(project):
-            continue  # of a folder of wheels pip tells every file
+            continue  # of a folder of wheels pip lists every file
         file = IndexFile(name, match["url"], sums[1] if sums else "", match["requires"] or "")
         found.setdefault((name, file.sha256), file)
     return [*found.values()]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from imagegen.engine.host import archives
 from imagegen.engine.host.probe import Probe, probe, without_secrets
 from imagegen.errors import ImagegenError
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.sources.artifacts import Artifacts, artifact_for
 from imagegen.sources.mirrors import rewrite, rewrite_image
 from imagegen.sources.supply import problem_of
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from imagegen.config.network import BuildEnv
     from imagegen.engine.client import Engine
     from imagegen.engine.host.archives import Listing
-    from imagegen.model.catalog import Catalog, OsRelease
+    from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec, Pin
+    from imagegen.model.release import OsRelease
 
 MOST_AT_ONCE = 8
 SourceKind = Literal["base", "apt", "wheel", "url", "artefact"]
@@ -121,10 +122,10 @@ def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> It
             yield Source("apt", name, version, base, areas=areas, repository=own_archive)
         if "apt_key" in release.facts:
             yield Source("url", str(release.facts["apt_key"]), "", spec.os)
-        python = spec.pin("python")
         own = pin.component in compiled
         for name, version in release.wheels.items():
-            running = str(release.facts.get("python", python.version if python else ""))
+            # the checks may come with a Python of their own
+            running = str(release.facts.get(spec.interpreter, spec.python))
             yield Source("wheel", name, version, spec.os, running, release.index, own)
         if release.tarball:
             yield Source("url", release.tarball["url"], "", spec.os)
@@ -134,8 +135,8 @@ def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> It
 
 def areas_of(specs: Iterable[ImageSpec]) -> tuple[str, ...]:
     """The areas of Debian's archive that rows of the cells ask for beside `main`."""
-    named = [pin.release.facts.get("areas", ()) for spec in specs for pin in spec.pins]
-    return tuple(dict.fromkeys(str(a) for areas in named if isinstance(areas, list) for a in areas))
+    found = [pin.release.facts.get("areas", ()) for spec in specs for pin in spec.pins]
+    return tuple(dict.fromkeys(str(a) for areas in found if isinstance(areas, list) for a in areas))
 
 
 def _mentioned(source: Source, dockerfile: str) -> bool:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.images import bases
 from imagegen.errors import Problem
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.sources.mirrors import rewrite_image
-from imagegen.sources.supply import gone
+from imagegen.sources.supply import missing_upstream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def out_of_reach(engine: Engine, recipes: Sequence[Recipe], store: Store) -> dic
             )
             for base, mode in wanted
         }
-        parts = gone([part for one in recipes for part in one.parts], store)
+        parts = missing_upstream([part for one in recipes for part in one.parts], store)
     found: dict[str, Problem] = {}
     for recipe in recipes:
         spec, base = recipe.spec, base_of(recipe.spec)

@@ -16,7 +16,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
-from imagegen.sources.pip_index import IndexFile, files_told
+from imagegen.sources.pip_index import IndexFile, listed_files
 from imagegen.sources.wheels import taken_apart
 
 if TYPE_CHECKING:
@@ -57,16 +57,16 @@ def projects_of(component: Component) -> dict[str, set[str]]:
 
 
 def proposals(
-    project: str, known: Iterable[str], told: Iterable[str], *, every: bool = False
+    project: str, known: Iterable[str], lines: Iterable[str], *, every: bool = False
 ) -> list[Proposal]:
     """Final releases that are not known, newest first; older than all known ones only with `every`.
 
-    `told` are the lines of `pip index versions -vv`.
+    `lines` are those of `pip index versions -vv`.
     """
     have = {version for text in known if (version := _parsed(text))}
     newest = max((Version(version.public) for version in have), default=None)
     by_version: dict[Version, list[IndexFile]] = {}
-    for file in files_told(project, told):
+    for file in listed_files(project, lines):
         version = _parsed(taken_apart(file.name)[0])
         if version and not version.is_prerelease and _for_x86_64(file):
             by_version.setdefault(version, []).append(file)
@@ -87,27 +87,28 @@ def platform_of(proposal: Proposal) -> tuple[str, str]:
     return (pythons[-1] if pythons else "3.12", min(fitting)) if fitting else ("", "")
 
 
-def exact_wishes(metadata: Mapping[str, object]) -> tuple[str, ...]:
+def exact_requirements(metadata: Mapping[str, object]) -> tuple[str, ...]:
     """The exact versions that a wheel asks for by itself: `nvidia-nccl-cu12==2.26.2`."""
-    wishes = metadata.get("requires_dist", [])
-    parsed = [Requirement(wish) for wish in wishes] if isinstance(wishes, list) else []
+    texts = metadata.get("requires_dist", [])
+    requirements = [Requirement(text) for text in texts] if isinstance(texts, list) else []
     return tuple(
-        f"{wish.name}{wish.specifier}"
-        for wish in parsed
-        if "extra" not in str(wish.marker or "") and str(wish.specifier).startswith("==")
+        f"{one.name}{one.specifier}"
+        for one in requirements
+        if "extra" not in str(one.marker or "") and str(one.specifier).startswith("==")
     )
 
 
-def row_of(proposal: Proposal, asked: str) -> ReleaseData:
-    """The release as a row of the catalog; `asked` is the day on which the index said so."""
+def row_of(proposal: Proposal, interpreter: str, asked: str) -> ReleaseData:
+    """The release as a row of the catalog; `asked` is the day on which the index said so, and
+    `interpreter` is the component that is the Python of images."""
     wheels = [file for file in proposal.files if file.name.endswith(".whl")]
     notes = [_UNSAID] if not proposal.depends else []
-    notes += [f"its metadata asks for {wish}" for wish in proposal.depends]
+    notes += [f"its metadata asks for {one}" for one in proposal.depends]
     names = sorted(file.name for file in proposal.files)
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     row: ReleaseData = {
         "version": proposal.version,
-        "requires": _requires(wheels),
+        "requires": _requires(wheels, interpreter),
         "wheels": {proposal.project: proposal.version},
         "notes": notes if wheels else [*notes, "no wheel: it is compiled from its source archive"],
         "origin": f"pip {proposal.project}=={proposal.version}",
@@ -118,11 +119,11 @@ def row_of(proposal: Proposal, asked: str) -> ReleaseData:
     return row
 
 
-def _requires(wheels: Sequence[IndexFile]) -> dict[str, OneOrMore]:
+def _requires(wheels: Sequence[IndexFile], interpreter: str) -> dict[str, OneOrMore]:
     """What the names of wheels say of Python and glibc."""
     requires: dict[str, OneOrMore] = {}
     if pythons := _pythons(wheels):
-        requires["python"] = pythons
+        requires[interpreter] = pythons
     if floor := _glibc(wheels):
         requires["glibc"] = f">=2.{floor}"
     return requires

@@ -80,7 +80,7 @@ def lacking(parts: Iterable[Part], store: Store) -> list[Problem]:
     return [problem for part in parts if (problem := _unready(part, store))]
 
 
-def gone(parts: Iterable[Part], store: Store) -> dict[Part, Problem]:
+def missing_upstream(parts: Iterable[Part], store: Store) -> dict[Part, Problem]:
     """The parts whose server says that it does not have them, asked side by side; what was brought
     in before is not asked for, and a server that does not answer now may have it."""
     wanted = [

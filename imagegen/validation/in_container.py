@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.model.contract import Contract
+    from imagegen.model.catalog import Contract
     from imagegen.model.validation import Report
 
 REPORT_FOLDER = "/run/imagegen"

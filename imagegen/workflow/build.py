@@ -24,12 +24,20 @@ from imagegen.journal.log_files import LogFiles
 from imagegen.journal.resume import last_build
 from imagegen.journal.run import journal_run
 from imagegen.journal.writer import JournalWriter
-from imagegen.planner.cost import left_to_make, plus, total, trunk, uncounted, unsized
+from imagegen.planner.cost import (
+    left_to_make,
+    measured_seconds,
+    plus,
+    prices_of,
+    total,
+    trunk,
+    uncounted,
+    unsized,
+)
 from imagegen.planner.time_left import TimeLeft, with_time_left
 from imagegen.sources.lock_file import lock_for
 from imagegen.sources.locked_build import LockedBuild
 from imagegen.sources.supply import open_store
-from imagegen.workflow.plan import measured_seconds, prices_of
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
@@ -139,7 +147,9 @@ def build_recipes(
         sink(CellsPlanned(cells))
         found = find_stale(engine, recipes, force=options.force, lock=plan.lock)
         plan = replace(plan, cells=tuple(found), last_good=_last_good(found, run.journal))
-        plan, sink = _forecast(plan, prices_of(project, run.journal), machine, options, sink)
+        plan, sink = _forecast(
+            plan, prices_of(project.catalog, run.journal), machine, options, sink
+        )
         return build_family(plan, engine, options, sink)
 
 

@@ -15,9 +15,9 @@ from imagegen.events.sinks import fan_out
 from imagegen.journal.journal import open_journal
 from imagegen.journal.log_files import LogFiles
 from imagegen.journal.run import journal_run
+from imagegen.planner.cost import measured_seconds
 from imagegen.sources.lock_file import lock_for
 from imagegen.workflow.build import ActiveRun, plan_build, select_recipes
-from imagegen.workflow.plan import measured_seconds
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:

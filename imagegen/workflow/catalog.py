@@ -13,10 +13,11 @@ from imagegen.catalog.rules import read_rules
 from imagegen.config.payload import COMPONENTS_FOLDER, open_payload
 from imagegen.engine.host.archives import pip_metadata, pip_says
 from imagegen.errors import NothingSelectedError
+from imagegen.model.catalog import INTERPRETER
 from imagegen.model.constraint import is_version, version_key
 from imagegen.sources.refresh import (
     as_text,
-    exact_wishes,
+    exact_requirements,
     platform_of,
     projects_of,
     proposals,
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console.console import Console
-    from imagegen.model.catalog import Catalog, Component, Release
+    from imagegen.model.catalog import Catalog, Component
+    from imagegen.model.release import Release
     from imagegen.sources.refresh import Proposal
 
 
@@ -94,7 +96,7 @@ def refresh(options: RefreshOptions, console: Console) -> None:
     if options.metadata:
         shown = [_with_metadata(one) for one in shown]
     day = datetime.now(timezone.utc).date().isoformat()
-    rows = [row_of(one, day) for one in shown]
+    rows = [row_of(one, project.catalog.with_role(INTERPRETER), day) for one in shown]
     console.data(rows)
     table = read_table(project.payload, component.name)
     console.line(as_text(component, rows, table))
@@ -129,7 +131,7 @@ def _with_metadata(proposal: Proposal) -> Proposal:
     if not tag:
         return proposal
     metadata = pip_metadata(proposal.project, proposal.version, python, tag)
-    return replace(proposal, depends=exact_wishes(metadata))
+    return replace(proposal, depends=exact_requirements(metadata))
 
 
 def _show_all(catalog: Catalog, console: Console) -> None:

@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from imagegen.config.files import write_whole
 from imagegen.console.night_report import as_json, as_markdown
 from imagegen.engine.client import connect
 from imagegen.engine.registry import remote_images
@@ -154,17 +155,9 @@ def _publish(night: _Night, engine: Engine, to: str, run: ActiveRun) -> None:
 
 
 def _write_reports(report: NightReport, folder: Path) -> None:
-    _write(folder / "summary.md", as_markdown(report))
-    _write(folder / "summary.json", as_json(report) + "\n")
+    write_whole(folder / "summary.md", as_markdown(report).encode())
+    write_whole(folder / "summary.json", f"{as_json(report)}\n".encode())
     save(Files(junit=folder / "validations.xml"), report.reports)
-
-
-def _write(path: Path, text: str) -> None:
-    """Under a temporary name first, so that a reader never sees half a summary."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(path.suffix + ".part")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
 
 
 def _show(report: NightReport, console: Console) -> None:

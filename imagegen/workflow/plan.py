@@ -10,7 +10,7 @@ from imagegen.builder.up_to_date import find_stale
 from imagegen.engine import client
 from imagegen.errors import RenderError
 from imagegen.journal.journal import open_journal
-from imagegen.planner.cost import Cost, Prices
+from imagegen.planner.cost import Prices, measured_seconds, prices_of
 from imagegen.planner.plan import (
     BLOCKED,
     STALE,
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from imagegen.console.console import Console
     from imagegen.engine.client import Engine
     from imagegen.errors import Problem
-    from imagegen.journal.journal import Journal
     from imagegen.model.image import ImageSpec
     from imagegen.model.recipe import Recipe
     from imagegen.planner.plan import Plan
@@ -62,7 +61,7 @@ def plan(options: PlanOptions, console: Console) -> None:
     specs = select(family.specs, options.cells)
     engine = client.connect()
     store = open_store(project.payload)
-    made = plan_cells(engine, project, family, specs, prices_of(project, journal), store)
+    made = plan_cells(engine, project, family, specs, prices_of(project.catalog, journal), store)
     if options.as_dot:
         console.data({"dot": dot(made)})
         console.line(dot(made))
@@ -86,21 +85,6 @@ def plan_cells(
     blocked |= out_of_reach(engine, [one.recipe for one in judged if one.why], store)
     cells = _states(specs, judged, blocked)
     return plan_of(cells, family.orders, prices, project.catalog)
-
-
-def prices_of(project: Project, journal: Journal) -> Prices:
-    """What steps cost: as measured on this engine, else as their component.yaml predicts."""
-    measured = journal.step_costs()
-    return Prices(project.catalog, {key: Cost(*cost, True) for key, cost in measured.items()})
-
-
-def measured_seconds(journal: Journal) -> dict[str, float]:
-    """Component -> the seconds of its slowest release, for orders that follow the journal."""
-    found: dict[str, float] = {}
-    for (component, _), (seconds, _) in journal.step_costs().items():
-        if seconds:
-            found[component] = max(seconds, found.get(component, 0.0))
-    return found
 
 
 def _recipes(

@@ -98,7 +98,8 @@ def _possible_cells(project: Project, spec: ImageSpec) -> list[ImageSpec]:
     found: list[ImageSpec] = []
     for cells in project.cells().values():
         with suppress(ImagegenError):
-            found += resolve_cells([c for c in cells if may_be(c, spec)], project.catalog)
+            possible = [cell for cell in cells if may_be(cell, spec, project.catalog)]
+            found += resolve_cells(possible, project.catalog)
     return found
 
 

@@ -9,24 +9,26 @@ from typing import TYPE_CHECKING
 import pytest
 from another_engine import docker_26
 from command_line import CommandLine, command_line_in
-from debian_root import one_process
-from image_builder import DEBIAN_12, Builder
+from image_builder import Builder
 from registry import registry
+from small_base import REF, debian_12, tiny_12
 from tiny_family import TinyFamily, TinyMaker
+from xdist.scheduler import LoadScopeScheduling
 
 from imagegen.engine.client import Engine, connect
-from imagegen.engine.images.bases import ensure_base
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from xdist.remote import Producer
 
 __all__ = ["registry"]
 
 DOCKER_26 = "docker26"
 """The main path is tested on this machine's engine and on this one."""
 
-BUILDS_FAMILY = "test_cpu_images"
+BUILDS_FAMILY = "test_cpu_images.py"
 COLD_SECONDS = 1500
 """For the first test with a real family, which builds all of it where nothing is in the cache."""
 
@@ -42,28 +44,34 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests belong to one process. The first builds the family, and tests of the others
-    that want it come last."""
-    groups = {item: group_of(item) for item in items}
-    waiting = {group for item, group in groups.items() if needs_family(item)}
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
-        if group in waiting:
+    """The first group builds the family, and the others that want it come last."""
+    waiting = {group_of(item.nodeid) for item in items if needs_family(item)}
+    for item in items:
+        if group_of(item.nodeid) in waiting:
             item.add_marker(pytest.mark.timeout(COLD_SECONDS))
-    items.sort(key=lambda item: groups[item] != BUILDS_FAMILY and 1 + (groups[item] in waiting))
-
-
-def group_of(item: pytest.Item) -> str:
-    """The tests of a module share what it builds; those on Docker 26 share that engine."""
-    parameters = getattr(getattr(item, "callspec", None), "params", {})
-    if parameters.get("engine") == DOCKER_26:
-        return DOCKER_26
-    own = item.get_closest_marker("xdist_group")
-    return str(own.args[0]) if own else item.path.stem
+    items.sort(key=lambda item: turn(group_of(item.nodeid), waiting))
 
 
 def needs_family(item: pytest.Item) -> bool:
     return "cpu_family" in getattr(item, "fixturenames", ())
+
+
+def turn(group: str, waiting: set[str]) -> int:
+    return 0 if group.endswith(BUILDS_FAMILY) else 1 + (group in waiting)
+
+
+def group_of(nodeid: str) -> str:
+    """The tests of a module share what it builds; those on Docker 26 share that engine."""
+    module, _, name = nodeid.partition("::")
+    return DOCKER_26 if f"[{DOCKER_26}" in name else module
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Each group goes to one process, in the order of the tests."""
+    config.option.loadscopereorder = False
+    made = LoadScopeScheduling(config, log)
+    made._split_scope = group_of
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +90,7 @@ def engine(
     if getattr(request, "param", "here") != DOCKER_26:
         yield this_engine
         return
-    base = debian_12(this_engine)
+    base = tiny_12(this_engine)
     with docker_26(tmp_path_factory.mktemp(DOCKER_26), this_engine, base) as other:
         there = other.connected()
         with closing(there.api):
@@ -90,15 +98,15 @@ def engine(
 
 
 @pytest.fixture(scope="session")
-def tiny_base(engine: Engine) -> str:
-    """The reference of a minimal Debian 12. It stays, as the images that stand on it do."""
+def tiny_base(engine: Engine, this_engine: Engine) -> str:
+    """The reference of a base of some 30 MB."""
+    return tiny_12(engine) if engine is this_engine else REF
+
+
+@pytest.fixture(scope="session")
+def debian_base(engine: Engine) -> str:
+    """The reference of a minimal Debian 12."""
     return debian_12(engine)
-
-
-def debian_12(engine: Engine) -> str:
-    """Of two test processes one makes it."""
-    with one_process("base"):
-        return ensure_base(engine, DEBIAN_12, "auto", lambda _: None).ref
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import small_base
 import yaml
 from command_line import CommandLine, Ended, command_line_in
 
@@ -54,6 +55,9 @@ class TinyFamily:
     token: str
     engine: Engine
     run: CommandLine
+
+    def __post_init__(self) -> None:
+        small_base.describe(self.root)
 
     @property
     def matrix(self) -> str:

@@ -19,8 +19,6 @@ from imagegen.validation.in_container import ValidationRequest, validate_image
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from command_line import CommandLine
-
     from imagegen.engine.builds.context import HostFile
     from imagegen.engine.client import Engine
     from imagegen.model.recipe import ContextFile
@@ -40,6 +38,10 @@ int ncclGetVersion(int *v) { *v = 22005; return 0; }
 int ncclGetUniqueId(void *id) { (void)id; return !dlopen("libnccl-net.so", RTLD_NOW); }
 """
 STUB_OF_THE_DRIVER = "int cuInit(unsigned flags) { (void)flags; return 34; }\n"
+
+
+_QUICK = {"small": 1, "harp": 2}
+"""The images that are quickly looked at, the quickest first; those of the family take longest."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,33 @@ class Animal:
         return self.code if self.code is not None else int(bool(self.fails))
 
     @property
+    def tier(self) -> tuple[str, ...]:
+        return ("--static",) if "--static" in self.run else ()
+
+    @property
     def named(self) -> set[str]:
         return {*self.fails, *self.warns}
+
+    @property
+    def classes(self) -> set[str]:
+        """What it is an example of: a suite that fails, one that warns, an exit code of its own."""
+        found = {f"{name.partition('.')[0]} fails" for name in self.fails}
+        found |= {f"{name.partition('.')[0]} warns" for name in self.warns}
+        return found | ({f"exit code {self.code}"} if self.code is not None else set())
 
 
 def animals() -> list[Animal]:
     """All of them, by name."""
     return [_animal(path.parent) for path in sorted(ZOO.glob("*/Dockerfile"))]
+
+
+def examples(all_of_them: Iterable[Animal]) -> set[str]:
+    """Names of some that have every class among them: of each, one on the cheapest image."""
+    found: dict[str, str] = {}
+    for animal in sorted(all_of_them, key=lambda one: (_QUICK.get(one.image, 3), one.name)):
+        for one in animal.classes:
+            found.setdefault(one, animal.name)
+    return {*found.values()}
 
 
 def _animal(folder: Path) -> Animal:
@@ -181,22 +203,18 @@ IN_LAYERS = "key-in-a-deleted-layer"
 
 @dataclass
 class Zoo:
-    """The healthy images, looked at once each, and the animals that stand on them.
-
-    `family` has the images by cell; `run` is the command line, which looks at those.
-    """
+    """The healthy images, looked at once each, and the animals that stand on them."""
 
     keeper: Keeper
     family: Mapping[str, str]
-    run: CommandLine
-    _reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _reports: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = field(default_factory=dict)
     _bases: dict[str, str] = field(default_factory=dict)
 
-    def healthy(self, name: str) -> dict[str, Any]:
+    def healthy(self, name: str, tier: tuple[str, ...] = ()) -> dict[str, Any]:
         """The report on a cell of the family, or on one of the bases."""
-        if name not in self._reports:
-            self._reports[name] = self._look(name)
-        return self._reports[name]
+        if (name, tier) not in self._reports:
+            self._reports[name, tier] = self.keeper.look(self._image(name), tier)
+        return self._reports[name, tier]
 
     def look_at(self, animal: Animal) -> dict[str, Any]:
         ref = self.keeper.make(ZOO / animal.name, self._image(animal.image))
@@ -204,12 +222,6 @@ class Zoo:
             return self.keeper.look(ref, animal.run, look_into_layers=animal.name == IN_LAYERS)
         finally:
             self.keeper.remove(ref)
-
-    def _look(self, name: str) -> dict[str, Any]:
-        if name not in self.family:
-            return self.keeper.look(self._image(name), ())
-        (row,) = self.run("validate", "--format", "json", self.family[name]).result
-        return dict(row["report"])
 
     def _image(self, name: str) -> str:
         if name in self.family:

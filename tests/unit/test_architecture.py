@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -64,6 +65,8 @@ TYPED_ROOMS = {
 
 ENGINE_ROOM_ONLY = {"docker", "requests", "socket", "subprocess", "multiprocessing", "pty"}
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 300, 60
+MOST_MODULES = 12
+"""In a room, but for those that have a file for each verb."""
 
 
 def room_of(path: Path) -> str:
@@ -266,6 +269,13 @@ def names_any(node: ast.AST) -> bool:
         case ast.Constant(value=str(text)):
             return bool(re.search(r"(^|\[|, )Any(,|\]|$)", text))
     return False
+
+
+def test_rooms_stay_small() -> None:
+    rooms = Counter(path.parent for path in sources(PACKAGE) if path.name != "__init__.py")
+    a_file_a_verb = {PACKAGE / "cli", PACKAGE / "workflow"}
+    large = {shown(room) for room, count in rooms.items() if count > MOST_MODULES}
+    assert large == {shown(room) for room in a_file_a_verb}
 
 
 def test_modules_stay_small() -> None:

@@ -1,4 +1,4 @@
-"""A container or machine that testinfra reaches, with a time limit on every command."""
+"""Run commands in a container or on a machine through testinfra, with a time limit on each."""
 
 import copy
 import re
@@ -11,16 +11,16 @@ import testinfra
 from validate.process import run
 
 EXEC = re.compile(r"^((?:docker|podman|kubectl)\b.*? exec) ")
-"""The commands of testinfra that hand on what comes on stdin only where they are told to."""
+"""Commands of testinfra that pass stdin on only with the option `-i`."""
 COMMAND_SECONDS = 120.0
 
 
 class RemoteError(Exception):
-    """A machine that cannot be reached or worked in. The words are for a user."""
+    """Signal that a machine cannot be reached or used. The message is written for a user."""
 
 
 class RemoteResult(NamedTuple):
-    """How a command ended there."""
+    """Hold how a command ended on the other side."""
 
     code: int
     out: str
@@ -28,15 +28,17 @@ class RemoteResult(NamedTuple):
 
     @property
     def ok(self) -> bool:
+        """Return whether the command ended with exit code 0."""
         return self.code == 0
 
     def last(self) -> str:
+        """Return the last line that the command printed."""
         lines = [line for line in (self.out + "\n" + self.err).splitlines() if line.strip()]
         return lines[-1] if lines else "it said nothing"
 
 
 class Remote:
-    """One of `--hosts`. Raises RemoteError where there is no such host."""
+    """Connect to one of `--hosts`. Raises RemoteError if there is no such host."""
 
     def __init__(self, spec: str) -> None:
         self.spec = spec
@@ -53,7 +55,7 @@ class Remote:
         self._backend.run_local = self._bounded
 
     def _bounded(self, command: str, *arguments: str) -> Any:
-        """testinfra's own has no time limit."""
+        """Run a command with a time limit, in place of testinfra's method, which has none."""
         backend = self._backend
         line = backend.quote(command, *arguments)
         line = EXEC.sub(r"\1 -i ", line, 1) if self._stdin else line
@@ -63,7 +65,7 @@ class Remote:
         return backend.result(code, line.encode("utf-8"), out, err)
 
     def run(self, script: str, seconds: float = COMMAND_SECONDS) -> RemoteResult:
-        """A shell script there."""
+        """Run a shell script on the other side; `seconds` is its time limit."""
         self._seconds = seconds
         try:
             result = self._backend.run(script)
@@ -72,7 +74,7 @@ class Remote:
         return RemoteResult(result.rc, result.stdout, result.stderr)
 
     def run_or_raise(self, script: str, seconds: float = COMMAND_SECONDS) -> str:
-        """What a script printed. Raises RemoteError where it fails."""
+        """Run a shell script and return what it printed. Raises RemoteError if it fails."""
         said = self.run(script, seconds)
         if not said.ok:
             text = "`{}`: `{}` ended with exit code {}: {}"
@@ -80,7 +82,7 @@ class Remote:
         return said.out.strip()
 
     def put(self, path: str, data: bytes) -> None:
-        """A file there. Raises RemoteError."""
+        """Write a file on the other side. Raises RemoteError if that fails."""
         with tempfile.TemporaryFile() as file:
             file.write(data)
             file.seek(0)
@@ -92,4 +94,5 @@ class Remote:
 
 
 def joined(words: List[str]) -> str:
+    """Join words into a shell command, quoted where needed."""
     return " ".join(shlex.quote(word) for word in words)

@@ -1,24 +1,15 @@
-"""Images that the engine has: find, tag, remove, and open every layer."""
+"""Images that the engine has: find, tag and remove them."""
 
 from __future__ import annotations
 
-import json
-import tarfile
-import tempfile
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from imagegen.engine import sdk
 from imagegen.engine.client import Engine, engine_errors
 from imagegen.engine.images.local_image import LocalImage, inspected, listed
-from imagegen.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from imagegen.engine.answers import HistoryRow, ImageAnswer
-
-SAVE_SECONDS = 3600
-"""`docker save` writes all layers to a disk of its own before the first byte comes."""
 
 
 def list_labelled(engine: Engine, label: str) -> tuple[LocalImage, ...]:
@@ -78,37 +69,3 @@ def split_reference(ref: str) -> tuple[str, str]:
     if not colon or "/" in name:
         return ref, "latest"
     return repository, name
-
-
-def layers(engine: Engine, ref: str) -> Iterator[tuple[str, tarfile.TarFile]]:
-    """Each layer of an image, lowest first: its path in the archive, and its files.
-
-    Costs a temporary file of the image's size. A layer is only readable until the next one.
-    """
-    with tempfile.TemporaryFile() as archive:
-        _save(engine, ref, archive)
-        with tarfile.open(fileobj=archive) as outer:
-            for path in _layer_paths(outer):
-                with tarfile.open(fileobj=_member(outer, path)) as layer:
-                    yield path, layer
-
-
-def _save(engine: Engine, ref: str, archive: IO[bytes]) -> None:
-    with engine_errors(f"save `{ref}`"), engine.fresh(timeout=SAVE_SECONDS) as api:
-        for chunk in api.get_image(ref):
-            archive.write(chunk)
-    archive.seek(0)
-
-
-def _layer_paths(outer: tarfile.TarFile) -> list[str]:
-    """From manifest.json, which Docker's own layout and the OCI layout (25 and later) both have."""
-    manifest = json.load(_member(outer, "manifest.json"))
-    return [str(path) for path in manifest[0]["Layers"]]
-
-
-def _member(outer: tarfile.TarFile, path: str) -> IO[bytes]:
-    content = outer.extractfile(path)
-    if content is None:
-        text = f"`{path}` is no file in the saved image"
-        raise EngineError.of(text)
-    return content

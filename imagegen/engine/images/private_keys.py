@@ -11,7 +11,7 @@ import io
 import re
 from typing import TYPE_CHECKING
 
-from imagegen.engine.images.local_images import layers
+from imagegen.engine.images.layers import layers
 
 if TYPE_CHECKING:
     import tarfile

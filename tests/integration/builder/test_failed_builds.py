@@ -58,12 +58,12 @@ def test_a_package_that_does_not_exist(tiny: TinyFamily) -> None:
 
 def test_a_cell_that_fails_stops_no_other(tiny: TinyFamily) -> None:
     tiny.component("part", FAILS_IN_RELEASE_2, ("1", "2", "3"))
-    tiny.write_matrix({"os": ["debian12"], "part": ["2", "1", "3"]}, {})
+    tiny.write_matrix({"os": ["tiny12"], "part": ["2", "1", "3"]}, {})
     ended = tiny.build("--no-validate", "--jobs", "1", code=6)
-    assert sorted(tiny.built()) == ["debian12-1", "debian12-3"]
+    assert sorted(tiny.built()) == ["tiny12-1", "tiny12-3"]
     assert "2 of 3 images ready" in ended.out
     assert ended.err.count("error:") == 1
-    assert f"build of `{tiny.matrix}/debian12-2` failed" in ended.err
+    assert f"build of `{tiny.matrix}/tiny12-2` failed" in ended.err
     assert ": command\n" in ended.err
     assert "components/part/install.j2:3" in ended.err
     assert "\n      200\n" in ended.err
@@ -79,7 +79,7 @@ def test_a_cell_that_fails_stops_no_other(tiny: TinyFamily) -> None:
 def test_a_full_disk_is_named(tiny: TinyFamily) -> None:
     # A step has 64 MB of /dev/shm, which is a file system like any other.
     tiny.component("big", "RUN echo TOKEN && head -c 100M /dev/zero > /dev/shm/big")
-    tiny.write_matrix({"os": ["debian12"]}, {"big": "1"})
+    tiny.write_matrix({"os": ["tiny12"]}, {"big": "1"})
     ended = tiny.build("--no-validate", code=6)
     assert ": disk full\n" in ended.err
     assert "components/big/install.j2:1" in ended.err
@@ -91,7 +91,7 @@ def test_a_full_disk_is_named(tiny: TinyFamily) -> None:
 
 def test_no_engine(tiny: TinyFamily, tmp_path: Path) -> None:
     tiny.component("part", "RUN echo TOKEN > /part")
-    tiny.write_matrix({"os": ["debian12"]}, {"part": "1"})
+    tiny.write_matrix({"os": ["tiny12"]}, {"part": "1"})
     for address in (f"unix://{tmp_path}/none.sock", "tcp://127.0.0.1:1"):
         ended = tiny.command("build", environ={"DOCKER_HOST": address}, code=9)
         assert "error: no container engine answers" in ended.err

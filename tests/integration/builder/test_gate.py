@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 def healthy(tiny: TinyFamily) -> TinyFamily:
     """One image, built and tagged; its check is about to be taken in the release that fails."""
     tiny.check()
-    tiny.write_matrix({"os": ["debian12"]}, {"check": "1"})
+    tiny.write_matrix({"os": ["tiny12"]}, {"check": "1"})
     tiny.build()
-    tiny.write_matrix({"os": ["debian12"]}, {"check": "2"})
+    tiny.write_matrix({"os": ["tiny12"]}, {"check": "2"})
     return tiny
 
 
 def test_an_image_that_fails_does_not_take_the_tag(healthy: TinyFamily) -> None:
-    old = healthy.built()["debian12"].id
+    old = healthy.built()["tiny12"].id
     ended = healthy.build(code=6)
-    assert healthy.built()["debian12"].id == old
-    assert f"`{healthy.matrix}/debian12` failed" in ended.err
+    assert healthy.built()["tiny12"].id == old
+    assert f"`{healthy.matrix}/tiny12` failed" in ended.err
     assert ": validation" in ended.err
     assert "tiny.verdict: the verdict of release 2" in ended.err
     assert "remedy: take release 1" in ended.err
@@ -40,9 +40,9 @@ def test_an_image_that_fails_does_not_take_the_tag(healthy: TinyFamily) -> None:
 
 
 def test_no_validate_tags_it_and_says_so(healthy: TinyFamily) -> None:
-    old = healthy.built()["debian12"].id
+    old = healthy.built()["tiny12"].id
     healthy.build("--no-validate")
-    new = healthy.built()["debian12"]
+    new = healthy.built()["tiny12"]
     assert new.id != old
     assert new.labels[LABEL_VALIDATED] == "not validated: --no-validate"
     ended = healthy.run(
@@ -60,7 +60,7 @@ def test_no_validate_tags_it_and_says_so(healthy: TinyFamily) -> None:
 
 def test_an_image_without_validate_fails_the_gate(tiny: TinyFamily) -> None:
     tiny.component("plain", "RUN echo TOKEN > /plain")
-    tiny.write_matrix({"os": ["debian12"]}, {"plain": "1"})
+    tiny.write_matrix({"os": ["tiny12"]}, {"plain": "1"})
     ended = tiny.build(code=6)
     assert "has no `validate` in it" in ended.err
     assert tiny.built() == {}
@@ -70,10 +70,10 @@ def test_an_image_that_does_not_start_stops_no_other(tiny: TinyFamily) -> None:
     tiny.check()
     tiny.component("entry", "RUN echo TOKEN > /dev/null", entrypoint="/no-such-program")
     omitted = {"want": "1", "omit": [{"when": {"check": "1"}, "reason": "a test"}]}
-    tiny.write_matrix({"os": ["debian12"], "check": ["1", "2"]}, {"entry": omitted})
+    tiny.write_matrix({"os": ["tiny12"], "check": ["1", "2"]}, {"entry": omitted})
     rows = tiny.build("--format", "json", code=6).documents
     assert [row["outcome"] for row in rows[-2]] == ["built", "failed"]
-    assert [*tiny.built()] == ["debian12-1"]
+    assert [*tiny.built()] == ["tiny12-1"]
     (problem,) = rows[-1]["errors"]
     assert problem["text"].endswith(": validation")
     assert any("no-such-program" in line for line in problem["evidence"])

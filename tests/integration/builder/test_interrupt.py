@@ -27,7 +27,7 @@ def sleepy(tiny: TinyFamily) -> TinyFamily:
     """Two cells that sleep long, on top of a step that ends."""
     tiny.component("quick", "RUN echo TOKEN > /quick", seconds="60")
     tiny.component("long", "RUN sleep 300; echo mark-TOKEN-{{ release.version }}", ("1", "2"))
-    tiny.write_matrix({"os": ["debian12"], "long": ["1", "2"]}, {"quick": "1"})
+    tiny.write_matrix({"os": ["tiny12"], "long": ["1", "2"]}, {"quick": "1"})
     return tiny
 
 
@@ -60,13 +60,13 @@ def test_ctrl_c_cancels_on_the_engine_and_tags_nothing(sleepy: TinyFamily) -> No
     assert said in end.err
     assert "hint: `imagegen build --resume`, or the same command, goes on" in end.err
     for number in (1, 2):
-        assert f"{sleepy.matrix}/debian12-{number}  cancelled" in end.out
+        assert f"{sleepy.matrix}/tiny12-{number}  cancelled" in end.out
     assert "0 of 2 images ready in" in end.out
     wait_for(f"mark-{sleepy.token}", runs=False)
     assert sleepy.built() == {}
     waken(sleepy)
     assert "going on with run 1, 2 cells are left" in sleepy.run("build", "--resume").err
-    assert sorted(sleepy.built()) == ["debian12-1", "debian12-2"]
+    assert sorted(sleepy.built()) == ["tiny12-1", "tiny12-2"]
     again = next(iter(sleepy.run.state.rglob("run-2/*-1.log"))).read_text()
     assert "= cached: [quick" in again
     history = sleepy.run("history", "--format", "json").result
@@ -82,17 +82,17 @@ def test_after_kill_9_the_same_command_ends_well(sleepy: TinyFamily) -> None:
     assert sleepy.built() == {}
     waken(sleepy)
     sleepy.build("--no-validate")
-    assert sorted(sleepy.built()) == ["debian12-1", "debian12-2"]
+    assert sorted(sleepy.built()) == ["tiny12-1", "tiny12-2"]
 
 
 def test_ctrl_c_under_the_gate_stops_it_and_tags_nothing(tiny: TinyFamily) -> None:
     stuck = "#!/bin/sh\necho begun; sleep 298 # mark-TOKEN\n".replace("TOKEN", tiny.token)
     install = "COPY check/validate /usr/local/bin/validate\nRUN chmod 755 /usr/local/bin/validate"
     tiny.component("check", install, files={"validate": stuck})
-    tiny.write_matrix({"os": ["debian12"]}, {"check": "1"})
+    tiny.write_matrix({"os": ["tiny12"]}, {"check": "1"})
     before = {container["Id"] for container in tiny.engine.api.containers(all=True)}
     with tiny.run.start(*tiny.argv("build")) as process:
-        logs = tiny.run.state / "logs/run-1" / f"{tiny.matrix}-debian12.log"
+        logs = tiny.run.state / "logs/run-1" / f"{tiny.matrix}-tiny12.log"
         deadline = time.monotonic() + SECONDS
         while not (logs.exists() and "begun" in logs.read_text()):
             assert time.monotonic() < deadline, "the gate does not begin"

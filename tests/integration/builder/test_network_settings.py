@@ -12,6 +12,7 @@ import tarfile
 from typing import TYPE_CHECKING
 
 from imagegen.engine.images import local_images
+from imagegen.engine.images.layers import layers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,7 @@ def _history(engine: Engine, ref: str) -> object:
 
 def everything(engine: Engine, ref: str) -> Iterator[tuple[str, bytes]]:
     """Every name and every content of every layer, and all that is said about the image."""
-    for number, (_, layer) in enumerate(local_images.layers(engine, ref)):
+    for number, (_, layer) in enumerate(layers(engine, ref)):
         for member in layer:
             content = layer.extractfile(member) if member.isreg() else None
             yield f"layer {number}: {member.name}", content.read() if content else b""

@@ -24,11 +24,11 @@ def test_one_cell_packs_it_before_the_others_begin_and_nothing_of_that_stays(
 ) -> None:
     tiny.component("big", BIG, seconds="60", megabytes="510")
     tiny.component("quick", "RUN echo {{ release.version }} TOKEN > /quick", ("1", "2", "3"))
-    tiny.write_matrix({"os": ["debian12"], "quick": ["1", "2", "3"]}, {"big": "any"})
+    tiny.write_matrix({"os": ["tiny12"], "quick": ["1", "2", "3"]}, {"big": "any"})
     ended = tiny.build("--jobs", "3", "--format", "json", "--no-validate")
 
     assert [row["outcome"] for row in ended.result] == ["built"] * 3
-    assert sorted(tiny.built()) == ["debian12-1", "debian12-2", "debian12-3"]
+    assert sorted(tiny.built()) == ["tiny12-1", "tiny12-2", "tiny12-3"]
     logs = {row["cell"]: Path(row["log"]).read_text() for row in ended.result}
     assert sum(log.count("> [big 1/1]") for log in logs.values()) == 1
     exports = {cell: log.count(f"> {EXPORT}") for cell, log in logs.items()}

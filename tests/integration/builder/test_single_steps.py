@@ -34,24 +34,25 @@ def broken(tiny: TinyFamily) -> None:
     tiny.component("first", "RUN echo first TOKEN > /first", seconds="60")
     tiny.component("second", BREAKS, needs=["first"], seconds="50")
     tiny.component("third", "RUN echo third TOKEN > /third", needs=["second"])
-    tiny.write_matrix({"os": ["debian12"]}, {"first": "1", "second": "1", "third": "1"})
+    tiny.write_matrix({"os": ["tiny12"]}, {"first": "1", "second": "1", "third": "1"})
 
 
 def test_until_builds_so_far_and_tags_nothing(tiny: TinyFamily) -> None:
     broken(tiny)
-    ended = tiny.build("debian12", "--until", "first", "--format", "json")
+    ended = tiny.build("tiny12", "--until", "first", "--format", "json")
     image = ended.result["image"]
     found = local_images.find(tiny.engine, image)
     assert found is not None
     assert found.tags == ()
-    assert found.labels[LABEL_UNTIL] == f"{tiny.matrix}/debian12 first"
+    assert found.labels[LABEL_UNTIL] == f"{tiny.matrix}/tiny12 first"
     assert tiny.built() == {}
 
 
+@pytest.mark.both_engines
 def test_until_a_step_that_fails_gives_the_state_before_it(tiny: TinyFamily) -> None:
     broken(tiny)
-    ended = tiny.build("debian12", "--until", "second", code=6)
-    assert f"build of `{tiny.matrix}/debian12` failed: command" in ended.err
+    ended = tiny.build("tiny12", "--until", "second", code=6)
+    assert f"build of `{tiny.matrix}/tiny12` failed: command" in ended.err
     assert "components/second/install.j2:2" in ended.err
     (line,) = [one for one in ended.out.splitlines() if one.startswith("the state before")]
     image = line.split()[-2]
@@ -68,7 +69,7 @@ def test_until_a_step_that_fails_gives_the_state_before_it(tiny: TinyFamily) -> 
 
 def test_until_needs_a_component_of_the_cell_and_one_cell(tiny: TinyFamily) -> None:
     broken(tiny)
-    ended = tiny.build("debian12", "--until", "other", code=2)
+    ended = tiny.build("tiny12", "--until", "other", code=2)
     assert "in the order of layers: first, second, third" in ended.err
     assert "`--shell` needs `--until COMPONENT`" in tiny.build("--shell", code=2).err
 
@@ -76,7 +77,7 @@ def test_until_needs_a_component_of_the_cell_and_one_cell(tiny: TinyFamily) -> N
 def test_a_shell_in_the_state_before_the_failing_step(tiny: TinyFamily) -> None:
     """At a terminal, as a person would: what is typed is answered, then the shell is left."""
     broken(tiny)
-    argv = tiny.argv("build", "debian12", "--until", "second", "--shell")
+    argv = tiny.argv("build", "tiny12", "--until", "second", "--shell")
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*HEED_INTERRUPTS, str(tiny.run.script), *argv],
@@ -121,22 +122,23 @@ def read_until(terminal: int, mark: bytes) -> bytes:
     return seen
 
 
+@pytest.mark.both_engines
 def test_resume_goes_on_where_a_build_ended(tiny: TinyFamily) -> None:
     fails = "RUN test {{ release.version }} != 2 # TOKEN"
     template = tiny.component("part", fails, ("1", "2", "3"))
-    tiny.write_matrix({"os": ["debian12"], "part": ["1", "2", "3"]}, {})
+    tiny.write_matrix({"os": ["tiny12"], "part": ["1", "2", "3"]}, {})
     assert "there is no build to resume" in tiny.run("build", "--resume", code=3).err
     tiny.build("--no-validate", "--jobs", "1", code=6)
     template.write_text(template.read_text().replace("!= 2", "!= 9"))
     ended = tiny.run("build", "--resume", "--format", "json")
     (row,) = ended.result
-    assert (row["cell"], row["outcome"]) == (f"{tiny.matrix}/debian12-2", "built")
+    assert (row["cell"], row["outcome"]) == (f"{tiny.matrix}/tiny12-2", "built")
     assert "going on with run 1, 1 cells are left: imagegen build" in ended.err
     assert "nothing is left of it" in tiny.run("build", "--resume", code=3).err
     runs = tiny.run("history", "--format", "json").result
     assert [(run["state"], run["cells"]) for run in runs] == [
-        ("0", [f"{tiny.matrix}/debian12-2"]),
-        ("6", [f"{tiny.matrix}/debian12-{number}" for number in (1, 2, 3)]),
+        ("0", [f"{tiny.matrix}/tiny12-2"]),
+        ("6", [f"{tiny.matrix}/tiny12-{number}" for number in (1, 2, 3)]),
     ]
     builds = tiny.run("history", "1", "--format", "json").result
     assert [build["outcome"] for build in builds].count("built") == 2
@@ -146,11 +148,11 @@ def test_resume_goes_on_where_a_build_ended(tiny: TinyFamily) -> None:
 
 def test_prune_takes_what_nobody_needs(tiny: TinyFamily) -> None:
     template = tiny.component("part", "RUN echo TOKEN > /part")
-    tiny.write_matrix({"os": ["debian12"]}, {"part": "1"})
+    tiny.write_matrix({"os": ["tiny12"]}, {"part": "1"})
     tiny.build("--no-validate")
     template.write_text(template.read_text() + "RUN echo more >> /part\n")
     tiny.build("--no-validate")
-    tiny.build("debian12", "--until", "part")
+    tiny.build("tiny12", "--until", "part")
     argv = ["prune", "--matrix", tiny.matrix, "--format", "json"]
     would = tiny.run(*argv, "--dry-run").result
     assert sorted(one["why"].partition(":")[0] for one in would["images"]) == [
@@ -161,7 +163,7 @@ def test_prune_takes_what_nobody_needs(tiny: TinyFamily) -> None:
     assert went["images"] == would["images"]
     assert went["sboms"] == would["sboms"]
     left = local_images.list_labelled(tiny.engine, f"{LABEL_MATRIX}={tiny.matrix}")
-    assert [image.tags for image in left] == [(tiny.image("debian12"),)]
+    assert [image.tags for image in left] == [(tiny.image("tiny12"),)]
     assert tiny.run(*argv).result["images"] == []
 
 
@@ -169,7 +171,7 @@ def test_prune_takes_what_nobody_needs(tiny: TinyFamily) -> None:
 def test_two_processes_build_a_cell_once(tiny: TinyFamily, state: str, tmp_path: Path) -> None:
     """The lock is the engine's: users with state folders of their own meet at it, too."""
     tiny.component("part", "RUN sleep 3; echo TOKEN > /part")
-    tiny.write_matrix({"os": ["debian12"]}, {"part": "1"})
+    tiny.write_matrix({"os": ["tiny12"]}, {"part": "1"})
     argv = tiny.argv("build", "--no-validate", "--progress", "plain")
     environ = {"IMAGEGEN_STATE": str(tmp_path)} if state == "of its own" else {}
     with tiny.run.start(*argv) as first, tiny.run.start(*argv, environ=environ) as second:

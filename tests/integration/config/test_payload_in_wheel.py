@@ -12,6 +12,8 @@ import pytest
 import yaml
 from command_line import SCRIPT, CommandLine
 
+from imagegen import __version__
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -65,6 +67,28 @@ def test_it_runs_its_own_code(installed: CommandLine) -> None:
         [python, "-c", code], cwd=installed.cwd, capture_output=True, text=True, check=True
     )
     assert done.stdout == "None\n"
+
+
+def test_it_names_its_version_its_commit_and_its_data(installed: CommandLine) -> None:
+    asked = ["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"]
+    commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    first, second = installed("--version").out.splitlines()
+    assert first.removesuffix("-dirty") == f"imagegen {__version__}, commit {commit}"
+    payload = Path(second.removeprefix("payload: "))
+    assert payload.name == "payload"
+    assert payload.is_relative_to(installed.script.parents[1])
+
+
+def test_it_runs_as_a_module(installed: CommandLine) -> None:
+    python = installed.script.with_name("python")
+    done = subprocess.run(
+        [python, "-m", "imagegen", "--help"],
+        cwd=installed.cwd,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("Usage: imagegen ")
 
 
 def files(folder: Path) -> dict[str, tuple[bytes, int]]:

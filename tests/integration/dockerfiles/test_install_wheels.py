@@ -64,8 +64,8 @@ class Step:
 
 
 @pytest.fixture(scope="module")
-def on_python(engine: Engine, tiny_base: str) -> Iterator[Builder]:
-    base = Builder(engine, tiny_base)
+def on_python(engine: Engine, debian_base: str) -> Iterator[Builder]:
+    base = Builder(engine, debian_base)
     apt = "apt-get install -y --no-install-recommends python3 python3-pip"
     tag = f"test-python/{secrets.token_hex(6)}:debian12"
     base(f"RUN {BIND} . /mnt/env.sh && apt-get update && {apt}", files=env_files(), tag=tag)

@@ -20,6 +20,7 @@ from imagegen.engine.builds.vertex_events import (
 )
 from imagegen.engine.client import Engine, facts
 from imagegen.engine.images import local_images
+from imagegen.engine.images.layers import layers
 from imagegen.engine.images.private_keys import private_keys_in_layers
 from imagegen.model.recipe import ContextFile
 
@@ -40,6 +41,7 @@ def test_this_engine_runs_buildkit(engine: Engine) -> None:
     assert "runc" in found.runtimes
 
 
+@pytest.mark.both_engines
 def test_events_come_typed_and_in_order(builder: Builder, token: str) -> None:
     step = f"RUN echo one {token}; echo two >&2; printf three"
     image_id = builder(step, "COPY d/f /f", files=(ContextFile("d/f", b"x"),))
@@ -61,6 +63,7 @@ def test_a_second_build_comes_from_the_cache(builder: Builder, token: str) -> No
     assert runs(builder.events, VertexLog) == []
 
 
+@pytest.mark.both_engines
 def test_a_failing_step_is_named_with_its_code_and_last_lines(builder: Builder, token: str) -> None:
     bad = f"RUN seq 40; echo no {token} >&2; exit 42"
     with pytest.raises(StepError) as caught:
@@ -104,6 +107,7 @@ def test_identical_builds_side_by_side_run_a_step_once(
             builder.clean()
 
 
+@pytest.mark.both_engines
 def test_cancel_stops_the_step_on_the_engine(engine: Engine, builder: Builder, token: str) -> None:
     seen = threading.Event()
 
@@ -146,6 +150,7 @@ def test_cancelling_what_does_not_run_is_no_error(engine: Engine) -> None:
     cancel(engine, "test-never-was")
 
 
+@pytest.mark.both_engines
 def test_a_private_key_is_found_in_the_layer_that_a_later_one_hides(
     engine: Engine, builder: Builder, token: str
 ) -> None:
@@ -180,8 +185,6 @@ def test_images_are_listed_tagged_and_removed(engine: Engine, builder: Builder, 
 
 def test_folders_and_modes_of_a_context_arrive(engine: Engine, builder: Builder) -> None:
     image_id = builder("COPY tree /tree", files=(ContextFile("tree/a/run", b"x", 0o755),))
-    *_, (_, last) = (
-        (name, layer.getmembers()) for name, layer in local_images.layers(engine, image_id)
-    )
+    *_, (_, last) = ((name, layer.getmembers()) for name, layer in layers(engine, image_id))
     modes = {member.name.rstrip("/"): member.mode & 0o7777 for member in last}
     assert modes == {"tree": 0o755, "tree/a": 0o755, "tree/a/run": 0o755}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import signal
 from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +21,6 @@ from imagegen.engine.client import connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from command_line import CommandLine
     from own_engine import OwnEngine
@@ -44,7 +45,7 @@ def test_docker_26_is_killed_in_the_middle(
     connected = second.connected()
     tiny = TinyFamily(tmp_path / "overlay", token, connected, command_line)
     long = tiny.component("long", "RUN sleep 300; echo mark-TOKEN > /long")
-    tiny.write_matrix({"os": ["debian12"]}, {"long": "1"})
+    tiny.write_matrix({"os": ["tiny12"]}, {"long": "1"})
     with closing(connected.api), tiny.run.start(*tiny.argv("build", "--no-validate")) as process:
         wait_for(f"mark-{token}", runs=True)
         second.stop(signal.SIGKILL)
@@ -61,13 +62,14 @@ def test_docker_26_is_killed_in_the_middle(
     assert [row["outcome"] for row in again] == ["built"]
     tiny.engine = second.connected()
     with closing(tiny.engine.api):
-        assert [*tiny.built()] == ["debian12"]
+        assert [*tiny.built()] == ["tiny12"]
 
 
 def test_podman_is_refused_before_anything_is_done(
-    command_line: CommandLine, tmp_path_factory: pytest.TempPathFactory
+    command_line: CommandLine,
 ) -> None:
-    with podman(tmp_path_factory.mktemp("podman")) as address:
+    # Podman takes no long path.
+    with TemporaryDirectory(prefix="podman-") as folder, podman(Path(folder)) as address:
         environ = {"DOCKER_HOST": address}
         looked = command_line("doctor", environ=environ, code=9)
         built = command_line("build", "--matrix", "cpu", environ=environ, code=9)

@@ -10,9 +10,10 @@ from image_builder import DEBIAN_12, Builder
 
 from imagegen.engine.images import local_images
 from imagegen.engine.images.bases import ensure_base
+from imagegen.engine.images.layers import layers
 from imagegen.engine.registry.remote_images import digest_of, move_tag, push
 from imagegen.errors import EngineError, PublishError
-from imagegen.model.base import base_alias
+from imagegen.model.image import base_alias
 from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
@@ -75,22 +76,20 @@ def test_a_registry_out_of_reach_is_named(engine: Engine, builder: Builder, toke
         digest_of("127.0.0.1:1/cpu:x")
 
 
-def test_a_base_that_is_there_is_taken(engine: Engine, tiny_base: str) -> None:
+def test_a_base_that_is_there_is_taken(engine: Engine, debian_base: str) -> None:
     found = ensure_base(engine, DEBIAN_12, "auto", print)
-    assert found.ref == tiny_base
-    image = local_images.find(engine, tiny_base)
+    assert found.ref == debian_base
+    image = local_images.find(engine, debian_base)
     assert image is not None
     assert (found.id, found.how) == (image.id, image.labels.get(LABEL_HOW, "registry"))
 
 
 def test_a_bootstrapped_base_holds_no_package_lists_and_no_trace_of_the_host(
-    engine: Engine, tiny_base: str
+    engine: Engine, debian_base: str
 ) -> None:
     if ensure_base(engine, DEBIAN_12, "auto", print).how != "bootstrap":
         pytest.fail("this engine's base is not bootstrapped: remove it, then test again")
-    ((_, layer),) = (
-        (path, tar.getmembers()) for path, tar in local_images.layers(engine, tiny_base)
-    )
+    ((_, layer),) = ((path, tar.getmembers()) for path, tar in layers(engine, debian_base))
     files = {m.name.removeprefix("./") for m in layer if m.isreg() and m.size}
     assert "etc/debian_version" in files
     assert "etc/ssl/certs/ca-certificates.crt" in files

@@ -46,9 +46,9 @@ def kinds(rows: list[dict[str, Any]]) -> dict[str, set[str]]:
     ids=["in-the-base", "without-an-engine"],
 )
 def test_all_that_a_cell_is_made_of_can_be_had(
-    command_line: CommandLine, tiny_base: str, environ: dict[str, str], evidence: str
+    command_line: CommandLine, debian_base: str, environ: dict[str, str], evidence: str
 ) -> None:
-    del tiny_base
+    del debian_base
     arguments = ("check-sources", "--matrix", "cpu", "debian12-none", "--format", "json")
     ended = command_line(*arguments, environ=environ)
     assert kinds(ended.result) == {"base": {"ok"}, "apt": {"ok"}, "wheel": {"ok"}}
@@ -58,9 +58,9 @@ def test_all_that_a_cell_is_made_of_can_be_had(
 
 
 def test_what_an_archive_does_not_have_is_named(
-    command_line: CommandLine, tiny_base: str, tmp_path: Path
+    command_line: CommandLine, debian_base: str, tmp_path: Path
 ) -> None:
-    del tiny_base
+    del debian_base
     component = tmp_path / "overlay/dockerfiles/components/probe/component.yaml"
     component.parent.mkdir(parents=True)
     component.write_text(COMPONENT)
@@ -79,9 +79,9 @@ def test_what_an_archive_does_not_have_is_named(
 
 
 def test_an_index_that_is_away_leaves_its_wheels_unknown(
-    command_line: CommandLine, tiny_base: str
+    command_line: CommandLine, debian_base: str
 ) -> None:
-    del tiny_base
+    del debian_base
     arguments = ("check-sources", "-m", "cpu", "debian12-none", "--format", "json")
     ended = command_line(*arguments, environ={"PIP_INDEX_URL": "http://127.0.0.1:9/simple"})
     assert kinds(ended.result)["wheel"] == {"unknown"}

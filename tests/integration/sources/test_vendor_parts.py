@@ -53,7 +53,7 @@ def vendors(tiny: TinyFamily) -> TinyFamily:
         template = tiny.component(name, INSTALL.format(mount, "*", name))
         row(template.parent / "component.yaml", **extra)
     tiny.check()
-    tiny.write_matrix({"os": ["debian12"]}, {"source": "any", "vendor": "any", "check": "1"})
+    tiny.write_matrix({"os": ["tiny12"]}, {"source": "any", "vendor": "any", "check": "1"})
     list_light(tiny, b"wheel one")
     return tiny
 

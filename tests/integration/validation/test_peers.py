@@ -120,19 +120,24 @@ def test_a_peer_of_another_image_or_of_none(
     assert found["ranks"]["reason"] == "blocked-by"
 
 
-def test_the_same_verdicts_from_outside(pair: tuple[Container, Container]) -> None:
+@pytest.mark.parametrize(
+    "tier", [("--static",), pytest.param((), marks=pytest.mark.long)], ids=["static", "full"]
+)
+def test_the_same_verdicts_from_outside(
+    pair: tuple[Container, Container], tier: tuple[str, ...]
+) -> None:
     """With the container's own checks and with ours, which bring a Python along."""
     left, _ = pair
-    inside = json.loads(left.exec(["validate", "--json", "-"], 300).out)
+    inside = json.loads(left.exec(["validate", "--json", "-", *tier], 300).out)
     host = f"docker://{left.name}"
-    (own,) = from_outside("--hosts", host)["hosts"]
-    (brought,) = from_outside("--hosts", host, "--bring")["hosts"]
+    (own,) = from_outside("--hosts", host, *tier)["hosts"]
+    (brought,) = from_outside("--hosts", host, "--bring", *tier)["hosts"]
     assert (own["how"], brought["how"]) == ("its own validate", "checks brought along")
     assert verdicts(own) == verdicts(brought) == verdicts(inside)
     assert left.exec(["sh", "-c", "ls -d /tmp/imagegen-validate-*"], 30).code != 0
 
 
-def test_a_container_without_any_python(engine: Engine, tiny_base: str, tmp_path: Path) -> None:
+def test_a_container_without_any_python(engine: Engine, debian_base: str, tmp_path: Path) -> None:
     recipe = {
         "schema": 1,
         "os": {"ID": "debian", "VERSION_ID": "12", "arch": "x86_64", "glibc": "2.36"},
@@ -141,7 +146,7 @@ def test_a_container_without_any_python(engine: Engine, tiny_base: str, tmp_path
     }
     expect = tmp_path / "image.json"
     expect.write_text(json.dumps(recipe))
-    with running(engine, LaunchSpec(tiny_base, SLEEP)) as container:
+    with running(engine, LaunchSpec(debian_base, SLEEP)) as container:
         host = f"docker://{container.name}"
         arguments = ("--hosts", host, "--static", "--expect", str(expect))
         (report,) = from_outside(*arguments)["hosts"]

@@ -134,11 +134,11 @@ def test_a_contract_that_is_not_json(
 
 def test_the_record_is_kept_and_shown_as_json(tiny: TinyFamily) -> None:
     tiny.check()
-    tiny.write_matrix({"os": ["debian12"], "check": ["1", "2"]}, {})
+    tiny.write_matrix({"os": ["tiny12"], "check": ["1", "2"]}, {})
     tiny.build("--no-validate")
     good = tiny.command("validate", "--format", "json", "*-1").result
     assert [(row["passed"], row["tier"]) for row in good] == [(True, "full")]
-    assert good[0]["id"] == tiny.built()["debian12-1"].id
+    assert good[0]["id"] == tiny.built()["tiny12-1"].id
     assert [check["id"] for check in good[0]["report"]["checks"]] == [
         "tiny.verdict",
         "image.private-key-in-layer",
@@ -149,7 +149,7 @@ def test_the_record_is_kept_and_shown_as_json(tiny: TinyFamily) -> None:
         (False, "static"),
     ]
     (problem,) = bad[-1]["errors"]
-    assert problem["text"] == f"`{tiny.image('debian12-2')}` did not pass"
+    assert problem["text"] == f"`{tiny.image('tiny12-2')}` did not pass"
     assert problem["evidence"] == [
         "tiny.verdict: the verdict of release 2",
         "  remedy: take release 1",
@@ -260,7 +260,7 @@ esac
 """
 
 
-def test_an_image_whose_python_is_too_old(engine: Engine, tiny_base: str, tmp_path: Path) -> None:
+def test_an_image_whose_python_is_too_old(engine: Engine, debian_base: str, tmp_path: Path) -> None:
     recipe = {
         "schema": 1,
         "os": {"ID": "debian", "VERSION_ID": "12", "arch": "x86_64", "glibc": "2.36"},
@@ -271,7 +271,7 @@ def test_an_image_whose_python_is_too_old(engine: Engine, tiny_base: str, tmp_pa
     }
     expect = tmp_path / "image.json"
     expect.write_text(json.dumps(recipe))
-    with running(engine, LaunchSpec(tiny_base, SLEEP)) as container:
+    with running(engine, LaunchSpec(debian_base, SLEEP)) as container:
         container.write_file("/usr/bin/python3", OLD_PYTHON.encode(), 0o755)
         spec = f"docker://{container.name}"
         arguments = ("--hosts", spec, "--static", "--only", "python", "--expect", str(expect))

@@ -29,9 +29,9 @@ def markdown(family: TinyFamily) -> str:
 def test_three_nights(tiny: TinyFamily, registry: str) -> None:
     tiny.component("part", "RUN echo {{ release.version }} TOKEN > /part", ("1", "2"))
     tiny.check()
-    tiny.write_matrix({"os": ["debian12"], "part": ["1", "2"]}, {"check": "1"})
+    tiny.write_matrix({"os": ["tiny12"], "part": ["1", "2"]}, {"check": "1"})
     to = f"{registry}/nightly"
-    references = [f"{to}/{tiny.token}:debian12-{number}" for number in (1, 2)]
+    references = [f"{to}/{tiny.token}:tiny12-{number}" for number in (1, 2)]
 
     first = tiny.command("nightly", "--to", to)
     assert "2 of 2 images are new, all of them passed" in first.out
@@ -65,13 +65,13 @@ def test_three_nights(tiny: TinyFamily, registry: str) -> None:
     tiny.component("part", broken, ("1", "2"))
     third = tiny.command("nightly", "--to", to, code=6)
     assert "1 of 2 cells are broken" in third.out
-    assert f"error: cell `{tiny.matrix}/debian12-2` is broken: build failed" in third.err
+    assert f"error: cell `{tiny.matrix}/tiny12-2` is broken: build failed" in third.err
     assert f"what went wrong {tiny.token}" in third.err
     cells = summary(tiny)["cells"]
     assert [cell["build"] for cell in cells] == ["built", "failed"]
     assert [cell["publication"] for cell in cells] == ["published", ""]
     assert any(f"what went wrong {tiny.token}" in line for line in cells[1]["detail"])
-    assert f"## {tiny.matrix}/debian12-2" in markdown(tiny)
+    assert f"## {tiny.matrix}/tiny12-2" in markdown(tiny)
     assert f"what went wrong {tiny.token}" in markdown(tiny)
     assert digest_there(references[0]) == cells[0]["digest"] != before[0]
     assert digest_there(references[1]) == before[1]
@@ -79,20 +79,20 @@ def test_three_nights(tiny: TinyFamily, registry: str) -> None:
 
 def test_a_cell_that_fails_its_checks_is_not_published(tiny: TinyFamily, registry: str) -> None:
     tiny.check()
-    tiny.write_matrix({"os": ["debian12"], "check": ["1", "2"]}, {})
+    tiny.write_matrix({"os": ["tiny12"], "check": ["1", "2"]}, {})
     to = f"{registry}/nightly"
     ended = tiny.command("nightly", "--to", to, "--format", "json", code=6)
     result = ended.documents[-2]
     assert [cell["build"] for cell in result["cells"]] == ["built", "failed"]
     assert "tiny.verdict: the verdict of release 2" in result["cells"][1]["detail"]
     assert ended.documents[-1]["exit_code"] == 6
-    assert digest_there(f"{to}/{tiny.token}:debian12-1") == result["cells"][0]["digest"]
-    assert digest_there(f"{to}/{tiny.token}:debian12-2") is None
+    assert digest_there(f"{to}/{tiny.token}:tiny12-1") == result["cells"][0]["digest"]
+    assert digest_there(f"{to}/{tiny.token}:tiny12-2") is None
 
 
 def test_a_registry_that_is_not_there_keeps_what_was_built(tiny: TinyFamily) -> None:
     tiny.check()
-    tiny.write_matrix({"os": ["debian12"]}, {"check": "1"})
+    tiny.write_matrix({"os": ["tiny12"]}, {"check": "1"})
     ended = tiny.command("nightly", "--to", "127.0.0.1:1/team", code=8)
     assert "127.0.0.1:1" in ended.err
-    assert sorted(tiny.built()) == ["debian12"]
+    assert sorted(tiny.built()) == ["tiny12"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from imagegen.catalog.data import TableData
     from imagegen.errors import Problem
-    from imagegen.model.catalog import Release
+    from imagegen.model.release import Release
     from unit.conftest import Overlay
 
 DATA: TableData = {

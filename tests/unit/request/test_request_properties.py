@@ -36,7 +36,7 @@ from imagegen.resolver.resolve import space_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from imagegen.model.catalog import Release
+    from imagegen.model.release import Release
 
 FEW = settings(
     max_examples=int(os.environ.get("IMAGEGEN_EXAMPLES", "12")),

@@ -31,8 +31,8 @@ from imagegen.sources.locked_build import LockedBuild, locked_env, packages_of
 from imagegen.sources.pip_index import (
     IndexFile,
     file_of,
-    files_told,
     links_page,
+    listed_files,
     project_of,
 )
 from imagegen.sources.wheels import WheelTarget
@@ -247,7 +247,7 @@ TARGET = WheelTarget("3.13.5", "2.41", compiled=True)
 
 
 def test_pip_tells_files_with_their_sha256() -> None:
-    files = files_told("torch", TOLD.splitlines())
+    files = listed_files("torch", TOLD.splitlines())
     assert [(file.name.split("-", 1)[1][:5], file.sha256) for file in files] == [
         ("2.6.0", SHA),
         ("2.6.0", OTHER),
@@ -273,14 +273,14 @@ def test_pip_tells_files_with_their_sha256() -> None:
 def test_the_file_of_a_distribution_is_found_by_version_and_tags(
     installed: Package, place: str
 ) -> None:
-    found = file_of(installed, files_told(installed.name, TOLD.splitlines()), TARGET)
+    found = file_of(installed, listed_files(installed.name, TOLD.splitlines()), TARGET)
     assert found is not None
     assert found.url.startswith(f"https://i.example/{place}/")
 
 
 def test_a_distribution_that_no_index_has_is_not_found() -> None:
     lost = Package("pypi", "torch", "2.7.0")
-    assert file_of(lost, files_told("torch", TOLD.splitlines()), TARGET) is None
+    assert file_of(lost, listed_files("torch", TOLD.splitlines()), TARGET) is None
 
 
 @pytest.mark.parametrize(
@@ -304,5 +304,5 @@ def test_owners_are_the_components_whose_rows_name_a_package(recipe: Recipe) -> 
 
 
 def test_a_page_of_links_is_the_same_in_any_order() -> None:
-    files = files_told("torch", TOLD.splitlines())
+    files = listed_files("torch", TOLD.splitlines())
     assert links_page(files) == links_page(files[::-1])

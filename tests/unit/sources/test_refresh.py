@@ -9,7 +9,7 @@ import pytest
 from imagegen.catalog.reader import read_table
 from imagegen.sources.refresh import (
     as_text,
-    exact_wishes,
+    exact_requirements,
     platform_of,
     projects_of,
     proposals,
@@ -55,7 +55,7 @@ def test_all_that_is_missing_is_proposed_on_demand() -> None:
 
 
 def test_a_row_says_what_file_names_say_and_what_they_do_not() -> None:
-    row = row_of(newest(), "2026-11-21")
+    row = row_of(newest(), "python", "2026-11-21")
     assert row == {
         "version": "2.7.0",
         "requires": {"python": ["3.9", "3.13"], "glibc": ">=2.28"},
@@ -80,12 +80,15 @@ def test_a_row_says_what_file_names_say_and_what_they_do_not() -> None:
 )
 def test_pythons_and_glibc_come_from_the_tags(names: list[str], requires: object) -> None:
     (found,) = proposals("x", [], told(*names))
-    assert row_of(found, "today").get("requires") == requires
+    assert row_of(found, "python", "today").get("requires") == requires
 
 
 def test_a_source_archive_is_said_to_be_one() -> None:
     (found,) = proposals("horovod", ["0.28.0"], told("horovod-0.28.1.tar.gz"))
-    assert "no wheel: it is compiled from its source archive" in row_of(found, "today")["notes"]
+    assert (
+        "no wheel: it is compiled from its source archive"
+        in row_of(found, "python", "today")["notes"]
+    )
 
 
 def test_a_wheel_says_which_exact_versions_it_asks_for() -> None:
@@ -97,8 +100,8 @@ def test_a_wheel_says_which_exact_versions_it_asks_for() -> None:
             'pinned==1; extra == "x"',
         ]
     }
-    assert exact_wishes(metadata) == ("nvidia-nccl-cu12==2.26.2",)
-    assert exact_wishes({}) == ()
+    assert exact_requirements(metadata) == ("nvidia-nccl-cu12==2.26.2",)
+    assert exact_requirements({}) == ()
 
 
 def test_metadata_is_asked_for_the_newest_python() -> None:
@@ -111,7 +114,7 @@ def test_proposed_rows_are_rows_of_the_catalog(small: Overlay) -> None:
     """Pasted as they are, they are read as releases."""
     text = (small.root / "dockerfiles/components/alpha/component.yaml").read_text()
     alpha = small.catalog.components["alpha"]
-    rows = as_text(alpha, [row_of(newest(), "2026-11-21")], None)
+    rows = as_text(alpha, [row_of(newest(), "python", "2026-11-21")], None)
     assert rows.startswith("# for `releases:` in ")
     python = "name: python\ntitle: P\nseconds: 1\nsuites: [python]\nreleases:\n"
     python += "  - {version: '3.13', origin: x, source: the test}\n"
@@ -142,7 +145,7 @@ def test_proposed_lines_are_lines_of_a_table(small: Overlay) -> None:
     columns = "kind,version,wheel,index,python,glibc,triton,source\n"
     path = small.write("dockerfiles/components/torch/releases.csv", columns)
     torch, table = small.catalog.components["torch"], read_table(small.payload, "torch")
-    lines = as_text(torch, [row_of(newest(), "2026-11-21")], table).splitlines()
+    lines = as_text(torch, [row_of(newest(), "python", "2026-11-21")], table).splitlines()
     assert lines[0].endswith("dockerfiles/components/torch/releases.csv, to be completed")
     assert lines[1].startswith("# 2.7.0: file names do not say what else it asks for")
     assert lines[2] == columns.strip()
@@ -152,7 +155,7 @@ def test_proposed_lines_are_lines_of_a_table(small: Overlay) -> None:
     small.component("python", python + "  - {version: '3.13', origin: x, source: the test}\n")
     (added,) = small.catalog.components["torch"].releases
     assert added.requires == {"python": ("3.9", "3.13"), "glibc": (">=2.28",)}
-    assert added.source == row_of(newest(), "2026-11-21")["source"]
+    assert added.source == row_of(newest(), "python", "2026-11-21")["source"]
 
 
 def test_columns_with_keys_are_left_to_a_maintainer(small: Overlay) -> None:
@@ -160,7 +163,7 @@ def test_columns_with_keys_are_left_to_a_maintainer(small: Overlay) -> None:
     columns = "kind,version,wheel,index,python,glibc,triton,source\n"
     small.write("dockerfiles/components/torch/releases.csv", columns)
     torch, table = small.catalog.components["torch"], read_table(small.payload, "torch")
-    lines = as_text(torch, [row_of(newest(), "2026-11-21")], table).splitlines()
+    lines = as_text(torch, [row_of(newest(), "python", "2026-11-21")], table).splitlines()
     assert lines[3] == "pypi,2.7.0,2.7.0,,3.9 3.13,2.28,,"
 
 
@@ -171,7 +174,9 @@ def test_a_wheel_that_no_kind_of_line_has_is_proposed_for_the_yaml(small: Overla
         "kind,version,wheel,index,python,glibc,triton,source\n",
     )
     torch, table = small.catalog.components["torch"], read_table(small.payload, "torch")
-    assert as_text(torch, [row_of(newest(), "x")], table).startswith("# for `releases:` in ")
+    assert as_text(torch, [row_of(newest(), "python", "x")], table).startswith(
+        "# for `releases:` in "
+    )
 
 
 def test_nothing_new_is_said(small: Overlay) -> None:

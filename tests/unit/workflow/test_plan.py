@@ -15,7 +15,7 @@ from imagegen.engine.images.local_image import LocalImage
 from imagegen.journal.journal import open_journal
 from imagegen.model.build import BuildRecord, StepRecord
 from imagegen.model.labels import LABEL_BASE, LABEL_INPUTS, LABEL_RECIPE
-from imagegen.planner.cost import Cost
+from imagegen.planner.cost import Cost, measured_seconds, prices_of
 from imagegen.planner.plan import as_data, dot
 from imagegen.renderer import image_json as expectation
 from imagegen.renderer import provenance as inputs
@@ -23,7 +23,7 @@ from imagegen.renderer.provenance import inputs_of
 from imagegen.sources import supply
 from imagegen.sources.artifacts import Artifacts
 from imagegen.sources.supply import Store
-from imagegen.workflow.plan import measured_seconds, plan_cells, prices_of
+from imagegen.workflow.plan import plan_cells
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def store(tmp_path: Path) -> Store:
 def plan(tmp_path: Path) -> Plan:
     project = Project()
     family = project.family("small")
-    prices = prices_of(project, open_journal(tmp_path / "journal.db"))
+    prices = prices_of(project.catalog, open_journal(tmp_path / "journal.db"))
     return plan_cells(ENGINE, project, family, family.specs, prices, store(tmp_path))
 
 
@@ -303,7 +303,7 @@ def test_costs_come_from_the_journal_where_it_has_them(small: Overlay, tmp_path:
     beta, alpha = spec.pin("beta"), spec.pin("alpha")
     assert beta
     assert alpha
-    prices = prices_of(project, journal)
+    prices = prices_of(project.catalog, journal)
     assert prices.of(spec, beta) == Cost(31.0, 700, True)
     assert prices.of(spec, alpha) == Cost(10.0, 0, False)
     assert measured_seconds(journal) == {"beta": 31.0}
