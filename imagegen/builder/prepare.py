@@ -10,8 +10,8 @@ from imagegen.engine import client
 from imagegen.engine.images.bases import ensure_base
 from imagegen.errors import EngineError
 from imagegen.events.events import CellWaits
-from imagegen.model.base import base_of
 from imagegen.model.build import BuildRecord
+from imagegen.model.image import base_of
 from imagegen.sources.mirrors import rewrite_image
 from imagegen.sources.supply import supply
 from imagegen.validation.gate import Gate

@@ -20,7 +20,7 @@ from imagegen.builder.up_to_date import in_turns, up_to_date
 from imagegen.engine.builds import buildkit
 from imagegen.errors import EngineError, Interrupted
 from imagegen.events.events import CellEnded
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

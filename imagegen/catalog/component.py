@@ -19,7 +19,8 @@ if TYPE_CHECKING:
         RequestData,
         VariableData,
     )
-    from imagegen.model.catalog import Contract, Release
+    from imagegen.model.catalog import Contract
+    from imagegen.model.release import Release
 
 MEGABYTES = "100"
 """What a layer is predicted to take where its component says nothing."""

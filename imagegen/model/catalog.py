@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict
@@ -11,101 +12,18 @@ from imagegen.model.launch import Launch
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from imagegen.model.release import OsRelease, Release
+
 INTERPRETER, TOOLKIT, CHECKS = ROLES = ("interpreter", "toolkit", "checks")
 """The roles of components that other code looks for: Python, the GPU toolkit, `validate`."""
 
 
-@dataclass(frozen=True)
-class OsRelease:
-    """One `dockerfiles/os/<id>.yaml`: a release of a distribution that images can be based on."""
-
-    id: str
-    family: str
-    os_id: str
-    version_id: str
-    suite: str
-    image: str
-    glibc: str
-    lib_dir: str
-    bootstrap: bool
-    source: str
-    file: str
-    gcc: str = ""
-    notes: tuple[str, ...] = ()
+_RULE = re.compile(r"\(rule ([^()]*)\)")
 
 
-@dataclass(frozen=True)
-class Release:
-    """One release of a component: what it is, what it needs, and where it comes from.
-
-    A constraint is about another component, or a value such as `os`, `glibc` or `driver`. Of
-    several for one name, one must hold. These are the effects of the five maps of constraints:
-
-    | map | if the other component is not in the image | if no constraint holds |
-    | --- | --- | --- |
-    | `requires` | it is added | refused |
-    | `limits` | no effect | refused |
-    | `built_for` | no effect | refused, except for a build that is asked for by full name |
-    | `known_with` | no effect | unknown: refused without `--allow-unknown` |
-    | `recommends` | no effect | a warning |
-    """
-
-    component: str
-    """The name of the component."""
-    version: str
-    """The version as the project writes it, with the local part of a wheel: `1.11.0+cu113`."""
-    variant: str
-    """What distinguishes releases of one version, such as `distro` and `source`; mostly empty."""
-    requires: Mapping[str, tuple[str, ...]]
-    """What must be in the image too: `{python: ["3.8", "3.9"]}`."""
-    apt: Mapping[str, str]
-    """The apt packages of the image, with their versions; `*` stands for any text."""
-    build_apt: Mapping[str, str]
-    """The apt packages to compile it, or to compile against it, such as headers."""
-    wheels: Mapping[str, str]
-    """The Python packages that pip installs, with their versions."""
-    facts: Mapping[str, object]
-    """Other data for templates and for `validate`, such as `{cuda: "11.3"}`."""
-    origin: str
-    """The origin of its files, in words: `wheel torch 1.11.0+cu113`."""
-    source: str
-    """The document that states the facts of this release."""
-    file: str
-    """The file that lists this release."""
-    line: int
-    """The line of that file."""
-    limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What other components may be, if they are in the image: `{driver: [">=450.80.02"]}`."""
-    built_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What a binary was built for, `{cuda: ["11.3"]}`; a request by full name may have another."""
-    known_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What its source mentions; whether it works with anything else is unknown."""
-    recommends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What it was tested with or made for; with others it works too, with a warning."""
-    provides: Mapping[str, str] = field(default_factory=dict)
-    """Values without releases, such as the NCCL in a wheel: `unknown`, or with a `?` if unsure."""
-    aliases: tuple[str, ...] = ()
-    """Other names of the version: CUDA 11.3.1 has the compiler 11.3.109."""
-    rank: int = 0
-    """Releases of a lower rank are preferred, whatever their versions."""
-    only_by_full_name: bool = False
-    """Whether only a request for its full version or its variant selects it."""
-    confidence: str = "high"
-    """How certain the source is: `high`, or `medium`, which causes a warning."""
-    index: str = ""
-    """The index of wheels that pip asks instead of its default one."""
-    tarball: Mapping[str, str] = field(default_factory=dict)
-    """An archive to download and check: `url` and `sha256`."""
-    artifact: str = ""
-    """The name in `artifacts.yaml` of a vendor part that the user must provide."""
-    notes: tuple[str, ...] = ()
-    """What a user of this release should know; each note is a warning."""
-
-    @cached_property
-    def where(self) -> str:
-        """Name the row as a user finds it: `torch 1.11.0+cu113 (…/component.yaml:31)`."""
-        name = f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
-        return f"{name} ({self.file}:{self.line})" if self.file else name
+def rules_named(text: str) -> tuple[str, ...]:
+    """Return the rules that a text names: `… (rule two-nccls)`."""
+    return tuple(_RULE.findall(text)) if "(rule " in text else ()
 
 
 class Contract(TypedDict, total=False):
@@ -196,6 +114,18 @@ class Component:
         return tuple(dict.fromkeys(r.variant for r in self.releases if r.variant))
 
 
+@dataclass(frozen=True)
+class Rule:
+    """One `dockerfiles/rules/<name>.yaml`: what a warning or a refusal means."""
+
+    name: str
+    what: str
+    """The rule in one sentence."""
+    why: str
+    source: tuple[str, ...]
+    """Public addresses, or files of the repository."""
+
+
 @dataclass(frozen=True, eq=False)  # equal only to itself, so that caches can have it as a key
 class Catalog:
     """All that is known, by name; `virtual` are names without layers, such as a GPU or a driver."""
@@ -203,6 +133,8 @@ class Catalog:
     os: Mapping[str, OsRelease]
     components: Mapping[str, Component]
     virtual: Mapping[str, Component] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    """The names of all rules; `catalog.rules` reads what they say."""
 
     @cached_property
     def roles(self) -> Mapping[str, str]:

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from imagegen.model import constraint
-from imagegen.model.catalog import Catalog, OsRelease, Release
+from imagegen.model.release import OsRelease, Release
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+    from imagegen.model.catalog import Catalog
 
 OS, DRIVER = "os", "driver"
 UNKNOWN = "unknown"
@@ -35,10 +37,10 @@ class Edge(NamedTuple):
     def __str__(self) -> str:
         wanted = " or ".join(self.alternatives)
         if self.kind == "provides":
-            return f"{self.source.where} has {self.target} {wanted}"
+            return f"{self.source.name} has {self.target} {wanted}"
         if self.kind == "known_with":
-            return f"{self.source.where} is known with {self.target} {wanted} only"
-        return f"{self.source.where} asks for {self.target} {wanted}"
+            return f"{self.source.name} is known with {self.target} {wanted} only"
+        return f"{self.source.name} asks for {self.target} {wanted}"
 
 
 class Space:
@@ -265,11 +267,8 @@ def _same_major(version: str) -> str:
 
 def _age(release: OsRelease) -> tuple[bool, str, tuple[int, ...]]:
     """Newest last; one whose compiler no fact names comes before all that are known better."""
-    return (
-        bool(release.gcc),
-        release.os_id,
-        tuple(int(part) for part in release.version_id.split(".")),
-    )
+    version = tuple(int(part) for part in release.version_id.split("."))
+    return bool(release.gcc), release.os_id, version
 
 
 def _os_release(one: OsRelease) -> Release:

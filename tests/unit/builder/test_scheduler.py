@@ -42,9 +42,9 @@ from imagegen.events.events import CellEnded, CellWaits, Event, Sink
 from imagegen.events.sinks import fan_out
 from imagegen.journal.locks import cell_lock_path, holding_lock
 from imagegen.journal.log_files import LogFiles
-from imagegen.model.base import base_alias
 from imagegen.model.build import BuildOptions, BuildRecord
 from imagegen.model.cell import SizeBudget
+from imagegen.model.image import base_alias
 from imagegen.model.labels import (
     LABEL_BASE,
     LABEL_CELL,
