@@ -55,7 +55,7 @@ def component_of(data: ComponentData, file: str, releases: tuple[Release, ...]) 
 
 
 def _megabytes(data: str | Mapping[str, str]) -> dict[str, float]:
-    """Map a word of a layer's name, such as `gpu`, to its size; the empty word is for all others."""
+    """Map words of layers, such as `gpu`, to sizes; the empty word is for all other layers."""
     return {
         word: float(size) for word, size in ({"": data} if isinstance(data, str) else data).items()
     }
