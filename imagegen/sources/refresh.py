@@ -105,8 +105,8 @@ def exact_requirements(metadata: Mapping[str, object]) -> tuple[str, ...]:
 def row_of(proposal: Proposal, interpreter: str, asked: str) -> ReleaseData:
     """Write a release as a row of component.yaml.
 
-    `asked` is the day when the index was asked; `interpreter` is the component that is the Python
-    of images.
+    `asked` is the day when the index was asked; `interpreter` is the name of the component that is
+    Python.
     """
     wheels = [file for file in proposal.files if file.name.endswith(".whl")]
     notes = [_UNSAID] if not proposal.depends else []
