@@ -18,7 +18,7 @@ OneOrMore = str | list[str]
 
 
 class OsReleaseData(TypedDict):
-    """What /etc/os-release says."""
+    """The keys of /etc/os-release that are compared."""
 
     ID: str
     VERSION_ID: str

@@ -82,13 +82,13 @@ class Payload:
         `trees` are the folders that components copy. The list is empty where no matrix of these
         roots has this name.
         """
-        named = self.find(f"{MATRICES_FOLDER}/{matrix}.yaml")
-        if named is None:
+        matrix_file = self.find(f"{MATRICES_FOLDER}/{matrix}.yaml")
+        if matrix_file is None:
             return ()
         found = [self.tree("dockerfiles"), *(self.code(tree) for tree in trees)]
         artifacts = self.find(ARTIFACTS_FILE)
         paths = [path for tree in found for _, path in tree]
-        return (named, *paths, *([artifacts] if artifacts else []))
+        return (matrix_file, *paths, *([artifacts] if artifacts else []))
 
     def code(self, folder: str) -> tuple[tuple[str, Path], ...]:
         """List the files under a folder as `tree` does, but not those of the current directory."""

@@ -137,7 +137,7 @@ VIRTUAL = _object(
 )
 
 WAY = r"^[a-z][a-z0-9+-]*$"
-"""A transport or an acceleration of a launch, such as `rdma+gdr`."""
+"""The name of a transport or an acceleration of a launch, such as `rdma+gdr`."""
 
 LAUNCH_FLAG = _object(("flag", "why"), flag=_list(_text(TEXT), 1), why=_text(TEXT))
 

@@ -124,7 +124,7 @@ def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> It
             yield Source("url", str(release.facts["apt_key"]), "", spec.os)
         own = pin.component in compiled
         for name, version in release.wheels.items():
-            # the checks may come with a Python of their own
+            # The checks may have a Python of their own.
             running = str(release.facts.get(spec.interpreter, spec.python))
             yield Source("wheel", name, version, spec.os, running, release.index, own)
         if release.tarball:

@@ -106,8 +106,11 @@ def exact_requirements(metadata: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def row_of(proposal: Proposal, interpreter: str, asked: str) -> ReleaseData:
-    """The release as a row of the catalog; `asked` is the day on which the index said so, and
-    `interpreter` is the component that is the Python of images."""
+    """Write a release as a row of the catalog.
+
+    `asked` is the day when the index was asked; `interpreter` is the name of the component that is
+    Python.
+    """
     wheels = [file for file in proposal.files if file.name.endswith(".whl")]
     notes = [_UNSAID] if not proposal.depends else []
     notes += [f"its metadata asks for {one}" for one in proposal.depends]
