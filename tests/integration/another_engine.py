@@ -1,4 +1,4 @@
-"""Other engines, beside that of this machine: Debian 13's Docker 26, and Debian 12's podman."""
+"""Start other engines beside that of this machine: Debian 13's Docker 26 and Debian 12's podman."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECONDS = 60
 
 @contextmanager
 def docker_26(folder: Path, first: Engine, base: str) -> Iterator[OwnEngine]:
-    """Runs until the end of the block, and is what `docker` and `imagegen` find until then.
+    """Run Docker 26 while the block lasts; `docker` and `imagegen` use it in that time.
 
     It has the base that the first engine has, if that has one, and no other image.
     """
@@ -48,7 +48,7 @@ def _copy(first: Engine, other: OwnEngine, ref: str) -> None:
 
 @contextmanager
 def podman(folder: Path) -> Iterator[str]:
-    """The address of podman's socket that talks as Docker does."""
+    """Yield the address of podman's socket for Docker's API."""
     PODMAN.ensure()
     socket = folder / "podman.sock"
     options = [f"--root={folder}/data", f"--runroot={folder}/run", f"--tmpdir={folder}/tmp"]

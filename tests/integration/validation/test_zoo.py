@@ -1,7 +1,8 @@
-"""Images broken on purpose: `validate` names exactly what is broken, and healthy ones pass.
+"""Test `validate` on images that are broken on purpose: it names what is broken, and nothing else.
 
-An animal of the zoo is a folder with a Dockerfile, one breakage on top of a healthy image, and
-`expect.yaml`: the image that it stands on, and the ids of the checks that fail or warn.
+An animal of the zoo is a folder with a Dockerfile that breaks one thing in a healthy image, and
+`expect.yaml`: the healthy image, and the ids of the checks that fail or warn. Healthy images have
+to pass.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ BASES = ["small", "harp"]
 ANIMALS = animals()
 EXAMPLES = examples(ANIMALS)
 IN_SHORT = {"debian12-rdma-core", "debian13-none", *BASES}
-"""Healthy images of `make test`: both releases, with RDMA and without, with Horovod and without."""
+"""Healthy images of `make test`: both releases, with and without RDMA, with and without Horovod."""
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +38,7 @@ def zoo(
 
 
 def of(image: str, *, short: bool) -> list[pytest.MarkDecorator]:
-    """What stands on one healthy image goes to one process, so that it is looked at once."""
+    """Put all tests of one healthy image into one process, so that the image is checked once."""
     group = pytest.mark.xdist_group(f"zoo-{image}")
     return [group] if short else [group, pytest.mark.long]
 
