@@ -122,7 +122,7 @@ class Keeper:
         request = BuildRequest(
             context=pack_context((recipe / "Dockerfile").read_text(), files, large),
             build_id=f"test-{secrets.token_hex(6)}",
-            # Its own label protects it from other runs; the labels of the healthy image are emptied.
+            # Its own label protects it from other runs; those of the healthy image are emptied.
             labels={
                 LABEL: secrets.token_hex(6), "io.imagegen.recipe": "", "io.imagegen.matrix": "",
             },

@@ -1,4 +1,4 @@
-"""Releases as a table: cells, columns, what an empty one leaves out, and rows that do not fit."""
+"""Test releases as a table: cells, columns, empty cells, and rows that do not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The images of the seed documents as cells: their component tables, their tags, what is told."""
+"""Test the images of the seed documents as cells: components, tags, messages."""
 
 from __future__ import annotations
 
