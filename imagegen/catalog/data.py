@@ -87,6 +87,59 @@ class ContractData(TypedDict, total=False):
     network: str
 
 
+class FlagData(TypedDict):
+    """Words of a command line, and why they are there."""
+
+    flag: list[str]
+    why: str
+
+
+class VariableData(TypedDict):
+    """A variable that a launch gives to every rank."""
+
+    set: str
+    why: str
+    before: NotRequired[str]
+    transport: NotRequired[str]
+    several_nodes: NotRequired[bool]
+
+
+class LaunchData(TypedDict, total=False):
+    """What a launch gives a component; see `model.catalog.Launch`."""
+
+    transports: list[str]
+    accels: list[str]
+    default: bool
+    host_network: bool
+    devices: bool
+    mpi_over_tcp: bool
+    flags: list[FlagData]
+    variables: list[VariableData]
+    benchmark: list[FlagData]
+    program: str
+
+
+class ChecksData(TypedDict, total=False):
+    """What `validate` knows of a component; see `model.catalog.Checks`."""
+
+    order: str
+    short_names: list[str]
+    more_suites: list[str]
+    hardware: str
+    slow_probe: str
+
+
+class RequestData(TypedDict, total=False):
+    """How a request asks for a component; see `model.catalog.Question`."""
+
+    order: str
+    always: bool
+    keys: Mapping[str, str]
+    index_prefix: str
+    values: list[str]
+    gpu_libraries: list[str]
+
+
 class VirtualData(TypedDict):
     """A file of `dockerfiles/virtual`."""
 
@@ -117,6 +170,12 @@ class ComponentData(TypedDict):
     contract: NotRequired[ContractData]
     entrypoint: NotRequired[str]
     trees: NotRequired[Mapping[str, str]]
+    role: NotRequired[str]
+    own_copies: NotRequired[Mapping[str, str]]
+    pip_pins: NotRequired[list[str]]
+    request: NotRequired[RequestData]
+    checks: NotRequired[ChecksData]
+    launch: NotRequired[LaunchData]
 
 
 OsDocument = Document[OsData]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from imagegen.catalog.claims import double_claims
+from imagegen.catalog.component import component_of
 from imagegen.catalog.rows import read_releases
 from imagegen.config import schemas
 from imagegen.config.payload import (
@@ -21,7 +23,6 @@ from imagegen.model.catalog import (
     Catalog,
     Component,
     OsRelease,
-    Release,
 )
 
 if TYPE_CHECKING:
@@ -31,14 +32,12 @@ if TYPE_CHECKING:
     from imagegen.catalog.data import (
         ComponentData,
         ComponentDocument,
-        ContractData,
         OsDocument,
         VirtualData,
         VirtualDocument,
     )
     from imagegen.config.document import Document
     from imagegen.config.schema_check import Schema
-    from imagegen.model.catalog import Contract
 
 PROVIDED = ("glibc", "compiler", "driver")
 """Names that an OS provides, and the driver of a host, which only a request knows."""
@@ -57,6 +56,7 @@ def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
     components = _read_components(payload, problems, trusted)
     virtual = _read_virtual(payload, problems, trusted)
     problems += _dangling_names(components, virtual, oses)
+    problems += double_claims(components)
     if problems:
         raise ConfigError(*problems)
     return Catalog(oses, components, virtual)
@@ -153,7 +153,7 @@ def _read_components(
         trusts = _trusts(payload, relative, trusted)
         releases, wrong = read_releases(document, checked=not trusts)
         problems += wrong
-        components[name] = _component(document.data, document.file, releases)
+        components[name] = component_of(document.data, document.file, releases)
     return components
 
 
@@ -174,7 +174,7 @@ def _read_virtual(
         releases, wrong = read_releases(document, checked=not trusts)
         problems += wrong
         data = _as_component(document.data)
-        found[own_name] = _component(data, document.file, releases)
+        found[own_name] = component_of(data, document.file, releases)
     return found
 
 
@@ -182,45 +182,6 @@ def _as_component(data: VirtualData) -> ComponentData:
     """What no layer is made of takes no time and is proved by no suite."""
     title = data["title"]
     return {"name": data["name"], "title": title, "seconds": "0", "suites": [], "releases": []}
-
-
-def _component(data: ComponentData, file: str, releases: tuple[Release, ...]) -> Component:
-    return Component(
-        name=data["name"],
-        title=data["title"],
-        needs=tuple(data.get("needs", ())),
-        seconds=float(data["seconds"]),
-        env=data.get("env", {}),
-        path=tuple(data.get("path", ())),
-        suites=tuple(data["suites"]),
-        contract=_contract(data.get("contract", {})),
-        entrypoint=data.get("entrypoint", ""),
-        trees=data.get("trees", {}),
-        releases=releases,
-        file=file,
-        installs=tuple(data.get("installs", ())),
-        aliases=data.get("aliases", {}),
-        one_of=tuple(data.get("one_of", ())),
-        rules=data.get("rules", {}),
-        megabytes=_megabytes(data.get("megabytes", {})),
-        churn=float(data.get("churn", Component.churn)),
-    )
-
-
-def _megabytes(data: str | Mapping[str, str]) -> dict[str, float]:
-    """By a word of a layer's name, such as `gpu`; under no word for all of them."""
-    return {
-        word: float(size) for word, size in ({"": data} if isinstance(data, str) else data).items()
-    }
-
-
-def _contract(data: ContractData) -> Contract:
-    numbers: Contract = {}
-    if "ulimits" in data:
-        numbers["ulimits"] = {name: int(value) for name, value in data["ulimits"].items()}
-    if "shm_bytes" in data:
-        numbers["shm_bytes"] = int(data["shm_bytes"])
-    return cast("Contract", {**data, **numbers})
 
 
 def _dangling_names(
@@ -234,7 +195,9 @@ def _dangling_names(
     known |= {name for one in every for release in one.releases for name in release.provides}
     problems = []
     for component in every:
-        asked = [(name, component.file, 0) for name in (*component.needs, *component.one_of)]
+        own = (*component.needs, *component.one_of, *component.request.gpu_libraries)
+        own += (*component.own_copies.values(), *component.pip_pins)
+        asked = [(name, component.file, 0) for name in own]
         for release in component.releases:
             constraints = {**release.requires, **release.limits, **release.built_for}
             constraints |= {**release.known_with, **release.recommends}

@@ -1,6 +1,7 @@
-"""What happens in a run, as records: a stage emits them, subscribers show them or write them down.
+"""Define what can happen in a run, as records.
 
-Any thread may emit; a subscriber that keeps state takes a lock.
+A stage emits them; subscribers show them or write them down. Any thread may emit; a subscriber that
+keeps state takes a lock.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from imagegen.model.validation import ValidationRecord  # noqa: TC001
 
 @dataclass(frozen=True)
 class StepAt:
-    """Where a cell is: the component that is being built, its step and how many there are."""
+    """Where a cell is: the component that is built now, the number of its step, and of how many."""
 
     component: str
     number: int
@@ -41,7 +42,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Predicted:
-    """The steps that are to be made will take this long, at least."""
+    """The steps that have to be made will take at least this long."""
 
     left_seconds: float
 
@@ -56,10 +57,7 @@ class CellStarted:
 
 @dataclass(frozen=True)
 class CellWaits:
-    """A cell does something that is no step of its Dockerfile: it waits, or it is judged.
-
-    `text` says what.
-    """
+    """A cell waits, or does something that is no step of its Dockerfile; `text` says what."""
 
     cell: str
     text: str
@@ -67,10 +65,11 @@ class CellWaits:
 
 @dataclass(frozen=True)
 class StepStarted:
-    """The engine runs a step. `name` is the engine's own, `text` a short one for people.
+    """The engine starts a step.
 
-    `at` is empty for steps of no component. `layer_bytes` is the predicted size of the layer, 0 for
-    unknown; `left_seconds` is what the whole run will still take, None where nobody predicts it.
+    `name` is the engine's name of it, `text` a short one for people. `at` is None for steps of no
+    component. `layer_bytes` is the predicted size of the layer, 0 where unknown. `left_seconds` is
+    the time that the whole run still needs, None where it is not predicted.
     """
 
     cell: str
@@ -83,7 +82,7 @@ class StepStarted:
 
 @dataclass(frozen=True)
 class StepCached:
-    """The engine has the result of a step already."""
+    """The engine already has the result of a step."""
 
     cell: str
     name: str
@@ -108,7 +107,7 @@ class StepOutput:
 
 @dataclass(frozen=True)
 class CellLogged:
-    """A line for the log file of a cell alone."""
+    """A line that goes to the log file of a cell only."""
 
     cell: str
     line: str
@@ -124,18 +123,19 @@ class ImageValidated:
 
 @dataclass(frozen=True)
 class CellEnded:
-    """The build of a cell came to its end. `left_seconds` as in StepStarted."""
+    """The build of a cell ended; `left_seconds` is as in StepStarted."""
 
     record: BuildRecord
     left_seconds: float | None = None
 
     @property
     def cell(self) -> str:
+        """Return the id of the cell."""
         return self.record.cell_id
 
     @property
     def text(self) -> str:
-        """How it ended, in a few words."""
+        """Say in a few words how the build ended."""
         record, image = self.record, self.record.image_id[7:19]
         if record.outcome == "built":
             return f"built {image} in {record.seconds:.0f} s"
@@ -145,13 +145,13 @@ class CellEnded:
 
     @property
     def began(self) -> bool:
-        """Whether the cell's turn came before the run ended."""
+        """Say whether the build of the cell began before the run ended."""
         return bool(self.record.log) or self.record.outcome != "cancelled"
 
 
 @dataclass(frozen=True)
 class StageReached:
-    """A cell was built up to a component, as `--until` asks for; the image has no tag."""
+    """A cell was built up to a component, as `--until` asks; the image has no tag."""
 
     cell: str
     component: str
@@ -175,4 +175,4 @@ Event = (
 )
 
 Sink = Callable[[Event], None]
-"""Takes each event as it happens."""
+"""A function that takes each event when it happens."""

@@ -1,4 +1,4 @@
-"""What can be wrong in a matrix that its schema cannot say: names, values, excludes, the tag."""
+"""Check in a matrix what its schema cannot express: names, values, excludes, the tag."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
-    """Every problem of a document that its schema accepts."""
+    """Report every problem of a document that its schema accepts."""
     data = document.data
     if Path(document.file).stem != data["name"]:
         yield _problem(
@@ -49,7 +49,7 @@ def _problem(
 
 
 def _check_names(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
-    """Every axis, component and value against what the catalog knows."""
+    """Check every axis, component and value against the catalog."""
     data = document.data
     defaults = data.get("defaults", {})
     sections = {"axes": data["axes"], "components": data["components"], "defaults": defaults}
@@ -87,7 +87,7 @@ def _check_rows(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]
 
 
 def _known(name: str, catalog: Catalog) -> bool:
-    """Whether cells may speak of a name: an OS, a component, a host, or what a wheel brings."""
+    """Say whether cells may use a name: an OS, a component, a virtual name, a part of a wheel."""
     if name in ("os", "driver", *catalog.components, *catalog.virtual):
         return True
     every = (release for one in catalog.components.values() for release in one.releases)
@@ -163,7 +163,10 @@ def _check_value(
 
 
 def value_problem(component: Component, value: str) -> tuple[str, list[str], str] | None:
-    """Why no release of a component can satisfy a value: text, evidence and hint, or None."""
+    """Say why no release of a component satisfies a value, as text, evidence and hint.
+
+    The result is None if a release satisfies it.
+    """
     why = constraint.problem_with(value)
     if why:
         return f"`{value}` {why}", [f"for component `{component.name}`"], "correct the value"
@@ -186,7 +189,7 @@ def value_problem(component: Component, value: str) -> tuple[str, list[str], str
 
 
 def _check_placeholders(document: MatrixDocument) -> Iterator[Problem]:
-    """Those of the matrix's tag; an include fills a tag from its own row."""
+    """Check the placeholders of all tags; an include fills its tag from its own row."""
     data = document.data
     wrong = list(_unfilled(document, ["tag"], data["tag"], {**data["axes"], **data["components"]}))
     yield from wrong

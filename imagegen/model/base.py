@@ -1,4 +1,4 @@
-"""What an image stands on: its OS as a base image brings it."""
+"""Find the base image of an image."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 
 def base_of(spec: ImageSpec) -> OsRelease:
-    """The OS, or the OS with a toolkit in it, where a row is had as a base image.
+    """Return the OS of an image, with the base image that its Dockerfile starts from.
 
-    Such a base has an id of its own and comes from a registry only; the tag is release-flavour-OS.
+    Where a component's release comes as a base image (CUDA), the result is the OS with that toolkit
+    in it. It has an id of its own, comes from a registry only, and its tag is release-flavour-OS.
     Source: NVIDIA container-images/cuda, doc/supported-tags.md (`11.3.1-devel-ubuntu20.04`).
     """
     for facts in (pin.release.facts for pin in spec.pins):
@@ -25,5 +26,5 @@ def base_of(spec: ImageSpec) -> OsRelease:
 
 
 def base_alias(os: OsRelease) -> str:
-    """The local name that Dockerfiles stand on, whatever the base came from."""
+    """Return the local name of a base image in Dockerfiles, wherever the base came from."""
     return f"imagegen/base:{os.id}"

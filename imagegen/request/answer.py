@@ -6,12 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.model import constraint
+from imagegen.model.catalog import CHECKS
 from imagegen.model.cell import Cell, Omission, Want
 from imagegen.request.arguments import (
     MATRIX,
-    OFED,
-    RDMA,
-    VALUES,
     as_cell,
     meant,
     unknown_values,
@@ -34,12 +32,8 @@ if TYPE_CHECKING:
     from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec
 
-HOSTS = (DRIVER, "gpu", "instance", "device", "flavour")
-BUILDS_DIFFER = ("flavour", "torchvision")
+FLAVOUR = "flavour"
 MOST_TAG = 127
-
-GPU_LIBRARIES = {"tensorflow": ("cuda", "cudnn")}
-"""What a framework without a CUDA of its own needs beside it to compute on a GPU."""
 
 
 def answer_to(
@@ -47,7 +41,7 @@ def answer_to(
 ) -> ImageSpec | Refusal:
     """The image that the constraints lead to, or why there is none and what is nearest to them."""
     constraints = meant(constraints, catalog)
-    cell = replace(as_cell(constraints), allow_unknown=allow_unknown)
+    cell = replace(as_cell(constraints, catalog), allow_unknown=allow_unknown)
     space = space_of(catalog, cell.wants)
     cell = _without_what_no_os_has(space, cell)
     cell = replace(cell, wants=_by_default(space, cell))
@@ -55,15 +49,15 @@ def answer_to(
     if fits(space, wants, allow_unknown=allow_unknown):
         spec = resolve_cell(cell, catalog, space)
         warnings = (*spec.warnings, *_left_out(cell))
-        return replace(spec, tag=_tag(spec, constraints), warnings=warnings)
+        return replace(spec, tag=_tag(spec, constraints, catalog), warnings=warnings)
     unknown = unknown_values(constraints, catalog)
     conflict = conflict_of(space, wants, allow_unknown=allow_unknown)
     if any(want.component == DRIVER for want in conflict.wants):
         drivers = {*_drivers(wants), *driver_floors(catalog, conflict.wants)}
         space = Space(catalog, sorted(drivers, key=constraint.version_key, reverse=True))
     instead = nearest(space, wants, conflict.wants, allow_unknown=allow_unknown)
-    problems = problems_of(unknown, conflict, instead, allow_unknown)
-    return Refusal(problems, (conflict,), tuple(instead), allow_unknown)
+    problems = problems_of(unknown, conflict, instead, catalog.request_keys, allow_unknown)
+    return Refusal(problems, (conflict,), tuple(instead), catalog.request_keys, allow_unknown)
 
 
 def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:
@@ -105,7 +99,7 @@ def _by_default(space: Space, cell: Cell) -> tuple[Want, ...]:
         return next(fitting, wants)
 
     wants = first_that_fits(_frameworks(space, wants))
-    return first_that_fits(_gpu_libraries({*omitted, *wants}))
+    return first_that_fits(_gpu_libraries(space.catalog, {*omitted, *wants}))
 
 
 def _frameworks(space: Space, wants: Sequence[Want]) -> list[tuple[Want, ...]]:
@@ -118,18 +112,19 @@ def _frameworks(space: Space, wants: Sequence[Want]) -> list[tuple[Want, ...]]:
     return []
 
 
-def _gpu_libraries(wants: AbstractSet[Want]) -> list[tuple[Want, ...]]:
+def _gpu_libraries(catalog: Catalog, wants: AbstractSet[Want]) -> list[tuple[Want, ...]]:
+    """What a framework without a CUDA of its own needs beside it to compute on a GPU."""
     asked = {want.component: want.constraint for want in wants}
     if asked.get("device") == "cpu":
         return []
     return [
         tuple(
-            Want(name, constraint.ANY, f"{framework}, by default")
-            for name in libraries
-            if name not in asked
+            Want(library, constraint.ANY, f"{name}, by default")
+            for library in framework.request.gpu_libraries
+            if library not in asked
         )
-        for framework, libraries in GPU_LIBRARIES.items()
-        if asked.get(framework, constraint.NONE) != constraint.NONE
+        for name, framework in catalog.components.items()
+        if framework.request.gpu_libraries and asked.get(name, constraint.NONE) != constraint.NONE
     ]
 
 
@@ -148,10 +143,11 @@ def driver_floors(catalog: Catalog, wants: Sequence[Want]) -> set[str]:
     return {text.removeprefix(">=") for release in rows for text in release.limits.get(DRIVER, ())}
 
 
-def _tag(spec: ImageSpec, constraints: Mapping[str, str]) -> str:
-    asked = [p for p in spec.pins if p.component in constraints and p.component != "validate"]
-    if OFED in constraints and spec.pin(RDMA) and RDMA not in constraints:
-        asked += [pin for pin in spec.pins if pin.component == RDMA]
+def _tag(spec: ImageSpec, constraints: Mapping[str, str], catalog: Catalog) -> str:
+    checks, keys = catalog.with_role(CHECKS), catalog.request_keys
+    asked = [p for p in spec.pins if p.component in constraints and p.component != checks]
+    meant = {name for key, (name, _) in keys.items() if key in constraints}
+    asked += [p for p in spec.pins if p.component in meant - constraints.keys()]
     parts = [spec.os.id, *(f"{pin.component}{pin.version}" for pin in asked)]
     parts += [spec.given[name] for name in ("device", "flavour") if name in constraints]
     parts += [f"no-{omission.component}" for omission in spec.cell.omitted]
@@ -166,7 +162,7 @@ def pinned(spec: ImageSpec) -> dict[str, str]:
     return {"os": spec.os.id} | {pin.component: pin.version for pin in spec.pins} | dict(spec.given)
 
 
-def may_be(cell: Cell, spec: ImageSpec) -> bool:
+def may_be(cell: Cell, spec: ImageSpec, catalog: Catalog) -> bool:
     """Whether a cell can come to the same pins: it speaks of nothing that they lack, or exclude."""
     for want in cell.wants:
         pin = spec.pin(want.component)
@@ -174,7 +170,7 @@ def may_be(cell: Cell, spec: ImageSpec) -> bool:
             if want.constraint not in (spec.os.id, constraint.ANY):
                 return False
         elif pin is None:
-            if want.component not in (*VALUES, *HOSTS):
+            if want.component in catalog.components:
                 return False
         elif constraint.is_version(want.constraint) and not any(
             constraint.matches(want.constraint, name)
@@ -191,5 +187,6 @@ def same_image(spec: ImageSpec, others: Sequence[ImageSpec]) -> ImageSpec | None
 
 def _pins(spec: ImageSpec) -> tuple[str, frozenset[tuple[str, str, str]]]:
     rows = {(pin.component, pin.version, pin.release.variant) for pin in spec.pins}
-    rows |= {(name, value, "") for name, value in spec.given.items() if name in BUILDS_DIFFER}
+    differ = {FLAVOUR, *(wheel for pin in spec.pins for wheel in pin.release.wheels)}
+    rows |= {(name, value, "") for name, value in spec.given.items() if name in differ}
     return spec.os.id, frozenset(rows)

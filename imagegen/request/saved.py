@@ -11,8 +11,7 @@ from imagegen.config.schemas import NAME
 from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
 from imagegen.model import constraint
-from imagegen.request.answer import HOSTS
-from imagegen.request.arguments import VALUES, parse, quoted
+from imagegen.request.arguments import parse, quoted
 
 if TYPE_CHECKING:
     from imagegen.config.payload import Payload
@@ -86,7 +85,7 @@ def as_matrix(name: str, spec: ImageSpec, owner: str, expires: str) -> str:
         "tag": f"{repository.rpartition('/')[0]}/{name}:{tag}",
         "axes": {"os": [spec.os.id]},
         "components": {pin.component: _exactly(pin) for pin in spec.pins}
-        | {name: value for name, value in spec.given.items() if name in (*HOSTS, *VALUES)}
+        | dict(spec.given)
         | {omission.component: constraint.NONE for omission in spec.cell.omitted},
     }
     return yaml.safe_dump(document, sort_keys=False)

@@ -18,7 +18,6 @@ from imagegen.model.constraint import (
 from imagegen.resolver.candidates import (
     COMPILER,
     DRIVER,
-    GCC,
     OS,
 )
 from imagegen.resolver.conflict import fits
@@ -157,17 +156,18 @@ def _without(
 
 
 def _other_compiler(space: Space, wants: Sequence[Want], allow_unknown: bool) -> list[Alternative]:
-    """Another gcc than the one of the OS, where none is asked for and something is compiled."""
-    if any(want.component == GCC for want in wants) or GCC not in space.catalog.components:
+    """Another compiler than that of the OS, where none is asked for and something is compiled."""
+    own = space.overruling[COMPILER]
+    if not own or any(want.component == own for want in wants):
         return []
-    changed = [*wants, Want(GCC, ANY, "an alternative")]
+    changed = [*wants, Want(own, ANY, "an alternative")]
     domains = domains_of(space, changed, allow_unknown=allow_unknown)
     chosen = search(domains) if COMPILER in domains.present else None
     if chosen is None:
         return []
-    version = chosen[GCC].version
-    wanted = (*wants, Want(GCC, version, "an alternative"))
-    return [Alternative(((GCC, "none", version),), wanted, (0, 0, 0, 0), chosen)]
+    version = chosen[own].version
+    wanted = (*wants, Want(own, version, "an alternative"))
+    return [Alternative(((own, "none", version),), wanted, (0, 0, 0, 0), chosen)]
 
 
 def _alternative(

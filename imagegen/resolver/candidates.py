@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 OS, DRIVER = "os", "driver"
 UNKNOWN = "unknown"
-COMPILER, GCC = "compiler", "gcc"
+GLIBC, COMPILER = "glibc", "compiler"
+"""What an OS provides; a component that provides one too overrules it."""
 Kind = Literal["requires", "limits", "built_for", "known_with", "provides"]
 
 
@@ -56,13 +57,15 @@ class Space:
         self.candidates[DRIVER] = tuple(
             replace(_value(DRIVER, version), requires={"device": ("gpu",)}) for version in drivers
         )
-        self._providers = {
+        providers = {
             name: component.name
             for component in catalog.components.values()
             for release in component.releases
             for name in release.provides
-            if name != COMPILER
         }
+        self.overruling = {name: providers.pop(name, "") for name in (GLIBC, COMPILER)}
+        """Component, if any, that has a compiler (or glibc) in place of the one of the OS."""
+        self._providers = providers
         self._silent: dict[str, dict[str, str]] = {}
         for provided, provider in self._providers.items():
             self._silent.setdefault(provider, {})[provided] = UNKNOWN
@@ -217,7 +220,7 @@ class Space:
             }
         yield from self._of_kind(row, "built_for", built_for, choice)
         for name, value in {**self._silent.get(row.component, {}), **row.provides}.items():
-            overruled = name == COMPILER and row.component == OS and GCC in present
+            overruled = row.component == OS and self.overruling[name] in present
             if name in present and not overruled:
                 mask = self._provided_mask(name, value)
                 yield Edge(row, name, (value,), "provides", mask)
@@ -271,7 +274,7 @@ def _age(release: OsRelease) -> tuple[bool, str, tuple[int, ...]]:
 
 def _os_release(one: OsRelease) -> Release:
     """An OS as a release, so that a result has one shape."""
-    provides = {"glibc": one.glibc, COMPILER: one.gcc or UNKNOWN}
+    provides = {GLIBC: one.glibc, COMPILER: one.gcc or UNKNOWN}
     return Release(
         OS, one.id, "", {}, {}, {}, {}, {}, one.image, one.source, one.file, 1,
         provides=provides, notes=one.notes,

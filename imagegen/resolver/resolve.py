@@ -7,11 +7,13 @@ first, so the answer is the newest that fits and the same every time.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from imagegen.errors import ConfigError, Problem, ResolutionError
 from imagegen.model import constraint
+from imagegen.model.catalog import INTERPRETER
 from imagegen.model.cell import Cell, Want
 from imagegen.model.image import ImageSpec, Pin
 from imagegen.resolver.candidates import DRIVER, OS, Space
@@ -95,8 +97,9 @@ def _spec(cell: Cell, chosen: Mapping[str, Release], domains: Domains) -> ImageS
     said = warnings(chosen, space, allow_unknown=domains.choice.allow_unknown)
     release = space.catalog.os[chosen[OS].version]
     own = tuple(pins[name] for name in sorted(pins) if name != OS)
-    spec = ImageSpec(cell, release, own, "", given, said)
-    return ImageSpec(cell, release, own, _tag(spec), given, said)
+    interpreter = space.catalog.with_role(INTERPRETER)
+    spec = ImageSpec(cell, release, own, "", given, said, interpreter)
+    return replace(spec, tag=_tag(spec))
 
 
 def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains) -> dict[str, Pin]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Resolver
 from resolvelib.resolvers import ResolutionTooDeep
 
+from imagegen.model.catalog import INTERPRETER
+from imagegen.resolver.candidates import OS
 from imagegen.resolver.propagation import bits
 
 if TYPE_CHECKING:
@@ -20,11 +22,8 @@ if TYPE_CHECKING:
 
     _Information = RequirementInformation["Requirement", "Candidate"]
 
-FIRST = ("os", "torch", "tensorflow", "mxnet", "cuda", "python", "cudnn", "nccl")
-"""The order in which the newest is taken: what is named first gets its newest first."""
-
-PROVIDED_BY_OS = ("python",)
-"""Taken from an OS that has it, before a newer OS that would need another source of it."""
+LAST = 10**6
+"""The place in the search of what has none."""
 
 MOST_ROUNDS = 20_000
 
@@ -62,7 +61,7 @@ class _Provider(AbstractProvider[Requirement, Candidate, str]):
         backtrack_causes: Sequence[_Information],
     ) -> tuple[int, str]:
         del resolutions, candidates, information, backtrack_causes
-        return _turn(identifier)
+        return _turn(self._domains, identifier)
 
     def find_matches(
         self,
@@ -116,15 +115,18 @@ def _settled(domains: Domains, undecided: Sequence[str]) -> dict[str, int] | Non
     found = any_answer(domains)
     if found is None:
         return None
-    for name in PROVIDED_BY_OS:
-        found = _settle(domains, name, found, ranked=True)
-    for name in sorted(undecided, key=_turn):
+    # An OS that has the interpreter comes before a newer OS that would need another source of it.
+    interpreter = domains.space.catalog.with_role(INTERPRETER)
+    found = _settle(domains, interpreter, found, ranked=True)
+    for name in sorted(undecided, key=lambda name: _turn(domains, name)):
         found = _settle(domains, name, found)
     return {name: domains.left[name] for name in undecided}
 
 
-def _turn(name: str) -> tuple[int, str]:
-    return (FIRST.index(name) if name in FIRST else len(FIRST), name)
+def _turn(domains: Domains, name: str) -> tuple[int, str]:
+    """When a name takes its newest release: the lowest first."""
+    order = domains.space.catalog.search_order
+    return (0 if name == OS else order.get(name, LAST), name)
 
 
 def any_answer(domains: Domains) -> dict[str, int] | None:

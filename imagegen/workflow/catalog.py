@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.host.archives import pip_metadata, pip_says
 from imagegen.errors import NothingSelectedError
+from imagegen.model.catalog import INTERPRETER
 from imagegen.model.constraint import is_version, version_key
 from imagegen.sources.refresh import (
     as_yaml,
@@ -42,7 +43,7 @@ def show(component: str | None, overlay: Path | None, console: Console) -> None:
 
 @dataclass(frozen=True)
 class RefreshOptions:
-    """The options of the command line, by their names there."""
+    """The options of the command line, with the same names."""
 
     component: str
     every: bool = False
@@ -52,14 +53,15 @@ class RefreshOptions:
 
 
 def refresh(options: RefreshOptions, console: Console) -> None:
-    """Propose rows for releases that the index of this host's pip has and the catalog has not."""
-    component = _find(Project(options.overlay).catalog, options.component)
+    """Propose rows for releases that the index of this host's pip has and the catalog does not."""
+    catalog = Project(options.overlay).catalog
+    component = _find(catalog, options.component)
     proposed = _proposals(component, every=options.every)
     shown = proposed[: options.limit]
     if options.metadata:
         shown = [_with_metadata(one) for one in shown]
     day = datetime.now(timezone.utc).date().isoformat()
-    rows = [row_of(one, day) for one in shown]
+    rows = [row_of(one, catalog.with_role(INTERPRETER), day) for one in shown]
     console.data(rows)
     console.line(as_yaml(component, rows))
     if len(proposed) > options.limit:
@@ -88,7 +90,7 @@ def _proposals(component: Component, *, every: bool) -> list[Proposal]:
 
 
 def _with_metadata(proposal: Proposal) -> Proposal:
-    """With what its wheel asks for by itself."""
+    """Add the exact versions that the wheel of a proposal itself requires."""
     python, tag = platform_of(proposal)
     if not tag:
         return proposal
@@ -156,8 +158,8 @@ def _needs(release: Release) -> list[str]:
         ("made for ", release.recommends),
     )
     return [
-        f"{said}{name} {' or '.join(constraints)}"
-        for said, asked in kinds
+        f"{kind}{name} {' or '.join(constraints)}"
+        for kind, asked in kinds
         for name, constraints in asked.items()
     ]
 

@@ -13,6 +13,7 @@ from image_builder import Builder
 from registry import registry
 from small_base import REF, debian_12, tiny_12
 from tiny_family import TinyFamily, TinyMaker
+from xdist.scheduler import LoadScopeScheduling
 
 from imagegen.engine.client import Engine, connect
 
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from xdist.remote import Producer
+
 __all__ = ["registry"]
 
 DOCKER_26 = "docker26"
 """The main path is tested on this machine's engine and on this one."""
 
-BUILDS_FAMILY = "test_cpu_images"
+BUILDS_FAMILY = "test_cpu_images.py"
 COLD_SECONDS = 1500
 """Time limit of the first test with a real family, which builds all of it if the cache is empty."""
 
@@ -40,32 +43,35 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("engine", ["here", other], indirect=True, scope="session")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group the tests that have to run in one process.
-
-    The first group builds the family; tests of other groups that need it come last.
-    """
-    groups = {item: group_of(item) for item in items}
-    waiting = {group for item, group in groups.items() if needs_family(item)}
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
-        if group in waiting:
+    """Run the group that builds the family first, and the others that need it last."""
+    waiting = {group_of(item.nodeid) for item in items if needs_family(item)}
+    for item in items:
+        if group_of(item.nodeid) in waiting:
             item.add_marker(pytest.mark.timeout(COLD_SECONDS))
-    items.sort(key=lambda item: groups[item] != BUILDS_FAMILY and 1 + (groups[item] in waiting))
-
-
-def group_of(item: pytest.Item) -> str:
-    """Return the group of a test: its module, whose tests share builds, or that of Docker 26."""
-    parameters = getattr(getattr(item, "callspec", None), "params", {})
-    if parameters.get("engine") == DOCKER_26:
-        return DOCKER_26
-    own = item.get_closest_marker("xdist_group")
-    return str(own.args[0]) if own else item.path.stem
+    items.sort(key=lambda item: turn(group_of(item.nodeid), waiting))
 
 
 def needs_family(item: pytest.Item) -> bool:
     return "cpu_family" in getattr(item, "fixturenames", ())
+
+
+def turn(group: str, waiting: set[str]) -> int:
+    return 0 if group.endswith(BUILDS_FAMILY) else 1 + (group in waiting)
+
+
+def group_of(nodeid: str) -> str:
+    """Return the group of a test: its module, whose tests share builds, or that of Docker 26."""
+    module, _, name = nodeid.partition("::")
+    return DOCKER_26 if f"[{DOCKER_26}" in name else module
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Give each group to one process, in the order of the tests."""
+    config.option.loadscopereorder = False
+    made = LoadScopeScheduling(config, log)
+    made._split_scope = group_of
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -124,11 +130,12 @@ def command_line(tmp_path: Path) -> CommandLine:
 
 @pytest.fixture(scope="module")
 def make_tiny(
-    engine: Engine, tiny_base: str, tmp_path_factory: pytest.TempPathFactory
+    engine: Engine, this_engine: Engine, tiny_base: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TinyMaker]:
     """Make families without components and without a matrix; remove all of them at the end."""
     del tiny_base
-    maker = TinyMaker(engine, lambda: tmp_path_factory.mktemp("tiny"))
+    address = "" if engine is this_engine else engine.endpoint.url
+    maker = TinyMaker(engine, lambda: tmp_path_factory.mktemp("tiny"), address)
     yield maker
     maker.clean()
 

@@ -19,8 +19,6 @@ from imagegen.validation.in_container import ValidationRequest, validate_image
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from command_line import CommandLine
-
     from imagegen.engine.builds.context import HostFile
     from imagegen.engine.client import Engine
     from imagegen.model.recipe import ContextFile
@@ -66,6 +64,10 @@ class Animal:
     @property
     def exit_code(self) -> int:
         return self.code if self.code is not None else int(bool(self.fails))
+
+    @property
+    def tier(self) -> tuple[str, ...]:
+        return ("--static",) if "--static" in self.run else ()
 
     @property
     def named(self) -> set[str]:
@@ -201,31 +203,18 @@ IN_LAYERS = "key-in-a-deleted-layer"
 
 @dataclass
 class Zoo:
-    """Hold the healthy images, each checked once, and the animals on top of them.
-
-    `family` has the images by cell; `run` is the command line that checks those.
-    """
+    """Hold the healthy images, each checked once, and the animals on top of them."""
 
     keeper: Keeper
     family: Mapping[str, str]
-    run: CommandLine
-    _reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _reports: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = field(default_factory=dict)
     _bases: dict[str, str] = field(default_factory=dict)
 
-    def healthy(self, name: str) -> dict[str, Any]:
+    def healthy(self, name: str, tier: tuple[str, ...] = ()) -> dict[str, Any]:
         """Return the report on a cell of the family, or on one of the bases."""
-        if name not in self._reports:
-            self._reports[name] = self._look(name)
-        return self._reports[name]
-
-    def beside(self, animal: Animal) -> dict[str, Any]:
-        """Return the report, of the same tier, on the healthy image of an animal."""
-        if "--static" not in animal.run or animal.image in self._reports:
-            return self.healthy(animal.image)
-        key = f"{animal.image} --static"
-        if key not in self._reports:
-            self._reports[key] = self.keeper.look(self._image(animal.image), ("--static",))
-        return self._reports[key]
+        if (name, tier) not in self._reports:
+            self._reports[name, tier] = self.keeper.look(self._image(name), tier)
+        return self._reports[name, tier]
 
     def look_at(self, animal: Animal) -> dict[str, Any]:
         ref = self.keeper.make(ZOO / animal.name, self._image(animal.image))
@@ -233,12 +222,6 @@ class Zoo:
             return self.keeper.look(ref, animal.run, look_into_layers=animal.name == IN_LAYERS)
         finally:
             self.keeper.remove(ref)
-
-    def _look(self, name: str) -> dict[str, Any]:
-        if name not in self.family:
-            return self.keeper.look(self._image(name), ())
-        (row,) = self.run("validate", "--format", "json", self.family[name]).result
-        return dict(row["report"])
 
     def _image(self, name: str) -> str:
         if name in self.family:

@@ -147,6 +147,7 @@ _ALPHA = """\
 name: alpha
 title: Alpha
 seconds: 10
+megabytes: "0"
 suites: [alpha]
 path: [/opt/alpha/bin]
 env: {ALPHA: "1"}
@@ -173,6 +174,7 @@ releases:
     requires: {os: debian13, alpha: ">=3"}
     origin: beta's archive
     source: the test
+megabytes: "0"
 """
 
 _GAMMA = """\
@@ -186,6 +188,7 @@ releases:
     requires: {beta: "<2.1"}
     origin: gamma's archive
     source: the test
+megabytes: "0"
 """
 
 _DELTA = """\
@@ -204,6 +207,7 @@ releases:
     requires: {os: debian13}
     origin: delta's archive
     source: the test
+megabytes: "0"
 """
 
 _DOCKERFILE = """\

@@ -95,7 +95,6 @@ def test_a_changed_base_concerns_every_cell_on_it(
     tiny = make_tiny()
     alias = f"imagegen/base:probe{int(token, 16)}"
     os = tiny.root / "dockerfiles/os" / f"{alias.rpartition(':')[2]}.yaml"
-    os.parent.mkdir(parents=True)
     os.write_text(
         f'id: {os.stem}\nfamily: debian\nrelease: {{ID: debian, VERSION_ID: "12"}}\n'
         f'suite: bookworm\nimage: debian:none-{token}\nglibc: "2.36"\n'

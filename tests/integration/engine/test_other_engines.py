@@ -32,13 +32,17 @@ SECONDS = 60
 
 @pytest.fixture
 def second(
-    engine: Engine, tiny_base: str, tmp_path_factory: pytest.TempPathFactory
+    engine: Engine,
+    tiny_base: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[OwnEngine]:
     """Start a Docker 26 that a test may kill.
 
     Its folder has a short name, because its sockets are in it.
     """
     with docker_26(tmp_path_factory.mktemp("second"), engine, tiny_base) as made:
+        monkeypatch.setenv("DOCKER_HOST", made.address)
         yield made
 
 

@@ -54,7 +54,7 @@ def test_all_that_is_missing_is_proposed_on_demand() -> None:
 
 
 def test_a_row_says_what_file_names_say_and_what_they_do_not() -> None:
-    row = row_of(newest(), "2026-11-21")
+    row = row_of(newest(), "python", "2026-11-21")
     assert row == {
         "version": "2.7.0",
         "requires": {"python": ["3.9", "3.13"], "glibc": ">=2.28"},
@@ -79,12 +79,15 @@ def test_a_row_says_what_file_names_say_and_what_they_do_not() -> None:
 )
 def test_pythons_and_glibc_come_from_the_tags(names: list[str], requires: object) -> None:
     (found,) = proposals("x", [], told(*names))
-    assert row_of(found, "today").get("requires") == requires
+    assert row_of(found, "python", "today").get("requires") == requires
 
 
 def test_a_source_archive_is_said_to_be_one() -> None:
     (found,) = proposals("horovod", ["0.28.0"], told("horovod-0.28.1.tar.gz"))
-    assert "no wheel: it is compiled from its source archive" in row_of(found, "today")["notes"]
+    assert (
+        "no wheel: it is compiled from its source archive"
+        in row_of(found, "python", "today")["notes"]
+    )
 
 
 def test_a_wheel_says_which_exact_versions_it_asks_for() -> None:
@@ -110,7 +113,7 @@ def test_proposed_rows_are_rows_of_the_catalog(small: Overlay) -> None:
     """The proposed rows are valid releases when they are pasted unchanged."""
     text = (small.root / "dockerfiles/components/alpha/component.yaml").read_text()
     alpha = small.catalog.components["alpha"]
-    rows = as_yaml(alpha, [row_of(newest(), "2026-11-21")])
+    rows = as_yaml(alpha, [row_of(newest(), "python", "2026-11-21")])
     assert rows.startswith("# for `releases:` in ")
     python = "name: python\ntitle: P\nseconds: 1\nsuites: [python]\nreleases:\n"
     python += "  - {version: '3.13', origin: x, source: the test}\n"

@@ -1,0 +1,99 @@
+"""The pages say what the source says: lengths, links, tables."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from pages import PAGES, REPOSITORY, prints
+
+from imagegen.config.schemas import MATRIX
+from imagegen.errors import EXIT_CODES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+README = REPOSITORY / "README.md"
+DOCS = REPOSITORY / "docs"
+MOST_LINES_OF_README = 130
+MOST_WORDS = 32
+"""Of a sentence."""
+
+
+def first_cells(page: Path, head: str) -> list[str]:
+    """The first column of the table whose head begins so."""
+    lines = page.read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(f"| {head} |"))
+    rows = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        rows.append(line.strip("|").split(" | ")[0].strip())
+    return rows
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= MOST_LINES_OF_README
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    links = set(re.findall(r"\]\((docs/[a-z-]+\.md)\)", README.read_text()))
+    assert {page.relative_to(REPOSITORY).as_posix() for page in DOCS.glob("*.md")} <= links
+
+
+def anchors(page: Path) -> set[str]:
+    """As code hosts make them of headings."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        name, _, anchor = target.partition("#")
+        there = page.parent / name if name else page
+        assert there.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in anchors(there), f"{page.name}: {target}"
+
+
+def test_the_exit_codes_are_those_of_the_command_line() -> None:
+    page = DOCS / "getting-started.md"
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", page.read_text(), re.MULTILINE)
+    assert [(int(code), text) for code, text in rows] == [*EXIT_CODES]
+
+
+def test_the_keys_of_a_matrix_are_those_of_its_schema() -> None:
+    cells = first_cells(DOCS / "matrices.md", "key")
+    keys = [key for cell in cells for key in re.findall(r"`([a-z_]+)`", cell)]
+    properties = MATRIX["properties"]
+    assert isinstance(properties, dict)
+    assert sorted(keys) == sorted(properties)
+
+
+def test_every_matrix_is_on_the_page() -> None:
+    text = " ".join(first_cells(DOCS / "matrices.md", "matrix"))
+    named = set(re.findall(r"`([a-z0-9-]+)`", text)) | {"cu121", "cu124", "cu126"}
+    assert {path.stem for path in (REPOSITORY / "matrices").glob("*.yaml")} == named
+
+
+def prose(page: Path) -> str:
+    """The sentences of a page: without blocks, tables, headings and pictures."""
+    text = re.sub(r"^```.*?^```$", "\n", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^(\||#|!\[).*$", "", text, flags=re.MULTILINE)
+    return re.sub(r"^(- |\d+\. )", "\n\n", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_sentences_are_short(page: Path) -> None:
+    paragraphs = re.split(r"\n\s*\n", prose(page))
+    sentences = [s for one in paragraphs for s in re.split(r"(?<=[.:!?;])\s+", one)]
+    assert [s for s in sentences if len(s.split()) > MOST_WORDS] == []
+
+
+def test_a_line_of_dots_stands_for_any_lines() -> None:
+    assert prints(["one", "…", "four"], "one\ntwo\nthree\nfour\n")
+    assert prints(["one", "…"], "one\n")
+    assert prints(["o… b"], "one  b\n")
+    assert not prints(["one", "four"], "one\ntwo\nfour\n")
+    assert not prints(["one"], "one two\n")
