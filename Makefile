@@ -37,8 +37,8 @@ unit: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile tests/unit tests/golden
 
 # What is made of the catalog, the matrices and the checks: validate/components.json, validate/CHECKS.md and the
-# files under tests/golden. Read the diff.
-generated: setup
+# files under tests/golden; and the pictures of the documentation. Read the diff.
+generated: setup pictures
 	$(BIN)/pytest -q tests/golden --update-golden
 
 integration: engine
