@@ -1,4 +1,4 @@
-"""Wishes on the shipped catalog -> one pinned image, or what does not fit."""
+"""Test that wishes become one pinned image of the shipped catalog, or the reason why not."""
 
 from __future__ import annotations
 
