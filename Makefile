@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE =
 BESIDE := -n 2
 
 .PHONY: build check test test-long lint unit generated integration integration-long kill test-images bench \
-        setup engine clean
+        pictures setup engine clean
 
 setup: $(STAMP)
 
@@ -28,8 +28,8 @@ build: engine
 	$(BIN)/imagegen validate --matrix cpu
 
 lint: setup
-	$(BIN)/ruff check imagegen validate tests benchmarks
-	$(BIN)/ruff format --check imagegen validate tests benchmarks
+	$(BIN)/ruff check imagegen validate tests benchmarks docs/drawing
+	$(BIN)/ruff format --check imagegen validate tests benchmarks docs/drawing
 	$(BIN)/mypy
 	$(BIN)/vermin --quiet --target=3.6- --no-tips --violations validate
 
@@ -70,6 +70,11 @@ test-images: engine
 bench: engine
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py
+
+# Those of the documentation, from data in this repository; `docs/drawing/record.py` records anew
+# what a build and a check show.
+pictures: setup
+	$(BIN)/python docs/drawing
 
 clean:
 	rm -rf $(VENV) out dist

@@ -1,4 +1,4 @@
-"""`imagegen nightly`: build, validate, publish, report."""
+"""Define `imagegen nightly`, which builds, validates, publishes and reports."""
 
 from __future__ import annotations
 

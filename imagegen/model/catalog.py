@@ -1,4 +1,4 @@
-"""What the tool knows: OS releases, components and their releases."""
+"""Define what the catalog knows: OS releases, components and their releases."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from imagegen.model.launch import Launch
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-
 INTERPRETER, TOOLKIT, CHECKS = ROLES = ("interpreter", "toolkit", "checks")
-"""What other code needs one component for: Python, the toolkit of GPUs, what runs in an image."""
+"""The roles of components that other code looks for: Python, the GPU toolkit, `validate`."""
 
 
 @dataclass(frozen=True)
 class OsRelease:
-    """One `dockerfiles/os/<id>.yaml`: a distribution release that images can stand on."""
+    """One `dockerfiles/os/<id>.yaml`: a release of a distribution that images can be based on."""
 
     id: str
     family: str
@@ -37,83 +36,80 @@ class OsRelease:
 
 @dataclass(frozen=True)
 class Release:
-    """One release of a component: what it is, what it asks of others, where it comes from.
+    """One release of a component: what it is, what it needs, and where it comes from.
 
-    A constraint speaks of another component, or of a value such as `os`, `glibc` or `driver`; of
-    several constraints for one name one must hold. The five maps of constraints differ in what
-    follows when none holds:
+    A constraint is about another component, or a value such as `os`, `glibc` or `driver`. Of
+    several for one name, one must hold. These are the effects of the five maps of constraints:
 
-    | map | where the other is not in the image | where no constraint holds |
+    | map | if the other component is not in the image | if no constraint holds |
     | --- | --- | --- |
     | `requires` | it is added | refused |
-    | `limits` | nothing follows | refused |
-    | `built_for` | nothing follows | refused, except for a build that is asked for by full name |
-    | `known_with` | nothing follows | unknown: refused without `--allow-unknown` |
-    | `recommends` | nothing follows | a warning |
+    | `limits` | no effect | refused |
+    | `built_for` | no effect | refused, except for a build that is asked for by full name |
+    | `known_with` | no effect | unknown: refused without `--allow-unknown` |
+    | `recommends` | no effect | a warning |
     """
 
     component: str
-    """The component that this is a release of."""
+    """The name of the component."""
     version: str
     """The version as the project writes it, with the local part of a wheel: `1.11.0+cu113`."""
     variant: str
-    """What tells releases of one version apart, such as `distro` and `source`; mostly empty."""
+    """What distinguishes releases of one version, such as `distro` and `source`; mostly empty."""
     requires: Mapping[str, tuple[str, ...]]
-    """What has to be in the image too: `{python: ["3.8", "3.9"]}`."""
+    """What must be in the image too: `{python: ["3.8", "3.9"]}`."""
     apt: Mapping[str, str]
-    """apt packages of the image, with their versions; `*` stands for any text."""
+    """The apt packages of the image, with their versions; `*` stands for any text."""
     build_apt: Mapping[str, str]
-    """apt packages for what is compiled against it, such as headers, or for compiling it."""
+    """The apt packages to compile it, or to compile against it, such as headers."""
     wheels: Mapping[str, str]
-    """Python packages that pip installs, with their versions."""
+    """The Python packages that pip installs, with their versions."""
     facts: Mapping[str, object]
-    """Free data for templates and for `validate`, such as `{cuda: "11.3"}`."""
+    """Other data for templates and for `validate`, such as `{cuda: "11.3"}`."""
     origin: str
-    """Where it comes from, in words: `wheel torch 1.11.0+cu113`."""
+    """The origin of its files, in words: `wheel torch 1.11.0+cu113`."""
     source: str
-    """The document that the facts of this release are taken from."""
+    """The document that states the facts of this release."""
     file: str
-    """The file that has this release."""
+    """The file that lists this release."""
     line: int
     """The line of that file."""
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What may be beside it, where it is there: `{driver: [">=450.80.02"]}`."""
+    """What other components may be, if they are in the image: `{driver: [">=450.80.02"]}`."""
     built_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What a binary was built for: `{cuda: ["11.3"]}`. Who asks for this build by its full name may
-    have another one beside it, of the same major version if anything is compiled."""
+    """What a binary was built for, `{cuda: ["11.3"]}`; a request by full name may have another."""
     known_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What its source speaks of; whether it works with anything else is unknown."""
+    """What its source mentions; whether it works with anything else is unknown."""
     recommends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What it was tested with or made for; it works with others too, under a warning."""
+    """What it was tested with or made for; with others it works too, with a warning."""
     provides: Mapping[str, str] = field(default_factory=dict)
-    """Values that come with it and have no releases of their own, such as the NCCL in a wheel:
-    `unknown` where no source says, with a `?` at the end where the source is not certain."""
+    """Values without releases, such as the NCCL in a wheel: `unknown`, or with a `?` if unsure."""
     aliases: tuple[str, ...] = ()
     """Other names of the version: CUDA 11.3.1 has the compiler 11.3.109."""
     rank: int = 0
     """Releases of a lower rank are preferred, whatever their versions."""
     only_by_full_name: bool = False
-    """Whether it is taken only by a request that gives its full version, or its variant."""
+    """Whether only a request for its full version or its variant selects it."""
     confidence: str = "high"
-    """How certain the source is: `high`, or `medium` for a warning."""
+    """How certain the source is: `high`, or `medium`, which causes a warning."""
     index: str = ""
     """The index of wheels that pip asks instead of its default one."""
     tarball: Mapping[str, str] = field(default_factory=dict)
-    """An archive that is downloaded and checked: `url` and `sha256`."""
+    """An archive to download and check: `url` and `sha256`."""
     artifact: str = ""
-    """The name in `artifacts.yaml` of a vendor part that a user has to give."""
+    """The name in `artifacts.yaml` of a vendor part that the user must provide."""
     notes: tuple[str, ...] = ()
-    """What a user should know who takes it; each is a warning."""
+    """What a user of this release should know; each note is a warning."""
 
     @cached_property
     def where(self) -> str:
-        """The row as a user finds it: `torch 1.11.0+cu113 (…/component.yaml:31)`."""
+        """Name the row as a user finds it: `torch 1.11.0+cu113 (…/component.yaml:31)`."""
         name = f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
         return f"{name} ({self.file}:{self.line})" if self.file else name
 
 
 class Contract(TypedDict, total=False):
-    """Capabilities, devices, ulimits, bytes of shared memory, and `bridge` or `host`."""
+    """What a launch must give: capabilities, devices, ulimits, memory, `bridge` or `host`."""
 
     caps: list[str]
     devices: list[str]
@@ -160,14 +156,14 @@ class Question:
 class Component:
     """One `dockerfiles/components/<name>/component.yaml` with its folder of templates and files.
 
-    `needs` orders components in a Dockerfile; `seconds` and `megabytes` predict what its step
-    costs, `churn` how often it changes for each build from nothing; `env` and `path` are what it
-    adds to the environment; `suites` what proves it; `contract` what a launch must give it; `trees`
-    maps a context folder to a tree of the payload; `installs` are the ways (see `renderer.ways`)
-    of its templates; `aliases` other names of variants; of `one_of` it needs one (the first where
-    none is asked for); `rules` explain its constraints; `role` is one of ROLES. `own_copies` are
-    values of its rows that are other copies of a component, and `pip_pins` are facts of its rows
-    that name the releases of wheels that its own wheel asks for."""
+    `needs` orders components in a Dockerfile. `seconds` and `megabytes` predict its step, `churn`
+    its changes for each build from nothing. `env` and `path` extend the environment, `suites` prove
+    it, `contract` is what a launch must give it. `trees` maps a context folder to a tree of the
+    payload. `installs` are the ways (see `renderer.ways`) of its templates, `aliases` other names
+    of variants. It needs one of `one_of`, the first if none is asked for. `rules` explain its
+    constraints; `role` is one of ROLES. `own_copies` are values of its rows that are copies of a
+    component, `pip_pins` facts of its rows that name releases of wheels that its wheel requires.
+    """
 
     name: str
     title: str
@@ -196,13 +192,13 @@ class Component:
 
     @property
     def variants(self) -> tuple[str, ...]:
+        """List the variants of its releases."""
         return tuple(dict.fromkeys(r.variant for r in self.releases if r.variant))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)  # equal only to itself, so that caches can have it as a key
 class Catalog:
-    """All that the tool knows: OS releases and components, by name. Equal is only the very same.
-    `virtual` are names that can be asked for and that no layer is made of: a GPU, a driver."""
+    """All that is known, by name; `virtual` are names without layers, such as a GPU or a driver."""
 
     os: Mapping[str, OsRelease]
     components: Mapping[str, Component]
@@ -245,6 +241,5 @@ class Catalog:
     def _asked(self) -> Iterable[tuple[str, Component]]:
         """List the components in the order of the search."""
         last = 1 + max((one.request.order for one in self.components.values()), default=0)
-        return sorted(
-            self.components.items(), key=lambda pair: (pair[1].request.order or last, pair[0])
-        )
+        every = self.components.items()
+        return sorted(every, key=lambda pair: (pair[1].request.order or last, pair[0]))
