@@ -26,7 +26,7 @@ CODE = [
 THE_TOOL = {"validate"}
 """The component of that name is the tool's own program, which is a verb and a package too."""
 
-HARDWARE = "words of `--profile` and of hardware, which are there without the component too"
+HARDWARE = "words of `--profile`, of hardware, and of skips, which need no component"
 OS_COMPILER = "the key `gcc` of an OS file: the compiler that the OS has itself"
 ALLOWED = {
     "imagegen/catalog/reader.py": ({"gcc"}, OS_COMPILER),
@@ -35,6 +35,7 @@ ALLOWED = {
     "imagegen/model/cell.py": ({"rdma", "harp"}, HARDWARE),
     "validate/requirements.py": ({"rdma", "harp", "no-rdma-hw", "rdma-not-passed"}, HARDWARE),
     "validate/check.py": ({"no-rdma-hw", "rdma-not-passed"}, HARDWARE),
+    "imagegen/validation/reuse.py": ({"no-rdma-hw", "rdma-not-passed"}, HARDWARE),
     "imagegen/engine/containers/surroundings.py": ({"rdma"}, "a driver of the kernel"),
     "imagegen/engine/images/contents.py": ({"gcc"}, "a program on the PATH"),
     "imagegen/maintenance/doctor.py": ({"python"}, "the Python of this machine"),
