@@ -15,6 +15,7 @@ from imagegen.engine.images import local_images as images
 from imagegen.errors import EngineError
 from imagegen.events.events import CellWaits
 from imagegen.model.base import base_alias, base_of
+from imagegen.model.build import EXPORT_STEP
 from imagegen.model.labels import (
     LABEL_BASE,
     LABEL_CELL,
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from imagegen.engine.builds.context import HostFile
     from imagegen.model.cell import Cell
     from imagegen.model.recipe import Part, Recipe
-
-EXPORTING = "exporting to image"
-"""BuildKit's name for what comes when all steps are done: layers are packed one after the other."""
 
 
 def request_of(
@@ -94,7 +92,7 @@ def _follow(
 ) -> None:
     """Take an event of the engine; a build whose steps are done makes room for another."""
     steps.event(event)
-    if isinstance(event, VertexStarted) and event.name.startswith(EXPORTING):
+    if isinstance(event, VertexStarted) and event.name.startswith(EXPORT_STEP):
         on_export()
         state.working.discard(cell_id)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.builds import vertex_events
 from imagegen.events import events
-from imagegen.model.build import BuildRecord, StepRecord
+from imagegen.model.build import EXPORT_STEP, BuildRecord, StepRecord
 from imagegen.model.image import layer_name
 from imagegen.renderer.dockerfile import COUNTED, instructions
 from imagegen.text import short_step
@@ -60,9 +60,8 @@ class CellSteps:
 
     def again(self, attempt: int, of: int) -> None:
         """Say that a failure that can heal was waited out, and the build is tried again."""
-        text = f"network failure, attempt {attempt} of {of}"
-        self._sink(events.CellLogged(self._cell, text))
-        self._sink(events.CellWaits(self._cell, text))
+        self._seconds.clear()
+        self._sink(events.CellRetried(self._cell, attempt, of))
 
     def steps_done(self) -> None:
         """Note that what ran until now is no hit of the cache when the engine is asked again."""
@@ -78,9 +77,12 @@ class CellSteps:
         elif isinstance(event, vertex_events.VertexCached) and event.name not in self._done:
             self._steps[event.digest] = event.name
             self._cached.add(event.digest)
-            self._sink(events.StepCached(cell, event.name))
+            self._sink(events.StepCached(cell, event.name, self._at(event.name)))
         elif isinstance(event, vertex_events.VertexFinished):
-            self._seconds[event.digest] += event.seconds
+            # The engine tells of it again when it is asked again.
+            if event.name not in self._done:
+                self._seconds[event.digest] += event.seconds
+            self._sink(events.StepEnded(cell, event.name, self._at(event.name)))
         elif isinstance(event, vertex_events.VertexFailed):
             self._sink(events.StepFailed(cell, event.name, event.error))
         elif isinstance(event, vertex_events.VertexLog):
@@ -90,8 +92,10 @@ class CellSteps:
         origin = origin_of(self._recipe, step)
         if origin is None:
             return None
-        number = self._recipe.origins.index(origin) + 1
-        return events.StepAt(origin.component, number, len(self._recipe.origins))
+        origins = self._recipe.origins
+        last = [one for one in origins if one.component == origin.component][-1]
+        number = origins.index(origin) + 1
+        return events.StepAt(origin.component, number, len(origins), origin == last)
 
     def evidence(self, error: StepError) -> tuple[str, ...]:
         """What a user needs of a failed step: template line, instruction, last lines."""
@@ -113,7 +117,7 @@ class CellSteps:
         return f"{self._again}{name} --until {origin.component}"
 
     def steps(self, history: Sequence[tuple[str, int]] = ()) -> tuple[StepRecord, ...]:
-        """The steps that ran or came from the cache, each with the bytes of its layer.
+        """The steps that ran or came from the cache, each with the bytes of its layer, the export.
 
         `history` is what the engine says of the image's layers; without it sizes are 0.
         """
@@ -125,6 +129,8 @@ class CellSteps:
                 cached = digest in self._cached
                 row = StepRecord(name, match["stage"], self._seconds[digest], cached)
                 rows.append(row if origin is None else self._placed(row, origin, sizes))
+            elif name.startswith(EXPORT_STEP):
+                rows.append(StepRecord(EXPORT_STEP, "", self._seconds[digest], cached=False))
         return tuple(rows)
 
     def _placed(

@@ -1,4 +1,4 @@
 """The only place that prints: live tables, plain lines, JSON lines.
 
-`console.make_console` makes the console of a run; `progress` shows builds that run.
+`console.make_console` makes the console of a run; `progress` and `live` show builds that run.
 """

@@ -1,5 +1,5 @@
 """The events that a run emits, and the sinks that take them: the one spine.
 
 `events` has the records, `sinks` hands one stream to several sinks, `stream` writes events as JSON
-lines and reads them again.
+lines and reads them again, `progress` follows how far a run is.
 """

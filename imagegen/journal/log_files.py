@@ -34,7 +34,9 @@ class LogFiles:
             self._close(cell)
 
     def __call__(self, event: events.Event) -> None:
-        if isinstance(event, (events.CellsPlanned, events.Note, events.Predicted)):
+        if isinstance(
+            event, (events.CellsPlanned, events.Note, events.Predicted, events.CellsQueued)
+        ):
             return
         if isinstance(event, events.CellStarted):
             self._open(event.cell)
@@ -78,6 +80,8 @@ def lines_of(event: events.Event) -> tuple[str, ...]:
             return (f"  {event.line}",)
         case events.CellLogged():
             return (event.line,)
+        case events.CellRetried():
+            return (event.text,)
         case events.CellEnded(record) if record.outcome == "built":
             return (*record.detail, f"built {record.image_id}")
         case events.CellEnded():

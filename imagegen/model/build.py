@@ -7,6 +7,12 @@ from typing import Literal
 
 Outcome = Literal["built", "up-to-date", "failed", "cancelled", "blocked"]
 
+EXPORT_STEP = "exporting to image"
+"""BuildKit's name for what comes when all steps are done: layers are packed one after the other."""
+
+GATE_STEP = "validate --static"
+"""What is run in a new image before its tag moves."""
+
 
 @dataclass(frozen=True)
 class StepRecord:
