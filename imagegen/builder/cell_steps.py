@@ -86,7 +86,7 @@ class CellSteps:
         elif isinstance(event, vertex_events.VertexFailed):
             self._sink(events.StepFailed(cell, event.name, event.error))
         elif isinstance(event, vertex_events.VertexLog):
-            self._sink(events.StepOutput(cell, event.text))
+            self._sink(events.StepOutput(cell, event.text, event.name))
 
     def _at(self, step: str) -> events.StepAt | None:
         origin = origin_of(self._recipe, step)

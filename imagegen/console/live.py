@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
 from imagegen.console.progress import line_of, percent, text_of_left
@@ -48,32 +49,40 @@ def shortened(name: str, width: int) -> str:
 
 @dataclass
 class _Row:
-    """A cell that was begun: when, what it does, which steps of it run, its last line of output."""
+    """A cell that was begun: when, what it does, which steps of it run, its last line of output.
+
+    `shown` is the name of the step that is shown, empty where it is none.
+    """
 
     began: float
     text: str = ""
     at: events.StepAt | None = None
+    shown: str = ""
+    last: str = ""
     steps: dict[str, events.StepStarted] = field(default_factory=dict)
     cached: int = 0
-    last: str = ""
 
     def start(self, step: events.StepStarted) -> None:
         self.steps[step.name] = step
         self._show()
 
     def stop(self, name: str) -> None:
-        if self.steps.pop(name, None) is not None and self.steps:
+        self.steps.pop(name, None)
+        # What BuildKit does beside the steps of components says less than the step that ended.
+        if any(step.at for step in self.steps.values()):
             self._show()
 
     def say(self, text: str) -> None:
         self.steps.clear()
-        self.text, self.at, self.last = text, None, ""
+        self.text, self.at, self.shown, self.last = text, None, "", ""
 
     def _show(self) -> None:
-        """Of steps side by side the one that has run for longest, those of components first."""
-        shown = min(self.steps.values(), key=lambda step: step.at is None)
-        if (shown.text, shown.at) != (self.text, self.at):
-            self.text, self.at, self.last = shown.text, shown.at, ""
+        """Of steps side by side, show that of the lowest layer, for which the others wait; of those
+        of no layer the newest."""
+        newest_first = reversed(self.steps.values())
+        step = min(newest_first, key=lambda one: one.at.number if one.at else inf)
+        if step.name != self.shown:
+            self.text, self.at, self.shown, self.last = step.text, step.at, step.name, ""
 
 
 class LiveProgress:
@@ -128,7 +137,8 @@ class LiveProgress:
             case events.StepEnded(cell) | events.StepFailed(cell) if cell in self._rows:
                 self._rows[cell].stop(event.name)
             case events.StepOutput(cell) if cell in self._rows:
-                self._rows[cell].last = clean(event.line)
+                if event.name == self._rows[cell].shown:
+                    self._rows[cell].last = clean(event.line)
 
     def _row(self, cell: str) -> _Row:
         self._waiting.pop(cell, None)

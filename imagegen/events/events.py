@@ -164,10 +164,11 @@ class StepFailed:
 
 @dataclass(frozen=True)
 class StepOutput:
-    """One line that a step printed."""
+    """One line that a step printed; `name` is that of the step."""
 
     cell: str
     line: str
+    name: str = ""
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ def test_every_step_is_an_event_with_its_place_in_the_cell(
     cell, name = "small/debian12-core", "[beta 1/1] RUN b"
     assert emitted == [
         events.StepStarted(cell, name, name, events.StepAt("beta", 2, 5, last=True)),
-        events.StepOutput(cell, "hello"),
+        events.StepOutput(cell, "hello", name),
         events.StepFailed(cell, name, "exit code: 1"),
         events.StepCached(cell, "[gamma 1/2] RUN one more", events.StepAt("gamma", 3, 5)),
         events.StepEnded(cell, "[gamma 2/2] COPY a b", events.StepAt("gamma", 4, 5, last=True)),

@@ -217,23 +217,23 @@ def test_cells_that_wait_do_not_push_those_that_build_off_the_screen() -> None:
     assert table[-2:] == ["and 23 more", "0 of 30 ready, 1 building, 29 waiting"]
 
 
-def test_of_steps_side_by_side_the_one_that_runs_longest_is_shown() -> None:
+def test_of_steps_side_by_side_that_of_the_lowest_layer_is_shown_with_its_output() -> None:
     shown = Shown(cells=["cpu/a"])
-    first, second = events.StepAt("torch", 2, 7), events.StepAt("validate", 4, 7)
+    low, high = events.StepAt("torch", 2, 7), events.StepAt("validate", 4, 7)
     shown.show(
         events.CellStarted("cpu/a", "it is new"),
         events.StepStarted("cpu/a", "[internal] x", "[internal] x"),
-        events.StepStarted("cpu/a", "t", "[torch 1/1] RUN x", first),
-        events.StepStarted("cpu/a", "v", "[validate-build 1/1] RUN y", second),
+        events.StepStarted("cpu/a", "v", "[validate-build 1/1] RUN y", high),
+        events.StepStarted("cpu/a", "t", "[torch 1/1] RUN x", low),
+        events.StepOutput("cpu/a", "of y", "v"),
     )
     assert shown.table[0].endswith("2/7 torch  RUN x")
-    shown.show(events.StepEnded("cpu/a", "v", second))
-    assert shown.table[0].endswith("2/7 torch  RUN x")
-    shown.show(
-        events.StepStarted("cpu/a", "v2", "[validate 1/1] RUN z", second),
-        events.StepEnded("cpu/a", "t", first),
-    )
-    assert shown.table[0].endswith("4/7 validate  RUN z")
+    shown.show(events.StepOutput("cpu/a", "\x1b[31mof x\x1b[0m", "t"))
+    assert shown.table[0].endswith("2/7 torch  of x")
+    shown.show(events.StepEnded("cpu/a", "t", low))
+    assert shown.table[0].endswith("4/7 validate  RUN y")
+    shown.show(events.StepEnded("cpu/a", "v", high))
+    assert shown.table[0].endswith("4/7 validate  RUN y"), "until the next one begins"
     shown.show(events.CellRetried("cpu/a", 2, 4))
     assert shown.table[0].endswith("0.0s  network failure, attempt 2 of 4")
 
