@@ -11,6 +11,7 @@ import pytest
 
 from imagegen.catalog import components_json
 from imagegen.catalog.reader import read_catalog
+from imagegen.catalog.rules import as_page, read_rules
 from imagegen.config.payload import Payload
 from imagegen.matrix.reader import matrix_names, read_matrix
 
@@ -30,6 +31,10 @@ def made_page() -> bytes:
     return subprocess.run(asked, cwd=REPOSITORY, capture_output=True, check=True).stdout
 
 
+def made_rules() -> bytes:
+    return as_page(read_rules(Payload((REPOSITORY,), (REPOSITORY,)))).encode()
+
+
 def made_table() -> bytes:
     """The page of matrices, with a row for each of those that travel with the tool."""
     payload = Payload((REPOSITORY,), (REPOSITORY,))
@@ -46,6 +51,7 @@ def made_table() -> bytes:
 
 # The page is made of the components: it comes after them.
 GENERATED = {
+    "docs/rules.md": made_rules,
     components_json.FILE: made_components,
     "validate/CHECKS.md": made_page,
     MATRICES_PAGE: made_table,

@@ -61,7 +61,7 @@ def test_names_are_plain_and_sentences_end() -> None:
 
 
 def test_the_page_is_made_of_the_rules() -> None:
-    """`imagegen catalog --rules --markdown > docs/rules.md` writes it anew."""
+    """`make generated` writes it anew."""
     page = (REPOSITORY / "docs/rules.md").read_text()
     assert page == as_page(read_rules(SHIPPED))
 
