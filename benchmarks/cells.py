@@ -62,8 +62,8 @@ def report() -> list[str]:
     for cells, runs in SIZES.items():
         found = []
         for _ in range(runs):
-            told = measure.output_of([sys.executable, __file__, str(cells)])
-            found.append(json.loads(told))
+            printed = measure.output_of([sys.executable, __file__, str(cells)])
+            found.append(json.loads(printed))
         assert len({one["digest"] for one in found}) == 1
         middle = {key: median(one[key] for one in found) for key in ("resolve", "render", "total")}
         lines.append(

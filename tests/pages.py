@@ -44,6 +44,10 @@ NOT_RUN = {
         'eval "$(_IMAGEGEN_COMPLETE=zsh_source imagegen)"',
         "_IMAGEGEN_COMPLETE=fish_source imagegen | source",
     ),
+    "it changes this checkout": (
+        "pipx install pre-commit",
+        "pre-commit install",
+    ),
     "it opens a shell": ("imagegen build --matrix cpu debian12-none --until openmpi --shell",),
     "tests of its own run it, on smaller images": (
         "imagegen build --resume",

@@ -94,7 +94,7 @@ def main(argv: List[str]) -> int:
         if arguments.list or arguments.explain or arguments.catalogue:
             return _tell(arguments)
         if arguments.hosts:
-            from validate.outside import hosts  # testinfra takes a while to load
+            from validate.outside import hosts  # testinfra loads slowly
 
             with _asked_to_end():
                 return hosts.check_hosts(arguments)
@@ -213,7 +213,7 @@ def _known(asked: List[str], known: List[str]) -> List[str]:
 
 
 def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, str]) -> int:
-    # pytest takes a while to load: `--list` and bad usage do without it.
+    # Imported here because pytest loads slowly, and `--list` and bad usage do not need it.
     from validate.pytest_plugin import RunOptions
     from validate.pytest_run import run_suites
 

@@ -89,8 +89,8 @@ class Collector:
         found = _check_of(item)
         if found is None and self._is_own(item):
             words = item.name.replace("test_", "", 1).replace("[local]", "")
-            said = " ".join((item.function.__doc__ or words.replace("_", " ")).split())
-            return Check("{}.{}".format(_suite_of(item), words), said, "fail", "static", "", "")
+            proves = " ".join((item.function.__doc__ or words.replace("_", " ")).split())
+            return Check("{}.{}".format(_suite_of(item), words), proves, "fail", "static", "", "")
         return found
 
     def _is_own(self, item: Any) -> bool:
@@ -158,8 +158,8 @@ class Collector:
     def _judge(self, item: Any, check: Check, call: Any, report: Any) -> CheckResult:
         seconds = time.time() - self._started.get(item.nodeid, time.time())
         suite = _suite_of(item)
-        said = getattr(item, "measured", None)
-        measured = said.text if said is not None else ""
+        seen = getattr(item, "measured", None)
+        measured = seen.text if seen is not None else ""
         error = call.excinfo.value if call.excinfo else None
         if hasattr(report, "wasxfail"):
             return CheckResult(check, suite, WARNED, report.wasxfail or str(error), seconds=seconds)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from imagegen.engine.builds.context import HostFile
     from imagegen.engine.client import Engine
     from imagegen.events.events import Sink
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions
     from imagegen.model.recipe import Part, Recipe
 
 

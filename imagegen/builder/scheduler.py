@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from imagegen.engine.client import Engine
     from imagegen.errors import ImagegenError
     from imagegen.events.events import Sink
-    from imagegen.model.build import BuildRecord
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions, BuildRecord
 
 IN_FLIGHT = 2
 """Cells in progress for each job: while some run their steps, others are exported or validated."""

@@ -75,7 +75,9 @@ def _grown(
     for counted, some in ((was, before), (now, steps)):
         for step in some:
             counted[step.component] += step.size_bytes
-    named = {step.component: f"{step.component} {step.release}".strip() for step in steps}
-    grew = [(named[component], now[component] - was[component]) for component in named if component]
+    titles = {step.component: f"{step.component} {step.release}".strip() for step in steps}
+    grew = [
+        (titles[component], now[component] - was[component]) for component in titles if component
+    ]
     largest = sorted(grew, key=lambda one: (-one[1], one[0]))[:MOST_LAYERS]
     return tuple(one for one in largest if one[1] > 0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from imagegen.model.catalog import Checks, Component, Flag, Launch, Question, Variable
+from imagegen.model.catalog import Checks, Component, Question
+from imagegen.model.launch import Flag, Launch, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from imagegen.catalog.claims import double_claims
 from imagegen.catalog.component import component_of
 from imagegen.catalog.references import dangling_names
 from imagegen.catalog.rows import read_releases
@@ -54,6 +55,7 @@ def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
     virtual = _read_virtual(payload, problems, trusted)
     catalog = Catalog(oses, components, virtual, rule_names(payload))
     problems += dangling_names(catalog)
+    problems += double_claims(components)
     if problems:
         raise ConfigError(*problems)
     return catalog

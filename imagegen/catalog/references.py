@@ -26,7 +26,9 @@ def dangling_names(catalog: Catalog) -> list[Problem]:
 
 
 def _of_component(component: Component, known: set[str], catalog: Catalog) -> Iterator[Problem]:
-    asked = [(name, component.file, 0) for name in (*component.needs, *component.one_of)]
+    own = (*component.needs, *component.one_of, *component.request.gpu_libraries)
+    own += (*component.own_copies.values(), *component.pip_pins)
+    asked = [(name, component.file, 0) for name in own]
     for release in component.releases:
         constraints = {**release.requires, **release.limits, **release.built_for}
         constraints |= {**release.known_with, **release.recommends}

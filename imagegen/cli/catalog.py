@@ -1,4 +1,4 @@
-"""`imagegen catalog [COMPONENT]`: what the tool knows, row by row, and what it could know."""
+"""Define `imagegen catalog`, which shows the releases that are known, and proposes new ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Catalog(click.Group):
-    """`catalog` and `catalog COMPONENT` show; `refresh` is the one word that is no component."""
+    """Runs `show` for `catalog` and `catalog COMPONENT`; only `refresh` is a command of its own."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args[:1] not in (["refresh"], ["--help"], ["-h"]):

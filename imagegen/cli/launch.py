@@ -1,4 +1,4 @@
-"""`imagegen launch CELL|IMAGE`: the command line that starts it, flag by flag."""
+"""Define `imagegen launch`, which writes the command line that starts an image."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""One description of a training launch -> the command line to paste, each flag with its reason.
+"""Make a command line to paste from the description of a training launch, with a reason per flag.
 
-Pure. The flags are those of TACO Train's own guides for bare metal with RDMA and for a VPC with
-HARP, and of the arena examples for plain sockets; Open MPI 4.1 and 5.0 both take them as they are.
+All functions are pure. The flags are those of TACO Train's own guides for bare metal with RDMA and
+for a VPC with HARP, and of the arena examples for plain sockets. Open MPI 4.1 and 5.0 both accept
+them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
 from imagegen.errors import ConfigError, Problem
-from imagegen.model.catalog import Flag, Launch, Variable
+from imagegen.model.launch import Flag, Launch, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,10 +32,10 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class LaunchRequest:
     """What to launch, and how.
 
-    `contract` is as in image.json; `components` maps a component to its version; `launches` says of
-    every component of the catalog what a launch gives it. `gpus_per_node` is also the number of
-    ranks on a node of a CPU image; `batch` is the batch of one rank. Without `nodes` all ranks run
-    where the command runs. Without `iface` NCCL and MPI choose interfaces.
+    `contract` is as in image.json. `components` maps a component to its version. `launches` has for
+    every component of the catalog what a launch adds for it. `gpus_per_node` is also the number of
+    ranks on a node of a CPU image. `batch` is the batch of one rank. Without `nodes`, all ranks run
+    where the command runs. Without `iface`, NCCL and MPI choose the interfaces.
     """
 
     image: str
@@ -54,30 +55,34 @@ class LaunchRequest:
 
     @property
     def given(self) -> Launch:
-        """What the transport asks of the launch; nothing for sockets."""
+        """Return what the transport adds to the launch; nothing for sockets."""
         every = self.launches.values()
         return next((one for one in every if self.transport in one.transports), Launch())
 
     @property
     def accelerated(self) -> Launch:
-        """What the acceleration asks of the launch."""
+        """Return what the acceleration adds to the launch."""
         every = self.launches.values()
         return next((one for one in every if self.accel in one.accels), Launch())
 
 
 @dataclass(frozen=True)
 class LaunchCommand:
-    """A command line, flag by flag; the first is the program."""
+    """A command line, flag by flag; the first one is the program."""
 
     flags: tuple[Flag, ...]
 
     @property
     def argv(self) -> tuple[str, ...]:
+        """Return the command line as a list of words."""
         return tuple(word for flag in self.flags for word in flag.words)
 
 
 def command(request: LaunchRequest) -> LaunchCommand:
-    """The command of a launch. Raises ConfigError with all that the image or the wish lacks."""
+    """Make the command of a launch.
+
+    Raises ConfigError with everything that the image or the request lacks.
+    """
     problems = tuple(_problems(request))
     if problems:
         raise ConfigError(*problems)
@@ -85,7 +90,7 @@ def command(request: LaunchRequest) -> LaunchCommand:
 
 
 def render(command: LaunchCommand, *, explain: bool = False) -> str:
-    """The command to paste, and with `explain` the reason of each flag below it as comments."""
+    """Write the command to paste; `explain` adds the reason of each flag below it as comments."""
     texts = [flag.text for flag in command.flags]
     pasteable = " \\\n  ".join(texts)
     if not explain:
@@ -134,7 +139,7 @@ def _unknown(asked: str, what: str, known: list[str]) -> Iterator[Problem]:
 def _lacks(
     request: LaunchRequest, needed: str | None, what: str, asked: str, instead: str
 ) -> Iterator[Problem]:
-    """The component that a transport or an acceleration needs and the image does not have."""
+    """Report the component that a transport or an acceleration needs and the image lacks."""
     if needed is not None and needed not in request.components:
         has = ", ".join(f"{name} {version}" for name, version in sorted(request.components.items()))
         yield Problem(
@@ -160,8 +165,10 @@ def _lacks_for_ranks(request: LaunchRequest) -> Iterator[Problem]:
 
 
 def _program(request: LaunchRequest) -> str:
-    """What starts the ranks: by its full path, for mpirun starts its daemons on other nodes from
-    the same folder. Empty where the image has none."""
+    """Find the program that starts the ranks, by its full path; empty where the image has none.
+
+    With its full path, mpirun starts its daemons on other nodes from the same folder.
+    """
     here = (request.launches[name] for name in request.components if name in request.launches)
     return next((one.program for one in here if one.program), "")
 
@@ -193,7 +200,10 @@ _ULIMITS: Mapping[str, str] = {
 
 
 def _rights(request: LaunchRequest) -> Iterator[Flag]:
-    """What the contract names, instead of `--privileged`: that opens every device of the host."""
+    """Give the capabilities and devices that the contract names, not `--privileged`.
+
+    `--privileged` would open every device of the host.
+    """
     for cap in request.contract.get("caps", ()):
         why = _CAPS.get(cap, "the image asks for it; --privileged would give all of them")
         yield Flag((f"--cap-add={cap}",), why)
@@ -265,7 +275,7 @@ def _accel(request: LaunchRequest) -> Iterator[Flag]:
 
 
 def _exports(request: LaunchRequest, variables: Iterable[Variable]) -> Iterator[Flag]:
-    """The variables that hold for this launch, their values filled in."""
+    """Export the variables that hold for this launch, with their values filled in."""
     values = {
         "iface": request.iface,
         "gpus_per_node": str(request.gpus_per_node),
@@ -279,7 +289,7 @@ def _exports(request: LaunchRequest, variables: Iterable[Variable]) -> Iterator[
 
 
 def _mca(request: LaunchRequest) -> Iterator[Flag]:
-    """MPI itself carries only small messages on GPUs, and everything on CPUs."""
+    """Choose how MPI sends messages: only small ones on GPUs, all of them on CPUs."""
     ob1 = request.given.mpi_over_tcp or request.device != "gpu"
     if ob1:
         yield Flag(("-mca", "pml", "ob1"), "MPI itself over TCP and shared memory")

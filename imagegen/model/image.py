@@ -1,4 +1,4 @@
-"""A cell with every component pinned, and the base image that it starts from."""
+"""Define an image: a cell with every component pinned, and its base image."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pin:
-    """A component at the release that the resolver chose, and who led to it."""
+    """A component at the release that the resolver chose, and who asked for it."""
 
     component: str
     release: Release
@@ -22,14 +22,18 @@ class Pin:
 
     @property
     def version(self) -> str:
+        """Return the version of the release."""
         return self.release.version
 
 
 @dataclass(frozen=True)
 class ImageSpec:
-    """A cell with every component pinned. `tag` is the full local reference of the image.
-    `given` are the virtual names (GPU, driver, …) with their values; `warnings` are sentences.
-    `interpreter` is the component that is the Python of images."""
+    """A cell with every component pinned.
+
+    `tag` is the full local reference of the image. `given` has the virtual names (GPU, driver, …)
+    with their values; `warnings` are sentences. `interpreter` is the component that is the Python
+    of images.
+    """
 
     cell: Cell
     os: OsRelease
@@ -40,18 +44,21 @@ class ImageSpec:
     interpreter: str = ""
 
     def pin(self, component: str) -> Pin | None:
+        """Return the pin of a component; None where the image does not have it."""
         return next((pin for pin in self.pins if pin.component == component), None)
 
     @property
     def python(self) -> str:
-        """The version of the image's Python; empty where it has none."""
+        """Return the version of the image's Python; empty where it has none."""
         pin = self.pin(self.interpreter)
         return pin.version if pin else ""
 
 
 def layer_name(spec: ImageSpec, pin: Pin) -> str:
-    """A component's layer in a few words, such as `2.6.0 cuda`: its row, and what the cell chose of
-    the virtual names that the row asks for."""
+    """Name a component's layer in a few words, such as `2.6.0 cuda`.
+
+    The words are its version, its variant, and the values chosen for its virtual names.
+    """
     chosen = [spec.given[name] for name in sorted(pin.release.requires) if name in spec.given]
     return " ".join(filter(None, [pin.version, pin.release.variant, *chosen]))
 

@@ -1,4 +1,4 @@
-"""The ways in which the bits of a release can be had, and those that the templates know."""
+"""Decide in which ways a release can be installed, and whether templates know the OS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def need_apt(spec: ImageSpec) -> None:
-    """Raise RenderError for an OS without apt: the catalog knows more of them than templates do."""
+    """Raise RenderError for an OS without apt, which no template can install on yet."""
     if spec.os.family != "debian":
         raise RenderError.of(
             f"no template installs anything on {spec.os.id} yet: all of them speak to apt",
@@ -42,7 +42,7 @@ def in_words(release: Release) -> str:
 
 
 def ways_of(release: Release) -> tuple[str, ...]:
-    """How the bits of a row can be had: the data that it carries for a template."""
+    """List the ways in which a release can be installed, by the data in its row."""
     data = {
         "apt": release.apt,
         "wheels": release.wheels,

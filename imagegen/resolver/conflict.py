@@ -98,23 +98,21 @@ def _rows(releases: Iterable[Release]) -> tuple[str, ...]:
 def _twice(space: Space, wants: Sequence[Want]) -> Conflict | None:
     """Two constraints for one name that no candidate satisfies both."""
     strict = [want for want in wants if want.constraint != ANY]
-    for one, other in combinations(strict, 2):
-        if one.component != other.component:
-            continue
-        pair = (one, other)
+    for pair in combinations(strict, 2):
         masks = [space.mask(want.component, (want.constraint,)) for want in pair]
         there = all(mask or want.constraint == NONE for mask, want in zip(masks, pair, strict=True))
-        if there and any(masks) and not masks[0] & masks[1]:
-            return _excluded(space, one, other, masks)
+        same = pair[0].component == pair[1].component
+        if same and there and any(masks) and not masks[0] & masks[1]:
+            return _excluded(space, pair, masks)
     return None
 
 
-def _excluded(space: Space, one: Want, other: Want, masks: Sequence[int]) -> Conflict:
-    name = one.component
+def _excluded(space: Space, pair: tuple[Want, Want], masks: Sequence[int]) -> Conflict:
+    name = pair[0].component
     firsts = [space.candidates[name][next(bits(mask))] for mask in masks if mask]
-    text = f"{name} cannot be {one.constraint} and {other.constraint}"
+    text = f"{name} cannot be {pair[0].constraint} and {pair[1].constraint}"
     reasons = _distinct([reason(space.catalog, name, name)])
-    return Conflict(text, (), reasons, _rows(firsts), False, (one, other))
+    return Conflict(text, (), reasons, _rows(firsts), False, pair)
 
 
 def _nowhere(space: Space, wants: Sequence[Want]) -> Conflict | None:

@@ -1,7 +1,7 @@
-"""Rows that a component could have: what an index lists and the catalog does not know yet.
+"""Propose rows for releases that an index lists and the catalog does not have.
 
-They say what file names say (Pythons, glibc), and what a wheel itself asks for; the rest is for a
-maintainer to find out. Nothing is written: builds use what is in the catalog, never "latest".
+A row has what file names say (Pythons, glibc) and what a wheel itself requires; a maintainer has to
+add the rest. Nothing is written: builds use what is in the catalog, never "latest".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _CPYTHON = re.compile(r"cp(\d)(\d+)$")
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_x86_64$")
 _LEGACY = {"manylinux2014_x86_64": 17, "manylinux2010_x86_64": 12, "manylinux1_x86_64": 5}
-"""Older names of manylinux -> minor version of glibc. Source: PEP 600."""
+"""The minor version of glibc of each older name of manylinux. Source: PEP 600."""
 
 _UNSAID = "file names do not say what else it asks for: CUDA, driver, C++ standard …"
 
@@ -45,8 +45,11 @@ class Proposal:
 
 
 def projects_of(component: Component) -> dict[str, set[str]]:
-    """Project -> versions that rows have: of the project with the component's name, else of those
-    whose versions are the releases' own."""
+    """Map the projects of a component to the versions that its rows have.
+
+    It is the project with the component's name, else those that have the same versions as the
+    releases.
+    """
     found: dict[str, set[str]] = {}
     for release in component.releases:
         for project, version in release.wheels.items():
@@ -59,9 +62,10 @@ def projects_of(component: Component) -> dict[str, set[str]]:
 def proposals(
     project: str, known: Iterable[str], lines: Iterable[str], *, every: bool = False
 ) -> list[Proposal]:
-    """Final releases that are not known, newest first; older than all known ones only with `every`.
+    """List final releases that are not known, newest first.
 
-    `lines` are those of `pip index versions -vv`.
+    Releases older than all known ones are listed only with `every`. `lines` is the output of `pip
+    index versions -vv`.
     """
     have = {version for text in known if (version := _parsed(text))}
     newest = max((Version(version.public) for version in have), default=None)
@@ -78,7 +82,10 @@ def proposals(
 
 
 def platform_of(proposal: Proposal) -> tuple[str, str]:
-    """The newest CPython (`3.13`) that a wheel is for, and its platform; empty without such."""
+    """Find the newest CPython (`3.13`) that a wheel is for, and its platform.
+
+    The CPython is `3.12` for wheels of any Python; both are empty without a wheel.
+    """
     wheels = [file for file in proposal.files if file.name.endswith(".whl")]
     tags = [tag for wheel in wheels for tag in taken_apart(wheel.name)[1]]
     pythons = _pythons(wheels)
@@ -88,7 +95,7 @@ def platform_of(proposal: Proposal) -> tuple[str, str]:
 
 
 def exact_requirements(metadata: Mapping[str, object]) -> tuple[str, ...]:
-    """The exact versions that a wheel asks for by itself: `nvidia-nccl-cu12==2.26.2`."""
+    """List the exact versions that a wheel itself requires: `nvidia-nccl-cu12==2.26.2`."""
     texts = metadata.get("requires_dist", [])
     requirements = [Requirement(text) for text in texts] if isinstance(texts, list) else []
     return tuple(
@@ -120,7 +127,7 @@ def row_of(proposal: Proposal, interpreter: str, asked: str) -> ReleaseData:
 
 
 def _requires(wheels: Sequence[IndexFile], interpreter: str) -> dict[str, OneOrMore]:
-    """What the names of wheels say of Python and glibc."""
+    """Read the required Pythons and glibc from the names of wheels."""
     requires: dict[str, OneOrMore] = {}
     if pythons := _pythons(wheels):
         requires[interpreter] = pythons
@@ -185,7 +192,7 @@ def _public(text: str) -> str:
 
 
 def _for_x86_64(file: IndexFile) -> bool:
-    """Source archives too: they can be compiled."""
+    """Say whether a file is for x86_64; source archives are, as they can be compiled."""
     _, tags = taken_apart(file.name)
     return not tags or any(
         tag.platform == "any" or (tag.platform.endswith("x86_64") and "linux" in tag.platform)
@@ -194,7 +201,7 @@ def _for_x86_64(file: IndexFile) -> bool:
 
 
 def _pythons(wheels: Sequence[IndexFile]) -> list[str]:
-    """The CPythons that wheels are for; none where one is for any Python 3."""
+    """List the CPythons that wheels are for; none where one wheel is for any Python 3."""
     tags = [tag for wheel in wheels for tag in taken_apart(wheel.name)[1]]
     if any(tag.interpreter.startswith("py") or tag.abi == "abi3" for tag in tags):
         return []
@@ -203,7 +210,7 @@ def _pythons(wheels: Sequence[IndexFile]) -> list[str]:
 
 
 def _glibc(wheels: Sequence[IndexFile]) -> int:
-    """The minor version of glibc that every wheel runs on; 0 where their names do not say."""
+    """Find the minor version of glibc that every wheel runs on; 0 where their names do not say."""
     floors = []
     for wheel in wheels:
         minors = [_minor(tag.platform) for tag in taken_apart(wheel.name)[1]]

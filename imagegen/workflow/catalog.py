@@ -79,7 +79,7 @@ def show_rule(name: str, overlay: Path | None, console: Console) -> None:
 
 @dataclass(frozen=True)
 class RefreshOptions:
-    """The options of the command line, by their names there."""
+    """The options of the command line, with the same names."""
 
     component: str
     every: bool = False
@@ -127,7 +127,7 @@ def _proposals(component: Component, *, every: bool) -> list[Proposal]:
 
 
 def _with_metadata(proposal: Proposal) -> Proposal:
-    """With what its wheel asks for by itself."""
+    """Add the exact versions that the wheel of a proposal itself requires."""
     python, tag = platform_of(proposal)
     if not tag:
         return proposal
@@ -195,8 +195,8 @@ def _needs(release: Release) -> list[str]:
         ("made for ", release.recommends),
     )
     return [
-        f"{said}{name} {' or '.join(constraints)}"
-        for said, asked in kinds
+        f"{kind}{name} {' or '.join(constraints)}"
+        for kind, asked in kinds
         for name, constraints in asked.items()
     ]
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from imagegen.console.console import Console
     from imagegen.launcher.launch import Form
-    from imagegen.model.catalog import Launch
     from imagegen.model.image import ImageSpec
+    from imagegen.model.launch import Launch
 
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """The options of the command line, by their names there."""
+    """The options of the command line, with the same names."""
 
     cell: str
     form: Form = "docker"
@@ -71,13 +71,13 @@ def _request(options: LaunchOptions, project: Project, spec: ImageSpec) -> Launc
 
 
 def _default_accel(spec: ImageSpec, launches: Mapping[str, Launch]) -> str:
-    """The acceleration that the image has for it, where none is asked for."""
+    """Return the acceleration that the image has for launches that name none."""
     here = (launches[pin.component] for pin in spec.pins)
     return next((one.accels[0] for one in here if one.default), NONE)
 
 
 def _for_benchmark(command: LaunchCommand, request: LaunchRequest) -> LaunchCommand:
-    """With the flags that the benchmark of every image needs for ranks that train together."""
+    """Add the flags that the benchmark needs where ranks train together."""
     if request.form != "mpirun" or request.script != BENCHMARK_PATH:
         return command
     return LaunchCommand((*command.flags, *request.accelerated.benchmark))

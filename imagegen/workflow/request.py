@@ -1,4 +1,4 @@
-"""`imagegen request KEY=VALUE…`: pin a combination of versions, or say why there is none."""
+"""`imagegen request` pins a combination of versions, or says why there is none."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """What a user asks: `KEY=VALUE` arguments, or the files of a queue.
+    """The options of a request: `KEY=VALUE` arguments, or the files of a queue.
 
-    `registry` is looked into for the image; `save` is the name of the matrix to write, with
-    `owner` and `expires`, over one of that name with `overwrite`. `why` also shows who asked for
-    what, and where it stands. After it `build` builds the image, so there is nothing to run next.
+    The image is also searched for in `registry`. `save` is the name of the matrix to write, with
+    `owner` and `expires`; `overwrite` allows to replace a matrix of that name. `why`
+    also shows who asked for what, and where it stands. With `build` the image is built afterwards,
+    so there is nothing to run next.
     """
 
     arguments: tuple[str, ...]
@@ -47,7 +48,7 @@ class RequestOptions:
 
 @dataclass(frozen=True)
 class Answered:
-    """How a request was answered: the exit code, and the image if nobody has built it yet."""
+    """The exit code of a request, and its image if it is not built yet."""
 
     exit_code: int
     to_build: ImageSpec | None = None
@@ -76,7 +77,7 @@ def request(options: RequestOptions, console: Console) -> Answered:
 
 
 def answer_queue(options: RequestOptions, console: Console) -> int:
-    """Answer each file of a queue, a line (or a JSON document) each; the worst exit code."""
+    """Answer each file of a queue with a line (or a JSON document); return the worst exit code."""
     check_registry(options.registry)
     project = Project(options.overlay)
     worst, rows = 0, []
@@ -90,7 +91,10 @@ def answer_queue(options: RequestOptions, console: Console) -> int:
 
 
 def _path_to_save(project: Project, options: RequestOptions) -> Path | None:
-    """Checked before anything is asked, so that no answer is lost to a misspelt date."""
+    """Return the path to save to, after checking the options for it.
+
+    They are checked before the request is answered, so that a misspelt date loses no answer.
+    """
     if options.save is None:
         return None
     about = (options.owner, options.expires)
@@ -98,7 +102,10 @@ def _path_to_save(project: Project, options: RequestOptions) -> Path | None:
 
 
 def _possible_cells(project: Project, spec: ImageSpec) -> list[ImageSpec]:
-    """The cells of all matrices that may be this image. A wrong one is no answer, and no error."""
+    """List the cells of all matrices that may be this image.
+
+    A cell that cannot be resolved is left out, without an error.
+    """
     found: list[ImageSpec] = []
     for cells in project.cells().values():
         with suppress(ImagegenError):
@@ -108,7 +115,7 @@ def _possible_cells(project: Project, spec: ImageSpec) -> list[ImageSpec]:
 
 
 def _find(project: Project, spec: ImageSpec, registry: str) -> Found:
-    """Where the image is already. Without an image of its tag nothing is rendered."""
+    """Find the image, if it exists already; render the recipe only if an image has its tag."""
     images, digest = tagged_images(spec.tag, registry), ""
     if images.any:
         with suppress(RenderError):
@@ -134,7 +141,7 @@ def _next_command(answer: Answer, project: Project, options: RequestOptions) -> 
 
 
 def _refuse(refusal: Refusal, console: Console, *, why: bool) -> int:
-    """A machine reads why on standard output, people read it as any other error."""
+    """Report a refusal: as JSON on standard output, or for people as any other error."""
     if not console.wants_json:
         raise ResolutionError(*refusal.problems(why=why))
     console.data(refusal.as_data())
@@ -144,7 +151,7 @@ def _refuse(refusal: Refusal, console: Console, *, why: bool) -> int:
 def _answer_file(
     file: Path, project: Project, options: RequestOptions
 ) -> tuple[int, tuple[str, str], dict[str, object]]:
-    """One of a queue: exit code, answer and image (or why there is none), and the JSON answer."""
+    """Answer one file of a queue: exit code, answer, image (or why there is none), and JSON."""
     try:
         constraints, about = read_request(file, project.catalog)
     except ConfigError as error:

@@ -51,16 +51,21 @@ HEED_INTERRUPTS = ("env", "--default-signal=INT")
 
 @dataclass(frozen=True)
 class CommandLine:
-    """Runs `imagegen` in a folder, with a state of its own; `environ` is added to the test's."""
+    """Runs `imagegen` in a folder, with a state of its own; `environ` is added to the test's.
+
+    `engine` is the address of the engine to use, where it is not the one that is found without.
+    """
 
     cwd: Path
     state: Path
     script: Path = SCRIPT
+    engine: str = ""
 
     def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
         """Of the test itself, less what would change how the command behaves."""
         kept = {k: v for k, v in os.environ.items() if k not in ("IMAGEGEN_DEBUG", "FORCE_COLOR")}
-        return kept | {"IMAGEGEN_STATE": str(self.state)} | dict(environ or {})
+        host = {"DOCKER_HOST": self.engine} if self.engine else {}
+        return kept | {"IMAGEGEN_STATE": str(self.state)} | host | dict(environ or {})
 
     def start(
         self, *arguments: str, environ: Mapping[str, str] | None = None
@@ -102,8 +107,8 @@ def ended(process: subprocess.Popen[str], code: int, seconds: float = SECONDS) -
     return found
 
 
-def command_line_in(folder: Path) -> CommandLine:
+def command_line_in(folder: Path, engine: str = "") -> CommandLine:
     """The command line in an empty folder, its state beside that."""
     cwd = folder / "cwd"
     cwd.mkdir()
-    return CommandLine(cwd, folder / "state")
+    return CommandLine(cwd, folder / "state", engine=engine)

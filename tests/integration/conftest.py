@@ -130,11 +130,12 @@ def command_line(tmp_path: Path) -> CommandLine:
 
 @pytest.fixture(scope="module")
 def make_tiny(
-    engine: Engine, tiny_base: str, tmp_path_factory: pytest.TempPathFactory
+    engine: Engine, this_engine: Engine, tiny_base: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TinyMaker]:
     """Makes families without components and without a matrix; nothing of them stays."""
     del tiny_base
-    maker = TinyMaker(engine, lambda: tmp_path_factory.mktemp("tiny"))
+    address = "" if engine is this_engine else engine.endpoint.url
+    maker = TinyMaker(engine, lambda: tmp_path_factory.mktemp("tiny"), address)
     yield maker
     maker.clean()
 

@@ -147,15 +147,14 @@ class TinyFamily:
 class TinyMaker:
     """Makes families, each in a folder of its own, and removes all of their images."""
 
-    def __init__(self, engine: Engine, new_folder: Callable[[], Path]) -> None:
-        self._engine, self._new_folder = engine, new_folder
+    def __init__(self, engine: Engine, new_folder: Callable[[], Path], address: str = "") -> None:
+        self._engine, self._new_folder, self._address = engine, new_folder, address
         self._made: list[TinyFamily] = []
 
     def __call__(self) -> TinyFamily:
         folder = self._new_folder()
-        family = TinyFamily(
-            folder / "overlay", secrets.token_hex(6), self._engine, command_line_in(folder)
-        )
+        run = command_line_in(folder, self._address)
+        family = TinyFamily(folder / "overlay", secrets.token_hex(6), self._engine, run)
         self._made.append(family)
         return family
 

@@ -143,8 +143,8 @@ def _wrong_sums(output: Output, ranks: int) -> str:
     wanted = [(rank, ranks, ranks * (ranks + 1) / 2) for rank in range(ranks)]
     if sorted(output.sums) == wanted:
         return ""
-    said = ["rank {} of {}: {}".format(*one) for one in sorted(output.sums)]
-    return "the ranks say {}".format("; ".join(said) or "nothing")
+    sums = ["rank {} of {}: {}".format(*one) for one in sorted(output.sums)]
+    return "the ranks say {}".format("; ".join(sums) or "nothing")
 
 
 def _wrong_total(output: Output, ranks: int) -> str:

@@ -48,10 +48,10 @@ class Visit:
         self.how = OWN
 
     def __enter__(self) -> "Visit":
-        said = self._remote.run("mkdir -p {0} && chmod 0700 {0}".format(self._folder))
-        if not said.ok:
+        result = self._remote.run("mkdir -p {0} && chmod 0700 {0}".format(self._folder))
+        if not result.ok:
             text = "`{}` cannot be reached: {}"
-            raise RemoteError(text.format(self._remote.spec, said.last()))
+            raise RemoteError(text.format(self._remote.spec, result.last()))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -61,15 +61,15 @@ class Visit:
         """Run the checks and return their JSON report. Raises RemoteError if there is none."""
         words = self._program() + forwarded(self._arguments) + self._files() + ["--json", "-"]
         limit = int(RUN_SECONDS)
-        said = self._remote.run("timeout {} {}".format(limit, joined(words)), limit + 30)
+        result = self._remote.run("timeout {} {}".format(limit, joined(words)), limit + 30)
         try:
-            found = json.loads(said.out[said.out.index("{") :])
+            found = json.loads(result.out[result.out.index("{") :])
         except ValueError:
-            error = [line for line in said.err.splitlines() if line.startswith("error: ")]
-            text = error[0][7:] if error else said.last()
+            error = [line for line in result.err.splitlines() if line.startswith("error: ")]
+            text = error[0][7:] if error else result.last()
             raise RemoteError("`{}`: {}".format(self._remote.spec, text)) from None
-        if "error: " in said.err:
-            sys.stderr.write(said.err)
+        if "error: " in result.err:
+            sys.stderr.write(result.err)
         head = {"host": self._remote.spec, "how": self.how}
         return dict(head, **found)
 

@@ -45,13 +45,15 @@ class Remote:
         self._seconds = COMMAND_SECONDS
         self._stdin: Optional[IO[bytes]] = None
         try:
-            # A copy: testinfra keeps its backends, and hands them to whoever asks next.
+            # A copy, because testinfra keeps its backends and returns them to later callers.
             self._backend = copy.copy(testinfra.get_host(spec).backend)
         except (RuntimeError, ValueError, ImportError, AttributeError, TypeError) as error:
             raise RemoteError("`{}` is no host: {}".format(spec, error)) from None
         if not hasattr(self._backend, "run_local"):
             raise RemoteError("`{}`: testinfra reaches it by no command".format(spec))
-        self._backend._encoding = "utf-8"  # testinfra would ask a Python there, which may be none
+        self._backend._encoding = (
+            "utf-8"  # else testinfra asks a Python there, which may be missing
+        )
         self._backend.run_local = self._bounded
 
     def _bounded(self, command: str, *arguments: str) -> Any:
@@ -69,17 +71,17 @@ class Remote:
         self._seconds = seconds
         try:
             result = self._backend.run(script)
-        except RuntimeError as error:  # testinfra's for 255, ssh's own word that it failed
+        except RuntimeError as error:  # testinfra raises it for 255, ssh's own failure
             result = error.args[0]
         return RemoteResult(result.rc, result.stdout, result.stderr)
 
     def run_or_raise(self, script: str, seconds: float = COMMAND_SECONDS) -> str:
         """Run a shell script and return what it printed. Raises RemoteError if it fails."""
-        said = self.run(script, seconds)
-        if not said.ok:
+        result = self.run(script, seconds)
+        if not result.ok:
             text = "`{}`: `{}` ended with exit code {}: {}"
-            raise RemoteError(text.format(self.spec, script[:60], said.code, said.last()))
-        return said.out.strip()
+            raise RemoteError(text.format(self.spec, script[:60], result.code, result.last()))
+        return result.out.strip()
 
     def put(self, path: str, data: bytes) -> None:
         """Write a file on the other side. Raises RemoteError if that fails."""

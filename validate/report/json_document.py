@@ -41,7 +41,7 @@ def as_data(report: Report) -> Dict[str, Any]:
 
 def row(one: CheckResult) -> Dict[str, Any]:
     """Return the row of a check in the document."""
-    said = {
+    fields = {
         "id": one.check.id,
         "suite": one.suite,
         "tier": one.check.tier,
@@ -54,7 +54,7 @@ def row(one: CheckResult) -> Dict[str, Any]:
         "reason": one.reason,
         "seconds": round(one.seconds, 3),
     }
-    return dict(said, earlier=one.earlier) if one.earlier else said
+    return dict(fields, earlier=one.earlier) if one.earlier else fields
 
 
 def from_data(data: Dict[str, Any]) -> Report:
@@ -69,10 +69,10 @@ def from_data(data: Dict[str, Any]) -> Report:
     return Report(image, tool, tier, results, missing, seconds, code, unloaded)
 
 
-def _from_row(said: Dict[str, Any]) -> CheckResult:
+def _from_row(fields: Dict[str, Any]) -> CheckResult:
     """Read a result from a row; a row of an older release may have fewer fields."""
-    fixed = [str(said.get(name, "")) for name in ("id", "proves", "severity", "tier")]
+    fixed = [str(fields.get(name, "")) for name in ("id", "proves", "severity", "tier")]
     check = Check(fixed[0], fixed[1], fixed[2], fixed[3], "", "")
     names = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
-    more = {name: str(said.get(name, "")) for name in names}
-    return CheckResult(check, said["suite"], seconds=float(said.get("seconds", 0)), **more)
+    more = {name: str(fields.get(name, "")) for name in names}
+    return CheckResult(check, fields["suite"], seconds=float(fields.get("seconds", 0)), **more)

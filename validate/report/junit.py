@@ -49,9 +49,9 @@ def _case(one: CheckResult) -> ElementTree.Element:
     attributes = {"classname": one.suite, "name": one.check.id, "time": "%.3f" % one.seconds}
     case = ElementTree.Element("testcase", attributes)
     properties = ElementTree.SubElement(case, "properties")
-    said = {name: getattr(one, name) for name in PROPERTIES}
-    said["severity"] = one.check.severity
-    for name, value in said.items():
+    values = {name: getattr(one, name) for name in PROPERTIES}
+    values["severity"] = one.check.severity
+    for name, value in values.items():
         if value:
             ElementTree.SubElement(properties, "property", {"name": name, "value": _xml(value)})
     text = _xml("\n".join(part for part in (one.measured, one.cause, one.remedy) if part))

@@ -35,10 +35,10 @@ def explanation(check_id: str) -> List[str]:
             fields = [("proves", one.proves), ("suite", suite), ("tier", one.tier)]
             fields += [("severity", one.severity), ("probe", one.probe)]
             fields += [("cause", one.cause), ("remedy", one.remedy)]
-            said = [(name, text or "depends on what is measured") for name, text in fields]
+            rows = [(name, text or "depends on what is measured") for name, text in fields]
             after = ", ".join(one.needs)
-            said += [("after", after)] if after else []
-            return [check_id] + ["  {:<9} {}".format(*pair) for pair in said]
+            rows += [("after", after)] if after else []
+            return [check_id] + ["  {:<9} {}".format(*pair) for pair in rows]
     return []
 
 

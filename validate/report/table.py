@@ -35,9 +35,9 @@ def as_table(report: Report, colour: bool) -> str:
 def _lines(one: CheckResult, width: int, also: str, colour: bool) -> List[str]:
     mark = _paint("{:<5}".format(MARKS[one.outcome]), COLOURS[one.outcome], colour)
     seen = one.measured.replace("\n", " | ")
-    said = "({}) {}".format(one.reason, seen) if one.outcome == SKIPPED else seen
+    text = "({}) {}".format(one.reason, seen) if one.outcome == SKIPPED else seen
     indent = " " * (width + 9)
-    lines = ["{:<{}}  {}  {}".format(one.check.id, width, mark, said + also).rstrip()]
+    lines = ["{:<{}}  {}  {}".format(one.check.id, width, mark, text + also).rstrip()]
     lines += ["{}cause:  {}".format(indent, one.cause)] if one.cause else []
     return lines + (["{}remedy: {}".format(indent, one.remedy)] if one.remedy else [])
 

@@ -32,10 +32,14 @@ SECONDS = 60
 
 @pytest.fixture
 def second(
-    engine: Engine, tiny_base: str, tmp_path_factory: pytest.TempPathFactory
+    engine: Engine,
+    tiny_base: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[OwnEngine]:
     """A Docker 26 that a test may kill. In a folder with a short name: its sockets lie there."""
     with docker_26(tmp_path_factory.mktemp("second"), engine, tiny_base) as made:
+        monkeypatch.setenv("DOCKER_HOST", made.address)
         yield made
 
 
