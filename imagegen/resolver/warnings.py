@@ -28,18 +28,23 @@ def warnings(
     found: list[str] = []
     for name in sorted(chosen):
         row = chosen[name]
-        found += [f"{row.name}: {note}" for note in row.notes] if row.notes else ()
+        found += [f"{_short(row)}: {note}" for note in row.notes] if row.notes else ()
         found += _unmet(row, chosen, space) if row.recommends else ()
         found += _other_builds(row, chosen, space) if row.built_for else ()
         if allow_unknown:
             found += _unknown(row, chosen, space)
         if row.confidence == "medium":
-            found.append(f"{row.name}: its source is not certain (rule uncertain-source)")
+            found.append(f"{_short(row)}: its source is not certain (rule uncertain-source)")
     found += _two_nccls(chosen)
     found += _other_pins(chosen)
     found += _default_of_pypi(chosen, space)
     found += _without_cuda(chosen)
     return tuple(dict.fromkeys(found))
+
+
+def _short(row: Release) -> str:
+    """A release without its variant, which the pins show: a warning is one line."""
+    return f"{row.component} {row.version}"
 
 
 def _meets(space: Space, name: str, constraints: tuple[str, ...], row: Release) -> bool:
@@ -57,7 +62,7 @@ def _unmet(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterato
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
             rules = rules_named(reason(space.catalog, row.component, name))
             wanted, here = " or ".join(constraints), chosen[name].version
-            text = f"{row.name} was made for {name} {wanted}, here is {here}"
+            text = f"{_short(row)} is for {name} {wanted}, not {here}"
             yield f"{text} (rule {rules[-1]})" if rules else text
 
 
@@ -65,7 +70,7 @@ def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> 
     for name, constraints in row.built_for.items():
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
             own, here = " or ".join(constraints), chosen[name].version
-            text = f"{row.name} brings {name} {own} of its own, the image has {here}"
+            text = f"{_short(row)} brings {name} {own} of its own, the image has {here}"
             yield f"{text} (rule two-cudas)"
 
 
@@ -74,13 +79,13 @@ def _unknown(row: Release, chosen: Mapping[str, Release], space: Space) -> Itera
     for name, constraints in row.known_with.items():
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
             wanted, here = " or ".join(constraints) or "nothing", chosen[name].version
-            text = f"{row.name} is known with {name} {wanted} only; {here} is unknown"
+            text = f"{_short(row)} is known with {name} {wanted} only; {here} is unknown"
             yield f"{text} (rule unknown-facts)"
     for name, constraints in {**row.requires, **row.limits}.items():
         other = chosen.get(name)
         if other is not None and not _meets(space, name, constraints, other):
             here = "what is here" if other.variant == "unknown" else f"{name} {other.version}"
-            text = f"{row.name} asks for {name} {' or '.join(constraints)}"
+            text = f"{_short(row)} asks for {name} {' or '.join(constraints)}"
             yield f"{text}; whether {here} will do is unknown (rule unknown-facts)"
 
 
@@ -93,7 +98,8 @@ def _two_nccls(chosen: Mapping[str, Release]) -> Iterator[str]:
         return  # of one wheel there is one release in an image: `_other_pins` speaks of that
     said = "one of unknown version" if own == "unknown" else own.removesuffix("?")
     sure = " (not certain)" if own.endswith("?") else ""
-    yield (f"two NCCLs: {said}{sure} in {torch.name}, {nccl.version} in the image (rule two-nccls)")
+    here = f"{nccl.version} in the image (rule two-nccls)"
+    yield f"two NCCLs: {said}{sure} in {_short(torch)}, {here}"
 
 
 def _other_pins(chosen: Mapping[str, Release]) -> Iterator[str]:
@@ -105,7 +111,7 @@ def _other_pins(chosen: Mapping[str, Release]) -> Iterator[str]:
         own = str(torch.facts.get(name) or "")
         wheels = [wheel for wheel in row.wheels if wheel.startswith(NVIDIA)]
         if name != "torch" and wheels and own and version_key(own) != version_key(row.version):
-            text = f"{torch.name} asks pip for {name} {own}, the image has {row.version}"
+            text = f"{_short(torch)} asks pip for {name} {own}, the image has {row.version}"
             yield f"{text} (rule pins-of-torch)"
 
 
@@ -120,7 +126,7 @@ def _default_of_pypi(chosen: Mapping[str, Release], space: Space) -> Iterator[st
         same = row.version.partition("+")[0] == public and row.facts.get("cuda") == minor
         constraints = row.limits.get("sm", ())
         if same and constraints and not _meets(space, "sm", constraints, chosen["sm"]):
-            text = f"the CUDA {minor} build of {public} that pip takes by default does not run on"
+            text = f"pip's default build of {public}, for CUDA {minor}, does not run on"
             yield f"{text} {gpu.version} (rule default-wheel)"
             return
 
@@ -129,5 +135,5 @@ def _without_cuda(chosen: Mapping[str, Release]) -> Iterator[str]:
     tensorflow, device = chosen.get("tensorflow"), chosen.get("device")
     if tensorflow is None or "cuda" in chosen or (device and device.version == "cpu"):
         return
-    text = f"{tensorflow.name} computes on the CPU here: the image has no CUDA"
+    text = f"{_short(tensorflow)} computes on the CPU here: the image has no CUDA"
     yield f"{text} (rule cuda-of-tensorflow)"

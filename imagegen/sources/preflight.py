@@ -103,9 +103,8 @@ def sources_of(
     for spec in specs:
         dockerfile = (rendered or {}).get(spec.cell.id)
         for source in _sources(spec, catalog, compiled):
-            if dockerfile is not None and not _mentioned(source, dockerfile):
-                continue
-            uses.setdefault(source, []).append(spec.cell.name)
+            if dockerfile is None or _mentioned(source, dockerfile):
+                uses.setdefault(source, []).append(spec.cell.name)
     return {source: tuple(dict.fromkeys(cells)) for source, cells in uses.items()}
 
 

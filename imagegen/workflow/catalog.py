@@ -23,6 +23,7 @@ from imagegen.sources.refresh import (
     proposals,
     row_of,
 )
+from imagegen.text import few_like
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _find(catalog: Catalog, name: str) -> Component:
     near = get_close_matches(name, every, 1)
     raise NothingSelectedError.of(
         f"the catalog has no component `{name}`",
-        evidence=[f"known: os, {', '.join(sorted(every))}"],
+        evidence=[f"known: {few_like(name, ['os', *sorted(every)], 'imagegen catalog')}"],
         hint=f"did you mean `{near[0]}`?" if near else "imagegen catalog",
     )
 
