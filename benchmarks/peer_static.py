@@ -34,6 +34,7 @@ NAMES = {
 }
 SHORT = {name: text.partition(",")[0] for name, text in NAMES.items()}
 
+STATIC = ["validate", "--static", "--only", ",".join(static_facts.SUITES)]
 ABOUT = """\
 The image `{image}`:
 the {checks} static checks of `validate` that run in it, and for the peers {facts} facts that
@@ -116,7 +117,7 @@ def _measured(chosen: str, running: str, folder: Path) -> list[str]:
     facts = static_facts.facts(expected)
     (folder / "test_image.py").write_text(static_peers.testinfra_file(facts))
     (folder / "image.json").write_text(static_peers.structure_file(facts))
-    ran = _ran(measure.output_of([*inside, "validate", "--static", "--json", "-"]))
+    ran = _ran(measure.output_of([*inside, *STATIC, "--json", "-"]))
     without = ran - {check for fact in facts for check in fact.checks}
     if without:
         raise SystemExit(f"no fact stands for {', '.join(sorted(without))}")
@@ -150,7 +151,7 @@ def _ran(report: bytes) -> set[str]:
 def _commands(chosen: str, running: str, folder: Path) -> dict[str, list[str | Path]]:
     inside = ["docker", "exec", running]
     found: dict[str, list[str | Path]] = {
-        "validate": [*inside, "validate", "--static"],
+        "validate": [*inside, *STATIC],
         "testinfra": [
             sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull,
             f"--rootdir={folder}", f"--hosts=docker://{running}", folder / "test_image.py",

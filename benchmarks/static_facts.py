@@ -14,6 +14,9 @@ from static_fact import ANYTHING, Command, Environment, Fact, File
 
 from validate.probes.secrets import FILES as CREDENTIALS
 
+SUITES = ("horovod", "limits", "openmpi", "os", "python", "rdma", "ssh", "torch", "validate")
+"""The suites that are compared, however many more an image has."""
+
 LEFT_OUT = {
     "torch.cuda-build": "rests: the image is for CPUs",
     "torch.nccl": "rests: the image is for CPUs",

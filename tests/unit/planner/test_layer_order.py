@@ -238,18 +238,32 @@ def test_each_os_has_an_order_of_its_own(overlay: Overlay) -> None:
     }
 
 
-@pytest.mark.parametrize("matrix", ["cpu", "cu113", "cu126", "debian-cu118", "debian-cu124"])
-def test_an_edit_of_a_check_makes_no_other_layer_anew(project: Project, matrix: str) -> None:
-    """HARP's layer is excepted: it is a file and may be above."""
-    for order in project.family(matrix).orders.values():
-        assert set(order[order.index("validate") + 1 :]) <= {"harp"}
+OFTEN = """\
+name: often
+title: What changes with every edit of a check
+needs: [alpha]
+seconds: 10
+churn: "4"
+suites: [often]
+releases:
+  - {version: "1", origin: here, source: the test}
+"""
 
 
-def test_the_cpu_family_shares_all_but_the_rdma_layer_and_the_checks(project: Project) -> None:
-    family = project.family("cpu")
-    for order in family.orders.values():
-        assert order[-2:] == ("rdma", "validate")
-        assert order.index("python") < order.index("torch")
+def test_an_edit_of_a_check_makes_no_other_layer_anew(overlay: Overlay) -> None:
+    overlay.component("often", OFTEN)
+    specs = resolve_cells(overlay.read(f"{SMALL}  often: any\n").cells, overlay.catalog)
+    orders = layer_orders(specs, overlay.catalog, {})
+    assert sorted(orders) == ["debian12", "debian13"]
+    assert {order[-1] for order in orders.values()} == {"often"}
+
+
+def test_a_family_shares_all_but_the_layer_of_its_axis_and_the_checks(overlay: Overlay) -> None:
+    overlay.component("often", OFTEN)
+    specs = resolve_cells(overlay.read(f"{SMALL}  often: any\n").cells, overlay.catalog)
+    for order in layer_orders(specs, overlay.catalog, {}).values():
+        assert order[-2:] == ("delta", "often")
+        assert order.index("alpha") < order.index("beta")
 
 
 def test_no_order_of_the_shipped_matrices_costs_a_cold_build_a_fifth_more(project: Project) -> None:
