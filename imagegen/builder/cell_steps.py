@@ -63,6 +63,10 @@ class CellSteps:
         self._seconds.clear()
         self._sink(events.CellRetried(self._cell, attempt, of))
 
+    def ran(self, name: str, seconds: float) -> None:
+        """Note what the cell took for something that is no step of its Dockerfile."""
+        self._steps[name], self._seconds[name] = name, seconds
+
     def steps_done(self) -> None:
         """Note that what ran until now is no hit of the cache when the engine is asked again."""
         self._done = frozenset(self._steps.values())
@@ -117,7 +121,8 @@ class CellSteps:
         return f"{self._again}{name} --until {origin.component}"
 
     def steps(self, history: Sequence[tuple[str, int]] = ()) -> tuple[StepRecord, ...]:
-        """The steps that ran or came from the cache, each with the bytes of its layer, the export.
+        """The steps that ran or came from the cache, each with the bytes of its layer; the export;
+        what else `ran`.
 
         `history` is what the engine says of the image's layers; without it sizes are 0.
         """
@@ -129,8 +134,8 @@ class CellSteps:
                 cached = digest in self._cached
                 row = StepRecord(name, match["stage"], self._seconds[digest], cached)
                 rows.append(row if origin is None else self._placed(row, origin, sizes))
-            elif name.startswith(EXPORT_STEP):
-                rows.append(StepRecord(EXPORT_STEP, "", self._seconds[digest], cached=False))
+            elif name.startswith(EXPORT_STEP) or digest == name:
+                rows.append(StepRecord(name, "", self._seconds[digest], cached=False))
         return tuple(rows)
 
     def _placed(

@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from imagegen.journal.database import JournalFile
-from imagegen.model.build import EXPORT_STEP
+from imagegen.model.build import EXPORT_STEP, GATE_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,16 +48,23 @@ class CostQueries(JournalFile):
         }
 
     def gate_seconds(self) -> Mapping[str, float]:
-        """Cell -> median seconds of the gate in its builds."""
+        """Cell -> median seconds of the gate in its builds.
+
+        Builds of before the gate was recorded as a step count with what `validate` took in them.
+        """
         sql = (
-            "SELECT cell_id, validations.seconds FROM builds JOIN validations"
-            " ON validations.image_id = builds.image_id AND validations.run_id = builds.run_id"
-            " WHERE outcome = 'built' AND tier = 'static'"
+            "SELECT cell_id, steps.seconds, validations.seconds FROM builds"
+            " LEFT JOIN steps ON steps.build_id = builds.id AND steps.name = ?"
+            " LEFT JOIN validations ON validations.run_id = builds.run_id"
+            " AND validations.image_id = builds.image_id AND tier = 'static'"
+            " WHERE outcome = 'built'"
         )
         times: defaultdict[str, list[float]] = defaultdict(list)
         with self._use() as db:
-            for cell, seconds in db.execute(sql):
-                times[cell].append(seconds)
+            for cell, gate, validation in db.execute(sql, [GATE_STEP]):
+                seconds = validation if gate is None else gate
+                if seconds is not None:
+                    times[cell].append(seconds)
         return {cell: median(seconds) for cell, seconds in times.items()}
 
     def export_speed(self) -> float | None:
@@ -67,13 +74,15 @@ class CostQueries(JournalFile):
         once: in each run the slowest counts.
         """
         sql = (
-            "SELECT run_id, SUM(CASE WHEN name = :export THEN steps.seconds ELSE 0 END) AS took,"
+            "SELECT run_id, SUM(CASE WHEN name LIKE :export THEN steps.seconds ELSE 0 END) AS took,"
             " SUM(CASE WHEN cached THEN 0 ELSE steps.size_bytes END) AS made"
             " FROM steps JOIN builds ON builds.id = build_id WHERE outcome = 'built'"
             " GROUP BY build_id HAVING took > 0 AND made >= :least"
         )
         speeds = dict[int, float]()
         with self._use() as db:
-            for run, took, made in db.execute(sql, {"export": EXPORT_STEP, "least": TELLING_BYTES}):
+            for run, took, made in db.execute(
+                sql, {"export": EXPORT_STEP + "%", "least": TELLING_BYTES}
+            ):
                 speeds[run] = min(made / took, speeds.get(run, inf))
         return median(speeds.values()) if speeds else None
