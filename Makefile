@@ -9,10 +9,10 @@ STAMP := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE =
 
 # Integration tests, two at a time; the tests of one group share what it builds.
-BESIDE := -n 2 --dist loadgroup --no-loadscope-reorder
+BESIDE := -n 2
 
-.PHONY: build check test test-long lint unit integration integration-long kill test-images bench \
-        setup engine clean
+.PHONY: build check test test-long lint unit generated integration integration-long kill test-images bench \
+        pictures setup engine clean
 
 setup: $(STAMP)
 
@@ -28,13 +28,19 @@ build: engine
 	$(BIN)/imagegen validate --matrix cpu
 
 lint: setup
-	$(BIN)/ruff check imagegen validate tests benchmarks
-	$(BIN)/ruff format --check imagegen validate tests benchmarks
+	$(BIN)/ruff check imagegen validate tests benchmarks docs/drawing
+	$(BIN)/ruff format --check imagegen validate tests benchmarks docs/drawing
 	$(BIN)/mypy
 	$(BIN)/vermin --quiet --target=3.6- --no-tips --violations validate
 
 unit: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile tests/unit tests/golden
+
+# What is made of the catalog, the matrices and the checks: validate/components.json, validate/CHECKS.md, a table in
+# docs/matrices.md, the files under tests/golden and the pictures. Read the diff.
+generated: setup
+	$(BIN)/pytest -q tests/golden --update-golden
+	$(BIN)/python docs/drawing
 
 integration: engine
 	$(BIN)/pytest -q $(BESIDE) --durations=10 -m "not long" tests/integration
@@ -65,6 +71,11 @@ test-images: engine
 bench: engine
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py
+
+# Those of the documentation, from data in this repository; `docs/drawing/record.py` records anew
+# what a build and a check show.
+pictures: setup
+	$(BIN)/python docs/drawing
 
 clean:
 	rm -rf $(VENV) out dist

@@ -1,7 +1,7 @@
-"""Every error that a user can meet, each class with the exit code that it ends in.
+"""Define every error that a user can meet, with the exit code that it ends in.
 
-An error says what failed and where, then the evidence, then one action. `cli.main` is the only
-catcher; nothing else prints an error or exits.
+An error says what failed and where, then the evidence, then one action. Only `cli.main` catches
+these errors, prints them and exits.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in one file, as a user reads it.
+    """One thing that is wrong, as a user reads it.
 
-    `where` is `file`, `file:line` or empty; `key` the key path inside the file, such as `axes.os`.
+    `file` and `line` say where it is: `file` is empty for a problem that is in no file, `line` is 0
+    where it is not known. `key` is the key path inside the file, such as `axes.os`.
     """
 
     text: str
@@ -38,7 +39,7 @@ class Problem:
 
 
 class ImagegenError(Exception):
-    """Base of all: carries the problems that `cli.main` prints, all of them, before it exits."""
+    """The base class of all errors: it carries every problem that `cli.main` prints."""
 
     exit_code = 1
 
@@ -48,14 +49,14 @@ class ImagegenError(Exception):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """All that it says, a line each."""
+        """Return all texts of all problems, one line each."""
         return tuple(
             line for one in self.problems for line in (one.text, *one.evidence, one.hint) if line
         )
 
     @classmethod
     def of(cls, text: str, *, evidence: Sequence[str] = (), hint: str = "") -> ImagegenError:
-        """One problem that is in no file."""
+        """Make an error of one problem that is in no file."""
         return cls(Problem(text, evidence=tuple(evidence), hint=hint))
 
 
@@ -108,7 +109,7 @@ class EngineError(ImagegenError):
 
 
 class Interrupted(ImagegenError):
-    """Ctrl-C: what ran on the engine was cancelled, nothing was tagged."""
+    """The user pressed Ctrl-C: what ran on the engine was cancelled, and nothing was tagged."""
 
     exit_code = 130
 

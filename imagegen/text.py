@@ -1,4 +1,4 @@
-"""Numbers and foreign text as people read them."""
+"""Write numbers for people, and clean text that comes from other programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ESCAPES = re.compile(
 
 
 def human_bytes(count: int) -> str:
-    """`4.9 GB`: decimal units, as registries and disks count."""
+    """Write a number of bytes in decimal units, as registries and disks do: `4.9 GB`."""
     size = float(count)
     for unit in ("B", "kB", "MB", "GB"):
         if size < 999.5:
@@ -20,7 +20,7 @@ def human_bytes(count: int) -> str:
 
 
 def human_seconds(seconds: float) -> str:
-    """`12.3s`, `6m12s`, `1h02m`."""
+    """Write a duration for people: `12.3s`, `6m12s` or `1h02m`."""
     if seconds < 59.95:
         return f"{seconds:.1f}s"
     minutes, rest = divmod(round(seconds), 60)
@@ -28,12 +28,12 @@ def human_seconds(seconds: float) -> str:
 
 
 def clean(text: str) -> str:
-    """Text of others (build output) without what would steer the terminal."""
+    """Remove from foreign text, such as build output, what would control the terminal."""
     return _ESCAPES.sub("", text.replace("\t", "    "))
 
 
 def short_step(step: str) -> str:
-    """Write a step in one short line: without mounts, and without settings that every step has."""
+    """Write a step in one short line, without its mounts and the settings that every step has."""
     text = re.sub(r"--mount=\S+ *", "", step)
     text = re.sub(r"\. /mnt/env\.sh &&\s*|apt-get update &&\s*", "", text)
     return re.sub(r"\s+", " ", text).strip()

@@ -1,12 +1,13 @@
-"""validate: is this container fit to train, and if not, what do I do?
+"""Check whether this container is fit to train, and say what to do if it is not.
 
-Runs inside an image, on Python 3.6 and later, with nothing but the standard library, pytest and
-pytest-testinfra, in an environment of its own. What it expects stands in /etc/imagegen/image.json.
+It runs inside an image, on Python 3.6 and later, in a Python environment of its own: the standard
+library, pytest and pytest-testinfra. /etc/imagegen/image.json says what it expects.
 
 `cli` reads the command line; `catalogue` and `requirements` choose what runs; `pytest_run` runs it,
-with `pytest_plugin`, `prefetch` and `testinfra_timeout`; `report` shows it. `suites` and `probes`
-are the checks, made of `check`, `expected`, `fixtures` and `process`. `outside` does all this in
-other containers, and `host_checks` are those that `imagegen validate` makes on the host.
+with `pytest_plugin`, `prefetch` and `testinfra_timeout`; `report` shows it. `suites` holds the
+checks and `probes` what they measure with; both use `check`, `expected`, `fixtures` and `process`.
+`outside` runs the checks in other containers, and `host_checks` describes the checks that `imagegen
+validate` makes on the host.
 """
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""`python -m validate`."""
+"""Run the command line for `python -m validate`."""
 
 import sys
 

@@ -1,5 +1,4 @@
-"""The catalogue holds what there is to check: suites in the order they run, the checks in them, and
-what was left out.
+"""List the suites in the order they run, the checks in them, and what is left out.
 
 A suite is the file `suites/test_NAME.py` and, where one file would be too long, more files
 `suites/test_NAME_*.py` beside it.
@@ -11,54 +10,33 @@ from typing import List, NamedTuple, Tuple
 
 from validate.benchmark import checks as benchmark
 from validate.check import Check
+from validate.components import COMPONENTS
 from validate.expected import Expected
 
 SUITES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suites")
-ORDER = (
-    "validate",
-    "os",
-    "python",
-    "gcc",
-    "gpu",
-    "cuda",
-    "cudnn",
-    "nccl",
-    "openmpi",
-    "ssh",
-    "torch",
-    "tensorflow",
-    "mxnet",
-    "horovod",
-    "lightcc",
-    "rdma",
-    "harp",
-    "limits",
-    "k8s",
-    "peers",
-)
-"""What others depend on runs first, and of the others what waits for nothing: PyTorch is imported
-beside it. A suite that is not named here runs after these, by name."""
-
-ALIASES = {
-    "mpi": "openmpi",
-    "hvd": "horovod",
-    "lim": "limits",
-    "env": "validate",
-    "py": "python",
-    "tf": "tensorflow",
-    "plugin": "harp",
-    "kubernetes": "k8s",
-    "bench": "benchmark",
-}
 BENCHMARK = benchmark.SUITE
-"""A suite that is no file of pytest: it runs where it is asked for, after all others."""
+"""The suite of the benchmark. It is no pytest file, and it runs only on request, after all others.
+"""
+
+OWN_SUITES = {"os": 20, "gpu": 50, "limits": 180, "k8s": 190, "peers": 200}
+"""Suites that are of no component, with their places in a run."""
 
 ALWAYS = ("os", "limits", "k8s")
-"""Suites that hold for every image."""
+"""Suites that apply to every image."""
 
-ABOUT = {"horovod": ("horovod", "lightcc"), "peers": ("ssh",)}
-"""Suite -> components, one of which an image must have; any other is about that of its name.
-LightCC is a Horovod."""
+ORDER = {**OWN_SUITES, **{name: one.order for name, one in COMPONENTS.items() if one.order}}
+"""Suite -> its place in a run. The suites that others depend on run first. Among the rest, those
+that need not wait run first: PyTorch is imported in the meantime. A suite without a place runs
+after these, by name.
+"""
+
+ALIASES = {
+    "lim": "limits",
+    "kubernetes": "k8s",
+    "bench": BENCHMARK,
+    **{short: name for name, one in COMPONENTS.items() for short in one.short_names},
+}
+"""Short name -> suite: what the ids of its checks begin with."""
 
 LEFT_OUT = {
     "os.time": "a container has no clock of its own, and without a network there is none to "
@@ -68,43 +46,43 @@ LEFT_OUT = {
     "nccl-tests": "all_reduce_perf is in no catalog row; `validate --benchmark` measures the same "
     "path with the framework that trains",
 }
-"""Of the catalogue of checks what there is not, with the reason."""
+"""Checks that were considered and left out, each with the reason."""
 
 
 class Entry(NamedTuple):
-    """A check and the suite that it is in."""
+    """Hold a check and the name of its suite."""
 
     suite: str
     check: Check
 
 
 def suite_of(stem: str) -> str:
-    """The suite of a file: `test_rdma` and `test_rdma_ports` are of `rdma`."""
+    """Return the suite of a file: `test_rdma` and `test_rdma_ports` belong to `rdma`."""
     return stem.replace("test_", "", 1).partition("_")[0]
 
 
 def files() -> List[str]:
-    """The files of all suites that travel with validate, in the order they run."""
+    """List the files of all shipped suites, in the order they run."""
     found = [f for f in os.listdir(SUITES) if f.startswith("test_") and f.endswith(".py")]
     return sorted(found, key=lambda file: (_rank(suite_of(file[:-3])), file[:-3]))
 
 
 def _rank(suite: str) -> Tuple[int, str]:
-    return (ORDER.index(suite) if suite in ORDER else len(ORDER), suite)
+    return (ORDER.get(suite, 1 + max(ORDER.values())), suite)
 
 
 def suite_names() -> List[str]:
-    """Names of all suites, in the order they run."""
+    """List the names of all suites, in the order they run."""
     return list(dict.fromkeys(suite_of(file[:-3]) for file in files()))
 
 
 def files_of(suites: List[str]) -> List[str]:
-    """Paths of the files of some suites, in the order they run."""
+    """List the paths of the files of some suites, in the order they run."""
     return [os.path.join(SUITES, file) for file in files() if suite_of(file[:-3]) in suites]
 
 
 def all_checks() -> List[Entry]:
-    """Everything there is, in the order it runs."""
+    """List all checks, in the order they run."""
     found = []
     for file in files():
         module = importlib.import_module("validate.suites." + file[:-3])
@@ -116,24 +94,24 @@ def all_checks() -> List[Entry]:
 
 
 def not_applicable(suite: str, expected: Expected) -> str:
-    """Why a suite does not apply to an image; empty where it does."""
+    """Say why a suite does not apply to an image; empty if it does."""
     if suite in ALWAYS:
         return ""
-    if suite == "gpu":
-        gpu = expected.device == "gpu" or expected.has("cuda")
-        return "" if gpu else "the image is for {}".format(expected.device)
-    components = ABOUT.get(suite, (suite,))
+    components = [suite] + sorted(n for n, one in COMPONENTS.items() if suite in one.more_suites)
     if any(expected.has(name) for name in components):
         return ""
+    if suite == "gpu":
+        return "" if expected.device == "gpu" else "the image is for {}".format(expected.device)
     omitted = [expected.omission(name) for name in components if expected.omission(name)]
     return "".join(omitted[:1]) or "`{}` is no component of this image".format(suite)
 
 
 def chosen_by_default(expected: Expected, pod: bool, peers: bool) -> List[str]:
-    """The suites of a run for which none was named: those of the image, and of the situation."""
+    """Choose the suites of a run that names none: those that fit the image and the situation."""
     suites = list(expected.suites)
     suites += ["gpu"] if not not_applicable("gpu", expected) else []
-    suites += ["horovod"] if expected.has("lightcc") else []
+    more = [COMPONENTS[name].more_suites for name in expected.components if name in COMPONENTS]
+    suites += [one for suites_of_one in more for one in suites_of_one if one not in OWN_SUITES]
     suites += ["k8s"] if pod else []
     suites += ["peers"] if peers else []
     return [name for name in suite_names() if name in suites]

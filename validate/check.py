@@ -1,18 +1,19 @@
-"""This module defines a check, the four ways in which one ends, and its result.
+"""Define a check, the ways in which it can end, and its result.
 
-A check is a pytest function under `suites/` with the `check` decorator on it. It passes by
-returning; it fails by `fail(...)`, which a check of severity `warn` turns into a warning; it warns
-by `warn(...)`, whatever its severity; it is skipped by `skip(code, why)`, with one of SKIP_CODES.
+A check is a pytest function under `suites/` with the `check` decorator. It passes when it returns.
+It fails by `fail(...)`, which is only a warning if the severity of the check is `warn`. It warns by
+`warn(...)`, whatever its severity. It is skipped by `skip(code, why)`, with one of SKIP_CODES.
 
-Nothing here needs pytest before a check is skipped: reports are also written where there is none.
+This module imports pytest only when a check is skipped: `imagegen` writes reports without pytest.
 """
 
 from typing import Any, Callable, NamedTuple, NoReturn, Tuple, TypeVar
 
 SEVERITIES = ("fail", "warn", "info")
 TIERS = ("static", "live", "asked")
-"""`static` needs no device, service, privilege or network; `asked` runs only where it is asked
-for by an option of its own."""
+"""`static` needs no device, service, privilege or network; `asked` runs only when an option of its
+own asks for it.
+"""
 SKIP_CODES = (
     "no-gpu-hw",
     "gpu-not-passed",
@@ -30,16 +31,17 @@ SKIP_CODES = (
 )
 
 PASSED, FAILED, WARNED, SKIPPED, ERROR = "passed", "failed", "warned", "skipped", "error"
-"""Outcomes; `error`: the check itself broke."""
+"""The outcomes. `error` means that the check itself broke."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Check(NamedTuple):
-    """The fixed part of a check. `cause` and `remedy` may be made more exact where it fails.
+    """Describe one check: all that is the same in every run.
 
-    `probe` is what exactly is looked at; `needs` names checks without which this one could only
-    repeat their failure.
+    `cause` and `remedy` may be replaced by more exact ones when the check fails. `probe` says
+    exactly what is looked at. `needs` names other checks: if one of them fails, this check is
+    skipped, because it could only fail for the same reason.
     """
 
     id: str
@@ -53,8 +55,11 @@ class Check(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """A check and its outcome. `reason` is the skip code; seconds are wall time; `earlier` is the
-    time of the run in which it passed, where that was not this one."""
+    """Hold the outcome of one check.
+
+    `reason` is the skip code, `seconds` is wall time. `earlier` is the time of an earlier run in
+    which the check passed; it is empty if the check ran in this run.
+    """
 
     check: Check
     suite: str
@@ -68,7 +73,7 @@ class CheckResult(NamedTuple):
 
 
 class CheckFailed(AssertionError):
-    """A check found something: what was measured, why that is so, and a line to paste."""
+    """Signal that a check failed: what was measured, the cause, and a command line to paste."""
 
     def __init__(self, measured: str, cause: str = "", remedy: str = "") -> None:
         super().__init__(measured)
@@ -78,7 +83,7 @@ class CheckFailed(AssertionError):
 
 
 class CheckWarned(CheckFailed):
-    """A finding that does not make the container unfit, whatever the severity of the check."""
+    """Signal a finding that is only a warning, whatever the severity of the check."""
 
 
 def check(
@@ -90,8 +95,10 @@ def check(
     remedy: str = "",
     needs: Tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
-    """Make a test function a check; its docstring is the probe. Raises ValueError for an unknown
-    severity or tier."""
+    """Turn a test function into a check; its docstring becomes the probe.
+
+    Raises ValueError for an unknown severity or tier.
+    """
     if severity not in SEVERITIES or tier not in TIERS:
         raise ValueError("check {}: severity {}, tier {}".format(id, severity, tier))
 
@@ -105,7 +112,7 @@ def check(
 
 
 def fail(measured: str, cause: str = "", remedy: str = "") -> NoReturn:
-    """End the running check: it failed (or warns, if that is its severity)."""
+    """End the running check as failed, or as warned if its severity is not `fail`."""
     raise CheckFailed(measured, cause, remedy)
 
 
@@ -115,7 +122,10 @@ def warn(measured: str, cause: str = "", remedy: str = "") -> NoReturn:
 
 
 def skip(code: str, why: str = "") -> NoReturn:
-    """End the running check: it does not apply here. The code says why to a program."""
+    """End the running check because it does not apply here; programs read the code as the reason.
+
+    Raises ValueError for an unknown code.
+    """
     if code not in SKIP_CODES:
         raise ValueError("unknown skip code {}".format(code))
     import pytest

@@ -1,5 +1,8 @@
-"""The command line of `validate`. Exit codes: 0 all passed, 1 something failed, 2 bad usage or no
-expectation file, 3 a required thing did not run, or nothing ran at all, 130 interrupted."""
+"""Read the command line of `validate` and run what it asks for.
+
+Exit codes: 0 all passed, 1 something failed, 2 bad usage or no expectation file, 3 a required thing
+did not run or nothing ran at all, 130 interrupted.
+"""
 
 import argparse
 import contextlib
@@ -10,7 +13,7 @@ import sys
 import time
 from typing import Any, Dict, Iterator, List, NoReturn
 
-from validate import catalogue
+from validate import catalogue, process
 from validate.benchmark import options as benchmark_options
 from validate.benchmark.run import run_benchmark
 from validate.catalogue import ALIASES, BENCHMARK
@@ -77,12 +80,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def parsed(argv: List[str]) -> Any:
-    """The command line as data. Raises SystemExit where it is none."""
+    """Parse the command line. Raises SystemExit if it is not valid."""
     return _parser().parse_args(argv)
 
 
 def main(argv: List[str]) -> int:
-    """Run; the exit code."""
+    """Run `validate` with these arguments and return the exit code."""
     try:
         arguments = parsed(argv)
     except SystemExit as end:
@@ -91,21 +94,25 @@ def main(argv: List[str]) -> int:
         if arguments.list or arguments.explain or arguments.catalogue:
             return _tell(arguments)
         if arguments.hosts:
-            from validate.outside import hosts  # testinfra takes a while to load
+            from validate.outside import hosts  # testinfra loads slowly
 
             with _asked_to_end():
                 return hosts.check_hosts(arguments)
         with _asked_to_end():
             return _main(arguments)
     except KeyboardInterrupt:
+        process.end_all()
         sys.stderr.write("error: interrupted\n")
         return EXIT_INTERRUPTED
 
 
 @contextlib.contextmanager
 def _asked_to_end() -> Iterator[None]:
-    """SIGTERM (`timeout`, `kubectl delete`) and SIGHUP (the terminal is gone) end a run as Ctrl-C
-    does: the commands that it started have sessions of their own, and would stay."""
+    """End a run on SIGTERM and SIGHUP as on Ctrl-C.
+
+    SIGTERM comes from `timeout` and `kubectl delete`, SIGHUP when the terminal closes. Without this
+    the commands that the run started would go on, because they have sessions of their own.
+    """
 
     def end(*_: object) -> None:
         raise KeyboardInterrupt
@@ -153,8 +160,10 @@ def _tell(arguments: Any) -> int:
 
 
 def _own_suites(folders: List[str]) -> Dict[str, str]:
-    """Suite -> file, of the user's folders. Raises ValueError for a folder without any, or for a
-    name that is taken."""
+    """Map the suites in the user's folders to their files.
+
+    Raises ValueError for a folder without suites, or for a name that is already used.
+    """
     found: Dict[str, str] = {}
     for folder in folders:
         try:
@@ -174,7 +183,7 @@ def _own_suites(folders: List[str]) -> Dict[str, str]:
 
 
 def _chosen(arguments: Any, expected: Expected, known: List[str]) -> List[str]:
-    """The suites to run. `--only benchmark` runs the benchmark and nothing else."""
+    """Choose the suites to run. `--only benchmark` runs the benchmark and nothing else."""
     own = known[len(catalogue.suite_names()) :]
     if arguments.only is None:
         pod, peers = in_pod(arguments.root, dict(os.environ)), bool(_names(arguments.peers))
@@ -189,8 +198,10 @@ def _chosen(arguments: Any, expected: Expected, known: List[str]) -> List[str]:
 
 
 def _known(asked: List[str], known: List[str]) -> List[str]:
-    """The names of suites without aliases. Raises ValueError with near misses for what is not
-    one."""
+    """Replace aliases by the names of suites.
+
+    Raises ValueError for an unknown name, with the most similar known one.
+    """
     names = [ALIASES.get(name, name) for name in asked]
     for name in names:
         if name not in known:
@@ -202,7 +213,7 @@ def _known(asked: List[str], known: List[str]) -> List[str]:
 
 
 def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, str]) -> int:
-    # pytest takes a while to load: `--list` and bad usage do without it.
+    # Imported here because pytest loads slowly, and `--list` and bad usage do not need it.
     from validate.pytest_plugin import RunOptions
     from validate.pytest_run import run_suites
 

@@ -1,4 +1,4 @@
-"""What the image was made to be: /etc/imagegen/image.json, schema 1.
+"""Read what the image promises from /etc/imagegen/image.json, schema 1.
 
 Top level: schema, tool, image, matrix, cell, profile, device (`cpu` or `gpu`), os {id, ID,
 VERSION_ID, arch, glibc, lib_dir}, env {name: value}, components {name: {version, variant, origin,
@@ -15,56 +15,65 @@ SCHEMA = 1
 
 
 class ExpectationError(Exception):
-    """There is no usable expectation file. The words are for a user."""
+    """Signal that there is no usable expectation file. The message is written for a user."""
 
 
 class Expected(NamedTuple):
-    """The expectations as data, with the questions that checks ask."""
+    """Hold the data of the expectation file, with the lookups that checks need."""
 
     data: Dict[str, Any]
     path: str
 
     @property
     def components(self) -> Dict[str, Dict[str, Any]]:
+        """Return the components of the image by name."""
         found: Dict[str, Dict[str, Any]] = self.data["components"]
         return found
 
     def has(self, component: str) -> bool:
+        """Return whether the image has a component."""
         return component in self.components
 
     def version(self, component: str) -> str:
+        """Return the promised version of a component. Raises KeyError if the image lacks it."""
         return str(self.components[component]["version"])
 
     def fact(self, component: str, name: str, default: Any = None) -> Any:
+        """Return a fact of a component, or `default` if the component or the fact is missing."""
         return self.components.get(component, {}).get("facts", {}).get(name, default)
 
     def omission(self, component: str) -> str:
-        """Why the image goes without a component; empty if nobody said."""
+        """Return why the image lacks a component; empty if the file gives no reason."""
         return str(self.data.get("omitted", {}).get(component, ""))
 
     @property
     def suites(self) -> List[str]:
+        """Return the names of the suites that apply to the image."""
         return [str(name) for name in self.data["suites"]]
 
     @property
     def env(self) -> Dict[str, str]:
+        """Return the environment variables that the recipe sets."""
         return {str(name): str(value) for name, value in self.data.get("env", {}).items()}
 
     @property
     def os(self) -> Dict[str, str]:
+        """Return the facts about the distribution, such as `ID`, `glibc` and `lib_dir`."""
         return {str(name): str(value) for name, value in self.data["os"].items()}
 
     @property
     def device(self) -> str:
+        """Return the device that the image is for: `cpu` or `gpu`."""
         return str(self.data.get("device", "cpu"))
 
     @property
     def contract(self) -> Dict[str, Any]:
+        """Return what a launch has to give the container; empty if the file does not say."""
         return dict(self.data.get("contract", {}))
 
 
 def load(path: str = DEFAULT_PATH) -> Expected:
-    """Read and check the file. Raises ExpectationError in words for a user."""
+    """Read and check an expectation file. Raises ExpectationError with a message for a user."""
     try:
         with io.open(path, encoding="utf-8") as file:
             data = json.load(file)
@@ -79,10 +88,10 @@ def load(path: str = DEFAULT_PATH) -> Expected:
 
 
 def same_version(promised: str, measured: str) -> bool:
-    """Whether a measured version is the one that the image promises.
+    """Return whether a measured version agrees with the promised one.
 
-    A promise may leave out the last parts (`3.11` holds for 3.11.2), and what a build adds after
-    `+` counts only where the promise has it too (`1.11.0+cu113`).
+    A promise may leave out the last parts: `3.11` agrees with 3.11.2. A suffix after `+` counts
+    only if the promise has one too (`1.11.0+cu113`).
     """
     if "+" not in promised:
         measured = measured.partition("+")[0]

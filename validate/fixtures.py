@@ -1,27 +1,33 @@
-"""What pytest gives to each check: `image`, which is a Situation, and `measure`.
+"""Define what pytest gives to each check: `image`, which is a Situation, and `measure`.
 
-Nothing here needs pytest: probes look at a Situation too.
+This module does not import pytest, because probes use a Situation too.
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 from validate.expected import Expected
+from validate.process import Result, RunningCommand
 
 
 class Measure:
-    """A check calls it to say what it saw, also where all is well."""
+    """Record what a check saw. A check calls it, also when all is well."""
 
     def __init__(self) -> None:
         self.text = ""
 
     def __call__(self, text: object) -> None:
+        """Record the text of what was seen."""
         self.text = str(text)
 
 
 class Situation(NamedTuple):
-    """What checks look at: expectations, environment, root of the file system, the memory of this
-    run, the other containers of the job, by name, probes that run already, and how many GPUs there
-    have to be (0: any number)."""
+    """Hold all that checks look at.
+
+    `env` is the environment and `root` the root of the file system. `memory` keeps answers that
+    several checks share in this run. `peers` are the names of the other containers of the job.
+    `prefetched` are probes that run already, by their key. `gpus` is the required number of GPUs, 0
+    for any number.
+    """
 
     expected: Expected
     env: Dict[str, str]
@@ -32,8 +38,20 @@ class Situation(NamedTuple):
     gpus: int = 0
 
     def once(self, key: str, look: Callable[[], Any]) -> Any:
-        """What `look` returned when first asked: the checks that need a slow probe share it. One
-        that runs already is waited for instead."""
+        """Return what `look` returned when it was first called in this run.
+
+        Checks share the answer of a slow probe in this way. If a probe of this key runs already,
+        wait for that one instead of calling `look`.
+        """
         if key not in self.memory:
             self.memory[key] = self.prefetched.pop(key, look)()
         return self.memory[key]
+
+
+class SlowProbe(NamedTuple):
+    """A probe that starts before the checks are loaded: the key that a Situation keeps its answer
+    under, how it begins, how its end is read."""
+
+    key: str
+    begin: Callable[[Situation], RunningCommand]
+    read: Callable[[Result], object]

@@ -1,25 +1,27 @@
-"""Slow probes start before the checks are loaded and run beside them: the import of PyTorch and
-Horovod, and pip's look at all packages."""
+"""Start slow probes before the checks are loaded, so that they run at the same time.
+
+These are the import of PyTorch and Horovod, and `pip check`.
+"""
 
 import contextlib
-from typing import Callable, Collection, Dict, Iterator, Tuple
+import importlib
+from typing import Callable, Collection, Dict, Iterator
 
-from validate.fixtures import Situation
-from validate.probes import pip, training
+from validate.components import COMPONENTS
+from validate.fixtures import Situation, SlowProbe
 from validate.process import Result, RunningCommand
 
-PREFETCHED: Dict[
-    str, Tuple[str, Callable[[Situation], RunningCommand], Callable[[Result], object]]
-] = {
-    "torch": (training.KEY, training.begin_import, training.parse_answers),
-    "python": (pip.KEY, pip.begin_check, lambda result: result),
+PREFETCHED: Dict[str, SlowProbe] = {
+    name: importlib.import_module("validate.probes." + one.slow_probe).SLOW_PROBE
+    for name, one in COMPONENTS.items()
+    if one.slow_probe
 }
-"""Suite -> what Situation keeps it under, how it begins, how its end is read."""
+"""Suite -> the slow probe whose answer its checks need."""
 
 
 @contextlib.contextmanager
 def started(image: Situation, suites: Collection[str]) -> Iterator[None]:
-    """Start the slow probes of these suites; what still runs at the end of the block is ended."""
+    """Start the slow probes of these suites; end those that still run when the block ends."""
     with contextlib.ExitStack() as stack:
         for suite, (key, begin, read) in PREFETCHED.items():
             if suite in suites and image.expected.has(suite):

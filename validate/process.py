@@ -1,6 +1,6 @@
-"""Run a command with a time limit that holds: nothing of it survives the end of it.
+"""Run commands with a firm time limit, and end every process that a command started.
 
-Output goes to files, not pipes: a grandchild that holds a pipe open cannot hold us up.
+Output goes to files, not pipes: a grandchild that keeps a pipe open would make us wait for it.
 """
 
 import contextlib
@@ -8,21 +8,27 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
-from typing import IO, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import IO, Callable, Dict, Iterator, List, NamedTuple, Optional, Set
 
 DEFAULT_SECONDS = 30.0
 GRACE_SECONDS = 3.0
-"""Between asking and killing: mpirun takes its ranks along when it is asked."""
+"""Seconds between SIGTERM and SIGKILL: on SIGTERM mpirun ends its ranks."""
 MISSING = 127
 MOST_PATIENCE = 5.0
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 OnLine = Callable[[str], None]
 
 
 def patience() -> float:
-    """By how much every limit is stretched: they are for a machine that has a processor for each
-    process that wants one, and what is slow on another one is not broken."""
+    """Return the factor by which every time limit is stretched, 1 to 5.
+
+    The limits are chosen for a machine with one processor for each process that wants one. A
+    command that is slow on a busier machine is not broken.
+    """
     try:
         wanting = os.getloadavg()[0]
     except OSError:
@@ -31,7 +37,7 @@ def patience() -> float:
 
 
 class Result(NamedTuple):
-    """How a command ended. `code` is 127 where there is no such program."""
+    """Hold how a command ended. `code` is 127 if there is no such program."""
 
     argv: List[str]
     code: int
@@ -42,17 +48,20 @@ class Result(NamedTuple):
 
     @property
     def ok(self) -> bool:
+        """Return whether the command ended in time with exit code 0."""
         return self.code == 0 and not self.timed_out
 
     def tail(self, lines: int = 6) -> str:
-        """The last lines of what it printed, errors last; without the rules that frame a message,
-        as mpirun's."""
+        """Return the last lines that the command printed, stderr last.
+
+        Lines that only frame a message, such as mpirun's dashes, are left out.
+        """
         printed = (self.out + "\n" + self.err).splitlines()
         text = [line for line in printed if line.strip(" -=*#_")]
         return "\n".join(text[-lines:])
 
     def says(self) -> str:
-        """Why it did not end well, in one line."""
+        """Explain in one line why the command did not end well."""
         name = os.path.basename(self.argv[0])
         if self.timed_out:
             return "`{}` did not end within {:.0f} s".format(name, self.seconds)
@@ -61,10 +70,11 @@ class Result(NamedTuple):
 
 
 class RunningCommand:
-    """A command in a session of its own that runs beside us; `result` waits for its end.
+    """Run a command in a session of its own, at the same time as this process.
 
-    `timeout` is in seconds from the start, on an idle machine. Raises nothing of its own. Nothing
-    of the session survives `result` or `end`, one of which has to be called.
+    `timeout` is in seconds from the start, on an idle machine. A program that cannot be started
+    raises nothing: `result` reports it. Call `result` or `end`: either one ends all processes of
+    the session.
     """
 
     def __init__(
@@ -81,23 +91,28 @@ class RunningCommand:
         self._child: Optional["subprocess.Popen[bytes]"] = None
         self._problem = ""
         try:
-            self._child = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL if stdin is None else stdin,
-                stdout=self._out,
-                stderr=self._err,
-                env=_quiet(env),
-                cwd="/",
-                start_new_session=True,
-            )
+            with _signals_later():
+                self._child = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL if stdin is None else stdin,
+                    stdout=self._out,
+                    stderr=self._err,
+                    env=_quiet(env),
+                    cwd="/",
+                    start_new_session=True,
+                )
+                _RUNNING.add(self._child)
         except OSError as error:
             self._problem = "{}: {}".format(argv[0], error.strerror)
         except BaseException:
-            self._files.close()
+            self.end()
             raise
 
     def result(self, on_line: Optional[OnLine] = None) -> Result:
-        """How it ended; `on_line` is told each line of stdout as it comes."""
+        """Wait for the end of the command and return how it ended.
+
+        `on_line` is called with each line of stdout as it comes.
+        """
         try:
             if self._child is None:
                 return Result(self._argv, MISSING, "", self._problem)
@@ -113,7 +128,7 @@ class RunningCommand:
             self._files.close()
 
     def end(self) -> None:
-        """Whether it is done or not; nothing happens after `result`."""
+        """End the command, whether it is done or not. After `result` this does nothing."""
         if self._child is not None and not self._out.closed:
             _end(self._child)
         self._files.close()
@@ -126,57 +141,94 @@ def run(
     on_line: Optional[OnLine] = None,
     stdin: Optional[IO[bytes]] = None,
 ) -> Result:
-    """Run a command in a session of its own; `timeout` in seconds. Raises nothing of its own.
+    """Run a command in a session of its own and wait for its end; `timeout` is in seconds.
 
-    `env` replaces the environment where it is given; `on_line` is told each line of stdout as
-    it comes; `stdin` is an open file, else there is none.
+    A program that cannot be started raises nothing: the result reports it. `env` replaces the
+    environment if it is given. `on_line` is called with each line of stdout as it comes. `stdin` is
+    an open file; without it the command reads nothing.
     """
     return RunningCommand(argv, timeout, env, stdin).result(on_line)
 
 
 @contextlib.contextmanager
 def background(argv: List[str]) -> Iterator[None]:
-    """A service that runs for as long as the block lasts; nothing of its session survives that.
-    Raises OSError where it does not start."""
+    """Run a service while the block lasts, then end all processes of its session.
+
+    Raises OSError if it does not start.
+    """
     quiet = subprocess.DEVNULL
-    child = subprocess.Popen(
-        argv, stdin=quiet, stdout=quiet, stderr=quiet, env=_quiet(None), start_new_session=True
-    )
+    with _signals_later():
+        child = subprocess.Popen(
+            argv, stdin=quiet, stdout=quiet, stderr=quiet, env=_quiet(None), start_new_session=True
+        )
+        _RUNNING.add(child)
     try:
         yield
     finally:
         _end(child)
 
 
+_RUNNING: "Set[subprocess.Popen[bytes]]" = set()
+
+
+def end_all() -> None:
+    """End every command that still runs. A run that is asked to end calls this."""
+    for child in list(_RUNNING):
+        _end(child)
+
+
+@contextlib.contextmanager
+def _signals_later() -> Iterator[None]:
+    """Hold back signals that end the run until the started command is in the list of running ones.
+
+    A signal between the two would leave the command running.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = []  # type: List[int]
+    before = [(number, signal.getsignal(number)) for number in ENDING]
+    for number in ENDING:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for ending in came[:1]:
+            os.kill(os.getpid(), ending)
+
+
 def _file() -> IO[bytes]:
-    """For what a command prints; without a name, so that nothing of it can be left."""
+    """Open a file for the output of a command. It has no name, so nothing can be left behind."""
     return tempfile.TemporaryFile()
 
 
 def _quiet(env: Optional[Dict[str, str]]) -> Dict[str, str]:
-    """A check leaves no byte code behind in the image that it looks at."""
+    """Return the environment of a command. Byte code is off: a check must not change the image."""
     return dict(os.environ if env is None else env, PYTHONDONTWRITEBYTECODE="1")
 
 
 class _Tail:
-    """Hands on the lines of a growing file."""
+    """Call `on_line` with the lines of a growing file."""
 
     def __init__(self, file: IO[bytes], on_line: OnLine) -> None:
         self._file = file
         self._on_line = on_line
-        self._told = 0
+        self._reported = 0
 
     def tell(self, last: bool) -> None:
-        size = os.fstat(self._file.fileno()).st_size - self._told
-        data = os.pread(self._file.fileno(), size, self._told)
+        """Report all complete lines since the last call; with `last`, also an incomplete one."""
+        size = os.fstat(self._file.fileno()).st_size - self._reported
+        data = os.pread(self._file.fileno(), size, self._reported)
         end = len(data) if last else data.rfind(b"\n") + 1
         for line in data[:end].splitlines():
             self._on_line(line.decode("utf-8", "replace"))
-        self._told += end
+        self._reported += end
 
 
 def _wait(child: "subprocess.Popen[bytes]", timeout: float, tail: Optional[_Tail]) -> bool:
-    """Wait for the end of the child; True if the time was up first."""
+    """Wait for the end of the child; return True if the time limit came first."""
     deadline = time.monotonic() + timeout
     while True:
         left = max(deadline - time.monotonic(), 0.0)
@@ -190,8 +242,10 @@ def _wait(child: "subprocess.Popen[bytes]", timeout: float, tail: Optional[_Tail
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:
-    """Ask, then kill its process group; then what is left of its session, also after a normal
-    end."""
+    """End a child: SIGTERM, then SIGKILL to its process group and to the rest of its session.
+
+    The rest of the session is killed also when the child has ended normally.
+    """
     if child.poll() is None:
         _signal_group(child.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -201,6 +255,7 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
     child.wait()
+    _RUNNING.discard(child)
 
 
 def _signal_group(group: int, number: int) -> None:
@@ -209,7 +264,7 @@ def _signal_group(group: int, number: int) -> None:
 
 
 def _session(leader: int) -> List[int]:
-    """Processes of a session: the ranks of mpirun have process groups of their own."""
+    """List the processes of a session: the ranks of mpirun have process groups of their own."""
     found = []
     for name in os.listdir("/proc"):
         if not name.isdigit():

@@ -1,4 +1,4 @@
-"""The pytest plugin gives checks their fixtures and collects their results; it prints nothing."""
+"""Give checks their fixtures in pytest and collect their results, without printing."""
 
 import signal
 import time
@@ -26,14 +26,18 @@ from validate.process import patience
 from validate.requirements import out_of_profile
 
 CEILING_SECONDS = 240
-"""No check lasts longer on an idle machine, whatever it waits for: above the sum of the limits of
-its commands."""
+"""The time limit of one check on an idle machine, whatever it waits for. It is longer than the sum
+of the limits of the commands of a check.
+"""
 
 
 class RunOptions(NamedTuple):
-    """What the command line asks for beside the suites. `own` is suite -> file of the user's: what
-    they call a test is one check, with `@check` or without; `profile` is empty where that of the
-    image holds; `gpus` is 0 for any number."""
+    """Hold what the command line asks for, apart from the suites.
+
+    `own` maps the user's suites to their files: every test in them is a check, with or without
+    `@check`. `profile` is empty if the profile of the image applies. `gpus` is 0 for any number of
+    GPUs.
+    """
 
     static: bool = False
     loopback: bool = False
@@ -44,7 +48,7 @@ class RunOptions(NamedTuple):
 
 
 class Collector:
-    """Registered with pytest for one run; `results` are in the order of the checks."""
+    """Collect the results of one run, as a pytest plugin, in the order of the checks."""
 
     def __init__(self, situation: Situation, options: RunOptions) -> None:
         self.situation = situation
@@ -55,22 +59,23 @@ class Collector:
 
     @pytest.fixture
     def image(self) -> Situation:
-        """What the image promises and where to look."""
+        """Give a check what the image promises and where to look."""
         return self.situation
 
     @pytest.fixture
     def expected(self) -> Expected:
+        """Give a check the expectations of the image."""
         return self.situation.expected
 
     @pytest.fixture
     def measure(self, request: Any) -> Measure:
-        """Call it with what was seen."""
+        """Give a check the function that it calls with what it saw."""
         request.node.measured = Measure()
         measured: Measure = request.node.measured
         return measured
 
     def pytest_collection_modifyitems(self, items: List[Any]) -> None:
-        """Static runs leave live checks out; a test without a check is somebody's helper."""
+        """Drop live checks from static runs, and test functions that are not checks."""
         items[:] = [item for item in items if self._wanted(item)]
 
     def _wanted(self, item: Any) -> bool:
@@ -80,27 +85,30 @@ class Collector:
         return check.tier != "asked" or self.options.loopback
 
     def _check(self, item: Any) -> Optional[Check]:
-        """The check that a collected test is; a plain test of the user's is made one."""
+        """Return the check of a collected test; make one for a plain test of the user's."""
         found = _check_of(item)
         if found is None and self._is_own(item):
             words = item.name.replace("test_", "", 1).replace("[local]", "")
-            said = " ".join((item.function.__doc__ or words.replace("_", " ")).split())
-            return Check("{}.{}".format(_suite_of(item), words), said, "fail", "static", "", "")
+            proves = " ".join((item.function.__doc__ or words.replace("_", " ")).split())
+            return Check("{}.{}".format(_suite_of(item), words), proves, "fail", "static", "", "")
         return found
 
     def _is_own(self, item: Any) -> bool:
         return str(item.path) in self.options.own.values()
 
     def pytest_collectreport(self, report: Any) -> None:
+        """Note a suite that could not be loaded."""
         if report.failed:
             self.unloaded.append(
                 "{}: {}".format(report.nodeid, str(report.longrepr).strip()[-400:])
             )
 
     def pytest_internalerror(self, excrepr: Any) -> None:
+        """Note an internal error of pytest."""
         self.unloaded.append(str(excrepr).strip()[-400:])
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note when a test started."""
         self._started[nodeid] = time.time()
 
     @pytest.hookimpl(tryfirst=True)
@@ -118,8 +126,7 @@ class Collector:
             skip(*blocked)
 
     def _blocked(self, needs: Tuple[str, ...]) -> Optional[Tuple[str, str]]:
-        """The skip that follows from what the needed checks came to; None if they let this one
-        run."""
+        """Return why the needed checks make this one skip: code and reason; None if it may run."""
         for one in self.results:
             if one.check.id not in needs:
                 continue
@@ -131,7 +138,7 @@ class Collector:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self) -> Generator[None, Any, None]:
-        """The ceiling: testinfra's commands, for one, have no limit of their own."""
+        """Limit the time of each check: a check may wait for something that has no limit."""
         before = signal.signal(signal.SIGALRM, _time_is_up)
         signal.alarm(int(CEILING_SECONDS * patience()))
         yield
@@ -140,6 +147,7 @@ class Collector:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
+        """Add the result of a check when it has run or was skipped."""
         outcome = yield
         report = outcome.get_result()
         check = self._check(item)
@@ -150,8 +158,8 @@ class Collector:
     def _judge(self, item: Any, check: Check, call: Any, report: Any) -> CheckResult:
         seconds = time.time() - self._started.get(item.nodeid, time.time())
         suite = _suite_of(item)
-        said = getattr(item, "measured", None)
-        measured = said.text if said is not None else ""
+        seen = getattr(item, "measured", None)
+        measured = seen.text if seen is not None else ""
         error = call.excinfo.value if call.excinfo else None
         if hasattr(report, "wasxfail"):
             return CheckResult(check, suite, WARNED, report.wasxfail or str(error), seconds=seconds)
@@ -185,11 +193,11 @@ def _time_is_up(*_: object) -> None:
 
 
 def _suite_of(item: Any) -> str:
-    """The suite of a collected test, by its file's name."""
+    """Return the suite of a collected test, from the name of its file."""
     return catalogue.suite_of(str(item.path.stem))
 
 
 def _check_of(item: Any) -> Optional[Check]:
-    """The check that a collected test is, if it is one."""
+    """Return the check of a collected test; None if it is not a check."""
     found = getattr(getattr(item, "function", None), "check", None)
     return found if isinstance(found, Check) else None

@@ -1,4 +1,4 @@
-"""pytest runs the chosen suites once, in this process."""
+"""Run the chosen suites with pytest, once, in this process."""
 
 import contextlib
 import io
@@ -21,7 +21,10 @@ EVERYTHING = RunOptions()
 def run_suites(
     suites: List[str], expected: Expected, root: str, options: RunOptions = EVERYTHING
 ) -> Tuple[List[CheckResult], List[str]]:
-    """Run the checks of some suites; their results, and suites that could not be loaded."""
+    """Run the checks of some suites.
+
+    Returns their results, and the suites that could not be loaded.
+    """
     peers = tuple(options.peers)
     situation = Situation(expected, dict(os.environ), root, {}, peers, {}, options.gpus)
     collector = Collector(situation, options)
@@ -39,9 +42,11 @@ def run_suites(
 
 
 def _arguments(own: List[str]) -> List[str]:
-    """Ours run without any conftest.py; a user's may have one, and assertions that explain.
+    """Return the arguments for pytest.
 
-    The cut keeps pytest from reading every folder above the suites, up to the root.
+    Shipped suites run without any conftest.py. The user's suites may have one, and pytest explains
+    their assertions. `--confcutdir` keeps pytest from reading every folder above the suites, up to
+    the root.
     """
     arguments = ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:junitxml"]
     arguments += ["--continue-on-collection-errors"]
@@ -53,8 +58,11 @@ def _arguments(own: List[str]) -> List[str]:
 
 @contextlib.contextmanager
 def _own_pytest() -> Iterator[None]:
-    """Neither the caller's pytest settings nor plug-ins of the image reach our run; no byte
-    code is left; testinfra's commands have a limit."""
+    """Shield the run from outside settings while the block lasts.
+
+    The caller's pytest settings and the image's pytest plug-ins have no effect, no byte code is
+    written, and testinfra's commands have a time limit.
+    """
     kept = dict(os.environ)
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
         os.environ.pop(name, None)

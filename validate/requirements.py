@@ -1,9 +1,10 @@
-"""What a run must not skip: the things that `--require` names, and the hardware of a profile."""
+"""Decide what a run must not skip: what `--require` names, and the hardware of a profile."""
 
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from validate.catalogue import ALIASES, not_applicable
 from validate.check import SKIPPED, CheckResult
+from validate.components import COMPONENTS
 from validate.expected import Expected
 
 COUNTED = "gpu"
@@ -15,25 +16,29 @@ PROFILES: Dict[str, Tuple[str, ...]] = {
     "rdma": ("gpu", "rdma"),
     "harp": ("gpu", "harp"),
 }
-"""What a container is launched for -> the hardware that it takes part with. The names are
-those of imagegen/model/cell.py; a test holds the two together."""
+"""Profile that a container is launched for -> the hardware that it uses. The names are those of
+imagegen/model/cell.py; a test keeps the two equal.
+"""
 
-HARDWARE = {"gpu": "gpu", "cuda": "gpu", "rdma": "rdma", "harp": "harp"}
+HARDWARE = {COUNTED: COUNTED, **{n: one.hardware for n, one in COMPONENTS.items() if one.hardware}}
 """Suite -> the hardware that its live checks look at."""
 
 ABSENT_CODES = {"gpu": ("no-gpu-hw", "gpu-not-passed"), "rdma": ("no-rdma-hw", "rdma-not-passed")}
-"""Device -> the skip codes that say that it is not there."""
+"""Device -> the skip codes that mean that it is absent."""
 
 
 class Required(NamedTuple):
-    """Suites and devices by name. `gpus` is 0 where any number of them will do."""
+    """Hold the required suites and devices by name; `gpus` is 0 if any number of GPUs is enough."""
 
     names: List[str]
     gpus: int = 0
 
 
 def parse_required(text: str) -> Required:
-    """`rdma,gpu=8` as data. Raises ValueError for a number that is none, or of anything else."""
+    """Parse `rdma,gpu=8`.
+
+    Raises ValueError for a wrong number, or for a number of anything but GPUs.
+    """
     names, gpus = [], 0
     for word in filter(None, (word.strip() for word in text.split(","))):
         name, equals, number = word.partition("=")
@@ -49,19 +54,19 @@ def parse_required(text: str) -> Required:
 
 
 def required_by_profile(profile: str, expected: Expected) -> List[str]:
-    """The hardware that a profile of the command line requires of this container."""
+    """Return the hardware that a profile of the command line requires of this container."""
     hardware = PROFILES.get(profile, ())
     return [name for name in hardware if name != "gpu" or not not_applicable("gpu", expected)]
 
 
 def out_of_profile(suite: str, profile: str) -> bool:
-    """Whether a profile of the command line leaves the live checks of a suite out."""
+    """Return whether a profile of the command line leaves out the live checks of a suite."""
     hardware = HARDWARE.get(suite)
     return bool(profile and hardware) and hardware not in PROFILES.get(profile, ())
 
 
 def not_run(required: Sequence[str], results: Sequence[CheckResult]) -> List[str]:
-    """The required things that did not run: suites without a result, devices that are not there."""
+    """List the required things that did not run: suites without a result, and absent devices."""
     missing = []
     for name in required:
         mine = [one for one in results if one.suite == ALIASES.get(name, name)]
@@ -73,8 +78,10 @@ def not_run(required: Sequence[str], results: Sequence[CheckResult]) -> List[str
 
 
 def why_not_run(name: str, results: Sequence[CheckResult]) -> str:
-    """A required thing and why it did not run: the device that is absent, else the reason for which
-    its suite was skipped."""
+    """Explain why a required thing did not run.
+
+    The reason is the absent device, else the reason for which its suite was skipped.
+    """
     skipped = [one for one in results if one.outcome == SKIPPED]
     found = [one for one in skipped if one.reason in ABSENT_CODES.get(name, ())]
     found += [one for one in skipped if one.suite == ALIASES.get(name, name)]

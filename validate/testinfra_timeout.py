@@ -1,5 +1,7 @@
-"""testinfra's commands in this container get a time limit: its own have none, and wait for whoever
-holds their output open."""
+"""Give testinfra's commands in this container a time limit.
+
+Without it they have none, and they wait for any process that keeps their output open.
+"""
 
 import contextlib
 import os
@@ -16,7 +18,7 @@ TIMED_OUT = 124
 
 @contextlib.contextmanager
 def limited_commands() -> Iterator[None]:
-    """For as long as the block lasts, `host` of a suite, ours or a user's, runs commands so."""
+    """Limit the commands of every `host` fixture while the block lasts, also in a user's suites."""
     before = BaseBackend.run_local
     BaseBackend.run_local = run_local
     try:
@@ -26,8 +28,10 @@ def limited_commands() -> Iterator[None]:
 
 
 def run_local(backend: Any, command: str, *arguments: str) -> Any:
-    """In the place of `BaseBackend.run_local`. Output goes to files; when the command ends, however
-    it does, its process group is killed."""
+    """Replace `BaseBackend.run_local` with one that has a time limit.
+
+    Output goes to files. When the command ends, for whatever reason, its process group is killed.
+    """
     line = backend.encode(backend.quote(command, *arguments))
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Decide what the machine of an engine carries: builds at a time, bytes on its disk."""
+"""Decide how many builds a machine can run at a time, and whether its disk is large enough."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from imagegen.engine.client import EngineMachine
 
 TIGHT_SHARE = 0.8
-"""From this share of what is free on, a build is told that it may not fit."""
+"""A build that needs more than this share of the free bytes gets a warning."""
 
 
 def check_room(needed: int, machine: EngineMachine) -> str:
-    """A warning for a disk that is nearly too small; empty where there is room, or nobody knows.
+    """Check that the predicted bytes fit on the disk of the engine.
 
-    Raises BuildError where the predicted bytes do not fit.
+    Returns a warning where they nearly fill it; an empty string where there is room, or where the
+    free bytes are unknown. Raises BuildError where they do not fit.
     """
     free = machine.free_bytes
     if free is None or needed <= TIGHT_SHARE * free:
@@ -34,13 +35,18 @@ def check_room(needed: int, machine: EngineMachine) -> str:
 
 MOST_JOBS = 8
 BUILDS_A_CORE = 2
-"""A build waits for the network, the disk and the engine about as long as it computes: on two cores
-24 small images took 18 s with two builds at a time, 14 s with four, and no less with more."""
+"""More builds than cores, because a build waits for the network, the disk and the engine about as
+long as it computes: on two cores 24 small images took 18 s with two builds at a time, 14 s with
+four, and no less with more.
+"""
 BYTES_A_BUILD = 4 << 30
-"""Memory that one build may want: compilers and the unpacking of large wheels."""
+"""Memory that one build may need, for compilers and for unpacking large wheels."""
 
 
 def jobs_for(machine: EngineMachine) -> int:
-    """Builds at a time where nobody says: as many as the engine's cores and memory carry."""
+    """Choose the number of builds at a time from the cores and the memory of the engine.
+
+    It is used where the user gives no number.
+    """
     in_memory = machine.memory_bytes // BYTES_A_BUILD
     return max(1, min(MOST_JOBS, machine.cores * BUILDS_A_CORE, in_memory))

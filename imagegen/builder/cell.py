@@ -1,4 +1,4 @@
-"""One cell from its recipe to its tag: locked, built, tried again, judged by the gate, tagged."""
+"""Build one cell: build its recipe, retry it, let the gate validate the image, tag the image."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from imagegen.inspection.leftovers import leftovers
 from imagegen.inspection.sbom_files import write_sboms
 from imagegen.journal.locks import cell_lock_path, holding_lock
 from imagegen.journal.log_files import log_path
-from imagegen.model.base import base_of
 from imagegen.model.build import GATE_STEP, BuildRecord
 from imagegen.model.cell import DEFAULT
+from imagegen.model.image import base_of
 from imagegen.renderer.provenance import labelled
 from imagegen.validation.failures import failed_checks
 
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 4
 HEALING = ("network",)
-"""Causes that can heal by themselves; nothing else is tried again."""
+"""Causes that may disappear by themselves. A build that failed for another cause is not retried."""
 
 
 def not_begun(recipe: Recipe) -> BuildRecord:
-    """The record of a cell whose turn did not come before the run ended."""
+    """Make the record of a cell whose build had not begun when the run ended."""
     spec, why = recipe.spec, ("the run ended before this build began",)
     return BuildRecord(
         spec.cell.id, spec.tag, recipe.digest, "cancelled", cause="cancelled", detail=why
@@ -58,9 +58,11 @@ def not_begun(recipe: Recipe) -> BuildRecord:
 
 
 def build_cell(state: BuildState, recipe: Recipe, why: str) -> BuildRecord:
-    """Build, judge and tag one cell. Failures become its record; `state.lost` is a dead engine.
+    """Build, validate and tag the image of one cell.
 
-    Where another process builds the cell, this one waits, and takes what came out if it is right.
+    A failure becomes the record of the cell; `state.lost` is set where the engine died. Where
+    another process builds the cell, this one waits for it, and uses its image if that is up to
+    date.
     """
     spec = recipe.spec
     path = cell_lock_path(state.plan.locks, spec.tag)
@@ -77,7 +79,7 @@ def build_cell(state: BuildState, recipe: Recipe, why: str) -> BuildRecord:
 
 
 def steps_of(state: BuildState, recipe: Recipe) -> CellSteps:
-    """What follows the steps of a cell in this build."""
+    """Make the object that follows the steps of a cell in this build."""
     log = log_path(state.plan.logs, recipe.spec.cell.id)
     return CellSteps(recipe, log, state.sink, state.options.again)
 
@@ -119,14 +121,17 @@ def _build(state: BuildState, recipe: Recipe, steps: CellSteps, started: float) 
 def _over_budget(
     state: BuildState, recipe: Recipe, size_bytes: int, steps: Sequence[StepRecord]
 ) -> tuple[Overrun | None, bool]:
-    """Whether the image is larger than its cell may be, and whether that stops it."""
+    """Compare an image's size with its budget; the second value says whether that is an error."""
     cell = recipe.spec.cell
     budget = cell.size_budget or DEFAULT
     return overrun(budget, size_bytes, steps, state.plan.last_good.get(cell.id)), budget.fails
 
 
 def _engine_cause(state: BuildState, error: EngineError) -> str:
-    """A dead engine ends the whole run; one that refused this build and lives ends this cell."""
+    """Find out whether the engine died, or refused this build only.
+
+    A dead engine ends the whole run: it is kept in `state.lost`. A refusal ends this cell alone.
+    """
     if state.stopping:
         return "cancelled"
     if client.is_alive(state.engine):
@@ -136,7 +141,10 @@ def _engine_cause(state: BuildState, error: EngineError) -> str:
 
 
 def _judge(state: BuildState, image_id: str, recipe: Recipe) -> tuple[str, ...]:
-    """Why the image may not have its tag; an image that does not even start stops no other cell."""
+    """Let the gate validate an image; returns why the image may not get its tag, or nothing.
+
+    An image that does not even start does not stop the other cells.
+    """
     if state.gate is None or state.stopping:
         return ()
     cell_id = recipe.spec.cell.id
@@ -165,9 +173,9 @@ def _judge(state: BuildState, image_id: str, recipe: Recipe) -> tuple[str, ...]:
 def _look_inside(
     state: BuildState, image_id: str, cell_id: str, on_line: Callable[[str], None]
 ) -> None:
-    """Write the image's bills of materials, and warn of what its build left in it.
+    """Write the SBOMs of an image, and warn about files that its build left in it.
 
-    Neither stops a tag.
+    Neither keeps the image from getting its tag.
     """
     try:
         found = inventory(state.engine, image_id, sizes=False)
@@ -183,7 +191,7 @@ def _look_inside(
 
 
 def attempts(state: BuildState, once: Callable[[], str], steps: CellSteps) -> str:
-    """Run one build, again after a while where its failure can heal; the image id."""
+    """Run one build and return the image id; retry after a while where the cause may disappear."""
     retrying = Retrying(
         stop=stop_after_attempt(ATTEMPTS),
         wait=wait_exponential(multiplier=2, max=30),

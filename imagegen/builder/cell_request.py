@@ -1,4 +1,4 @@
-"""Ask the engine for one cell, and follow its answer."""
+"""Send the build of one cell to the engine, and follow its events."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from imagegen.engine.builds.vertex_events import VertexEvent, VertexStarted
 from imagegen.engine.images import local_images as images
 from imagegen.errors import EngineError
 from imagegen.events.events import CellWaits
-from imagegen.model.base import base_alias, base_of
 from imagegen.model.build import EXPORT_STEP
+from imagegen.model.image import base_alias, base_of
 from imagegen.model.labels import (
     LABEL_BASE,
     LABEL_CELL,
@@ -48,7 +48,7 @@ def request_of(
     no_cache: bool,
     target: str = "",
 ) -> buildkit.BuildRequest:
-    """What the engine is asked for, good for one attempt."""
+    """Make the request for one attempt of a build."""
     network = state.networks[base_of(recipe.spec).id]
     parts = [state.parts[part] for part in recipe.parts]
     return buildkit.BuildRequest(
@@ -68,8 +68,9 @@ def run_request(
     steps: CellSteps,
     on_export: Callable[[], None] = lambda: None,
 ) -> str:
-    """Run one build on the engine; while it runs, a stop of the whole build cancels it.
+    """Run one build on the engine and return the image id.
 
+    `state.running` has its build id meanwhile, so that a stop of the whole run can cancel it.
     `on_export` is called when its steps are done.
     """
     if state.stopping or state.lost is not None:
@@ -90,7 +91,7 @@ def _follow(
     on_export: Callable[[], None],
     event: VertexEvent,
 ) -> None:
-    """Take an event of the engine; a build whose steps are done makes room for another."""
+    """Handle an event of the engine; let another build begin when this one's steps are done."""
     steps.event(event)
     if isinstance(event, VertexStarted) and event.name.startswith(EXPORT_STEP):
         on_export()
@@ -98,9 +99,9 @@ def _follow(
 
 
 def export_shared(state: BuildState, recipe: Recipe, dockerfile: str, steps: CellSteps) -> None:
-    """Make the image that ends with the large layer of all cells, if this cell exports it.
+    """Build an image that ends with the large layer of all cells, if this cell exports that layer.
 
-    It has no tag; `remove_exported` takes it away when the cells' own images hold the layer.
+    The image has no tag. `remove_exported` removes it when the cells' own images have the layer.
     """
     cell_id = recipe.spec.cell.id
     layer = state.export.own(cell_id)
@@ -121,21 +122,29 @@ def export_shared(state: BuildState, recipe: Recipe, dockerfile: str, steps: Cel
 
 
 def remove_exported(state: BuildState) -> None:
-    """Remove the images of `export_shared`; `imagegen prune` does it where the engine is gone."""
+    """Remove the images that `export_shared` made.
+
+    Where the engine is gone they stay; `imagegen prune` removes them later.
+    """
     with suppress(EngineError):
         while state.exported:
             images.remove(state.engine, state.exported.pop())
 
 
 GATED = "the tag waits for validate --static"
-"""Labels are set before the gate has judged: an image that it refused keeps this one, untagged."""
+"""Value of a label that is set before the gate decides. An image that the gate refuses keeps it,
+and has no tag.
+"""
 
 
 def labels_for(
     recipe: Recipe, base_id: str, files: Mapping[Part, HostFile], *, gated: bool, lock: str = ""
 ) -> dict[str, str]:
-    """The labels of one build; `files` are those of its parts, as they came to this host, `lock` is
-    the digest of the lock that it is held to."""
+    """Make the labels of one build.
+
+    `files` are the files of its parts on this host. `lock` is the digest of the lock that the build
+    must follow, if there is one.
+    """
     spec = recipe.spec
     labels = {
         LABEL_RECIPE: recipe.digest,
@@ -157,5 +166,5 @@ def labels_for(
 
 
 def labels_until(cell: Cell, stage: str) -> dict[str, str]:
-    """The labels of an image that ends with a stage of the cell's recipe."""
+    """Make the labels of an image that ends with a stage of the cell's recipe."""
     return {LABEL_UNTIL: f"{cell.id} {stage}", LABEL_CELL: cell.name, LABEL_MATRIX: cell.matrix}

@@ -1,4 +1,4 @@
-"""Follow the steps of one cell's build: as events while they run, as a record in the end."""
+"""Follow the steps of one cell's build: emit events while they run, make the record at the end."""
 
 from __future__ import annotations
 
@@ -42,11 +42,14 @@ def origin_of(recipe: Recipe, step: str) -> StepOrigin | None:
 
 
 class CellSteps:
-    """The steps of one cell's build, as far as the engine has told of them."""
+    """Collect what the engine reports about the steps of one cell's build."""
 
     def __init__(self, recipe: Recipe, log: Path, sink: Sink, again: str = "") -> None:
-        """`log` is the cell's log file; `again` is the command that builds the matrix; empty for
-        the one of its name."""
+        """Start with no steps.
+
+        `log` is the cell's log file. `again` is the command that builds the matrix; where it is
+        empty, it is made from the name of the matrix.
+        """
         self._recipe, self._log, self._sink = recipe, log, sink
         self._again = again or f"imagegen build --matrix {recipe.spec.cell.matrix}"
         self._steps: dict[str, str] = {}
@@ -59,20 +62,20 @@ class CellSteps:
         return self._recipe.spec.cell.id
 
     def again(self, attempt: int, of: int) -> None:
-        """Say that a failure that can heal was waited out, and the build is tried again."""
+        """Report that the build is retried after a network failure."""
         self._seconds.clear()
         self._sink(events.CellRetried(self._cell, attempt, of))
 
     def ran(self, name: str, seconds: float) -> None:
-        """Note what the cell took for something that is no step of its Dockerfile."""
+        """Record the seconds of work that is no step of the cell's Dockerfile."""
         self._steps[name], self._seconds[name] = name, seconds
 
     def steps_done(self) -> None:
-        """Note that what ran until now is no hit of the cache when the engine is asked again."""
+        """Remember which steps ran until now: the next request must not report them as cached."""
         self._done = frozenset(self._steps.values())
 
     def event(self, event: VertexEvent) -> None:
-        """Take one event of the engine; called from the thread that follows the build."""
+        """Handle one event of the engine; called from the thread that follows the build."""
         cell = self._cell
         if isinstance(event, vertex_events.VertexStarted):
             self._steps[event.digest] = event.name
@@ -102,7 +105,7 @@ class CellSteps:
         return events.StepAt(origin.component, number, len(origins), origin == last)
 
     def evidence(self, error: StepError) -> tuple[str, ...]:
-        """What a user needs of a failed step: template line, instruction, last lines."""
+        """List what a user needs to know about a failed step: template line, command, output."""
         origin = origin_of(self._recipe, error.step)
         where = [] if origin is None else [f"{origin.template}:{origin.line}"]
         return (
@@ -116,15 +119,17 @@ class CellSteps:
 
     def _one_step(self, origin: StepOrigin) -> str:
         cell = self._recipe.spec.cell
-        # A request is no cell of a matrix: what `--save` makes of it is alone in its own.
+        # A request is not a cell of a matrix; `--save` writes it to a matrix that has only this
+        # cell.
         name = f" {cell.name}" if cell.file else ""
         return f"{self._again}{name} --until {origin.component}"
 
     def steps(self, history: Sequence[tuple[str, int]] = ()) -> tuple[StepRecord, ...]:
-        """The steps that ran or came from the cache, each with the bytes of its layer; the export;
-        what else `ran`.
+        """List the steps that ran or came from the cache, the export and what else `ran`.
 
-        `history` is what the engine says of the image's layers; without it sizes are 0.
+        Each step has the bytes of its layer.
+
+        `history` are the image's layers as the engine lists them; without it all sizes are 0.
         """
         sizes = layer_sizes(self._recipe, history)
         rows = []
@@ -152,7 +157,7 @@ class CellSteps:
     def failed(
         self, cause: str, detail: tuple[str, ...], seconds: float, image_id: str = ""
     ) -> BuildRecord:
-        """The record of a build that ended badly."""
+        """Make the record of a build that failed or was cancelled."""
         outcome: Outcome = "cancelled" if cause == "cancelled" else "failed"
         record = self._record(outcome, image_id, seconds)
         return replace(record, steps=self.steps(), cause=cause, detail=detail)
@@ -165,7 +170,10 @@ class CellSteps:
         history: Sequence[tuple[str, int]] = (),
         warnings: tuple[str, ...] = (),
     ) -> BuildRecord:
-        """The record of a good end; `history` is what the engine says of the image's layers."""
+        """Make the record of a build that succeeded.
+
+        `history` are the image's layers as the engine lists them.
+        """
         record = self._record("built", image_id, seconds)
         steps = self.steps(history)
         return replace(record, size_bytes=size_bytes, steps=steps, detail=warnings)
@@ -179,12 +187,13 @@ class CellSteps:
 def layer_sizes(
     recipe: Recipe, history: Sequence[tuple[str, int]]
 ) -> Mapping[tuple[str, int], int]:
-    """(stage, index) -> bytes, for the steps of the chain that the image stands on.
+    """Map (stage, index) to bytes, for the steps whose layers are in the image.
 
-    By position alone: where two stages stand on one, BuildKit of Docker 20.10 writes instructions
-    of the one into the history of the other (the sizes stay where they are).
-    Counted from the end: a base image may bring a history of its own. Empty where the history is
-    shorter than the recipe, as when an engine squashed it.
+    Steps and layers are matched by position alone: where two stages start from the same stage,
+    BuildKit of Docker 20.10 writes instructions of one into the history of the other (the sizes are
+    right). They are counted from the end, because a base image may have a history of its own. The
+    map is empty where the history is shorter than the recipe, for example when an engine squashed
+    it.
     """
     made = [size for text, size in history if text.split(" ", 1)[0] in COUNTED]
     chain = [origin for origin in recipe.origins if origin.stage == origin.component]

@@ -1,4 +1,4 @@
-"""The end of a build that did not succeed everywhere: a problem for each cause, with its cells."""
+"""Make one error of all builds that failed: a problem for each cause, with its cells."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ HINTS = {
     OVER_BUDGET: "make it smaller, or say in its matrix how large it may be: `size_budget`",
     "validation": "mend the image, or build with `--no-validate` to look inside",
 }
-"""What to do about a cause of `engine.causes`, or of the build itself."""
+"""What a user can do about each cause of `engine.causes`, and about causes of the build itself."""
 
 
 def build_failures(records: Iterable[BuildRecord]) -> BuildError | None:
-    """One error with a problem for each cause, of all cells that were not built; or None."""
+    """Make one error of all cells that were not built, with a problem for each cause.
+
+    Returns None where every cell was built or was up to date.
+    """
     by_cause: dict[str, list[BuildRecord]] = {}
     for record in records:
         if record.outcome not in ("built", "up-to-date"):

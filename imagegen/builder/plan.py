@@ -1,4 +1,4 @@
-"""What a build is given, and what it gives back."""
+"""Define the input and the result of a build."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """All cells of a build, stale or up to date, in the order of their records.
+    """Hold all cells of a build, stale or up to date, in the order of their records.
 
-    `jobs` is the number of builds at a time; `store` has the parts that recipes mount; `network`
-    is what this host's network needs of a build step; `logs` is the folder of the cells' log files,
-    `locks` the folder of the files that keep other processes from the same cell; `lock` is what the
-    builds are held to; `shared` are the large new layers that all cells of an OS stand on, the
-    lower ones first; `last_good` has the last build of a cell that got its tag.
+    `jobs` is the number of builds at a time. `store` has the parts that recipes mount. `network`
+    has the settings that build steps need for the network of this host. `logs` is the folder of the
+    cells' log files. `locks` is the folder of the lock files that keep two processes from building
+    the same cell. `lock` is the lock that the builds must follow. `shared` are the large new layers
+    that all cells of an OS have in common, the lower ones first. `last_good` maps a cell to its
+    last build that got its tag.
     """
 
     cells: tuple[Staleness, ...]
@@ -42,7 +43,7 @@ class BuildPlan:
 
 @dataclass(frozen=True)
 class BuildResult:
-    """A record for each cell, begun or not; `broken` is what ended the build early."""
+    """Hold a record for each cell, and in `broken` the error that ended the build early."""
 
     records: tuple[BuildRecord, ...]
     broken: ImagegenError | None = None

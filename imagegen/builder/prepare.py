@@ -1,4 +1,4 @@
-"""Bring what the cells of a build share: parts, base images, the settings of this host."""
+"""Prepare what the cells of a build share: parts, base images, the settings of this host."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from imagegen.engine import client
 from imagegen.engine.images.bases import ensure_base
 from imagegen.errors import EngineError
 from imagegen.events.events import CellsQueued, CellWaits
-from imagegen.model.base import base_of
 from imagegen.model.build import BuildRecord
+from imagegen.model.image import base_of
 from imagegen.sources.mirrors import rewrite_image
 from imagegen.sources.supply import supply
 from imagegen.validation.gate import Gate
@@ -25,19 +25,20 @@ if TYPE_CHECKING:
     from imagegen.engine.builds.context import HostFile
     from imagegen.engine.client import Engine
     from imagegen.events.events import Sink
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions
     from imagegen.model.recipe import Part, Recipe
 
 
 @dataclass
 class BuildState:
-    """One build that runs. Any thread may read it.
+    """Hold the state of one running build; any thread may read it.
 
-    `bases` maps the id of a base to its image id, `networks` to what its build steps need of this
-    host. `gate` is None where tags move without one. `running` maps a cell to its build on the
-    engine; `working` are the cells whose steps run: one whose image is exported or judged is none
-    of them. `exported` are the images that were made for a layer that cells share. `stopping` is
-    set when the build ends early, `lost` is how the engine died, if it did.
+    `bases` maps the id of a base to its image id, `networks` maps it to the settings that its build
+    steps need on this host. `gate` is None where tags move without validation. `running` maps a
+    cell to its build id on the engine. `working` are the cells whose steps run now; a cell whose
+    image is being exported or validated is not among them. `exported` are the ids of the images
+    that were made for a layer that cells share. `stopping` is set when the build ends early. `lost`
+    is the error of the engine that died.
     """
 
     engine: Engine
@@ -63,10 +64,11 @@ def prepare(
     options: BuildOptions,
     sink: Sink,
 ) -> tuple[BuildState, list[BuildRecord]]:
-    """Bring all that stale cells share; the records of those whose base cannot be had.
+    """Prepare what all stale cells share.
 
-    Raises EngineError for an engine without BuildKit, what `supply` raises for parts that cannot
-    be had, and a lock for drift.
+    Also returns a record for each cell whose base image is not available. Raises EngineError for an
+    engine without BuildKit, the errors of `supply` for parts that are not available, and the error
+    of the lock where packages differ from it.
     """
     client.require_buildkit(engine)
     parts = _parts(stale, plan, sink)
@@ -89,7 +91,7 @@ def _parts(stale: Sequence[Staleness], plan: BuildPlan, sink: Sink) -> dict[Part
 def _for_all(
     sink: Sink, cell: str, stale: Sequence[Staleness], waits_for: str, prefix: str
 ) -> Callable[[str], None]:
-    """What shows each line at one cell, and with the first that all others wait for the same."""
+    """Make a function that reports each line at one cell, and once that the others wait too."""
     others = [one.recipe.spec.cell.id for one in stale if one.recipe.spec.cell.id != cell]
 
     def on_line(line: str) -> None:
@@ -104,7 +106,7 @@ def _for_all(
 def _networks(
     engine: Engine, stale: Sequence[Staleness], plan: BuildPlan, bases: Mapping[str, str]
 ) -> dict[str, BuildEnv]:
-    """Base id -> the build environment of its cells."""
+    """Map the id of each base to the build environment of its cells."""
     if plan.lock is None:
         return dict.fromkeys(bases, plan.network)
     recipes = [item.recipe for item in stale]
@@ -123,7 +125,7 @@ def _bases(
     options: BuildOptions,
     sink: Sink,
 ) -> tuple[dict[str, str], dict[str, EngineError]]:
-    """Base id -> image id of it, and why those that cannot be had are missing."""
+    """Map the id of each base to its image id, or to the error that made it unavailable."""
     found: dict[str, str] = {}
     failed: dict[str, EngineError] = {}
     for item in stale:

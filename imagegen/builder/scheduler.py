@@ -1,7 +1,7 @@
-"""Build the stale cells of a plan side by side, on one engine.
+"""Build the stale cells of a plan at the same time, on one engine.
 
-A tag moves only after the gate (`validate --static` in the new image) passed. A failed cell stops
-no other; Ctrl-C cancels on the engine too, and nothing half-done keeps a tag.
+A tag moves only after the gate (`validate --static` in the new image) passed. A failed cell does
+not stop the others. Ctrl-C cancels the builds on the engine too; no unfinished image gets a tag.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from imagegen.builder.up_to_date import in_turns, up_to_date
 from imagegen.engine.builds import buildkit
 from imagegen.errors import EngineError, Interrupted
 from imagegen.events.events import CellEnded, CellsQueued
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,19 +31,21 @@ if TYPE_CHECKING:
     from imagegen.engine.client import Engine
     from imagegen.errors import ImagegenError
     from imagegen.events.events import Sink
-    from imagegen.model.build import BuildRecord
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions, BuildRecord
 
 IN_FLIGHT = 2
-"""Cells begun for each build that may work: of the others, images are exported and judged."""
+"""Cells in progress for each job: while some run their steps, others are exported or validated."""
 
 
 def build_family(plan: BuildPlan, engine: Engine, options: BuildOptions, sink: Sink) -> BuildResult:
-    """Build what is stale; one record a cell, in the order of the plan, each emitted when it is
-    there. What ends the build early is in the result: Ctrl-C, or an engine that dies.
+    """Build the stale cells of a plan.
 
-    Raises EngineError when the engine cannot be used at all, and before anything is built what
-    `supply` raises for parts that cannot be had, and a lock for drift.
+    Returns one record for each cell, in the order of the plan; each is emitted as soon as it
+    exists. An error that ends the build early (Ctrl-C, or an engine that died) is in the result.
+
+    Raises EngineError when the engine cannot be used at all. Before anything is built, it raises
+    the errors of `supply` for parts that are not available, and the error of the lock where
+    packages differ from it.
     """
     records = _Records(sink)
     records.add(up_to_date(one) for one in plan.cells if not one.why)
@@ -55,7 +57,7 @@ def build_family(plan: BuildPlan, engine: Engine, options: BuildOptions, sink: S
 
 
 class _Records:
-    """The first record of each cell, emitted as it comes."""
+    """Keep the first record of each cell, and emit it when it comes."""
 
     def __init__(self, sink: Sink) -> None:
         self.sink, self.by_cell = sink, dict[str, "BuildRecord"]()
@@ -70,7 +72,7 @@ class _Records:
 def _build_stale(
     plan: BuildPlan, engine: Engine, options: BuildOptions, records: _Records
 ) -> ImagegenError | None:
-    """Build these cells; what ended that early, if anything did."""
+    """Build the stale cells; returns the error that ended this early, or None."""
     stale = [one for one in plan.cells if one.why]
     try:
         state, baseless = prepare(engine, stale, plan, options, records.sink)
@@ -92,9 +94,9 @@ def _interrupted() -> ImagegenError:
 
 @dataclass
 class _Queue:
-    """Cells that wait for their turn, in order, and those that were begun.
+    """Hold the cells that wait, in order, and the builds that were begun.
 
-    `reasons` is what cells were last said to wait for.
+    `reasons` is what cells were last reported to wait for.
     """
 
     waiting: deque[Staleness]
@@ -125,10 +127,10 @@ def _build_in_turns(
 
 
 def _collect(state: BuildState, queue: _Queue, pool: ThreadPoolExecutor, records: _Records) -> None:
-    """Begin each cell in its turn and take each record as soon as it is there.
+    """Begin the cells in order, and take each record as soon as it exists.
 
-    Waits in short turns, so Ctrl-C is seen at once, and an image that is exported. With the engine
-    dead, what has not begun does not begin.
+    It waits 0.2 s at a time, so that it soon notices Ctrl-C, and a build that no longer runs steps.
+    No cell begins after the engine died.
     """
     while queue.waiting or queue.begun:
         _begin(state, queue, pool)
@@ -155,7 +157,7 @@ def _begin(state: BuildState, queue: _Queue, pool: ThreadPoolExecutor) -> None:
 
 
 def _say_what_for(state: BuildState, queue: _Queue) -> None:
-    """Say what cells wait for that are not begun, once for all that wait for the same."""
+    """Report what the cells in the queue wait for, once for all that wait for the same."""
     full = len(queue.begun) >= IN_FLIGHT * state.plan.jobs
     turn = "the export or the gate of another image" if full else "a free build slot"
     waiting = [item.recipe.spec.cell.id for item in queue.waiting]
@@ -177,7 +179,7 @@ def _build_one(state: BuildState, item: Staleness) -> BuildRecord:
 def _stop(state: BuildState, queue: _Queue) -> None:
     state.stopping = True
     queue.waiting.clear()
-    # An engine that is dead has nothing left to cancel.
+    # On a dead engine there is nothing left to cancel.
     with suppress(EngineError):
         for build_id in list(state.running.values()):
             buildkit.cancel(state.engine, build_id)

@@ -1,15 +1,15 @@
-"""Which cell has the engine pack a large new layer that all cells of an OS stand on.
+"""Decide which cell makes the engine pack a large new layer that all cells of an OS share.
 
 When the steps of an image are done, the engine packs the layers that no image had before: it reads
-and hashes all of their bytes. It does so once for each image that ends meanwhile, whatever they
-share (moby, builder/builder-next/adapters/snapshot/layer.go, EnsureLayer: "TODO: add
-flightcontrol"): eight images packed one layer of 4.5 GB eight times, side by side, and the last was
-done after 97 s; packed once, it took 26 s. So the first cell on such a layer makes an image of what
-ends with it, and the others begin when that is packed; those that will be busy for longer than that
-begin before.
+and hashes all of their bytes. It does so again for each image that ends at that time, even for a
+layer that they share (moby, builder/builder-next/adapters/snapshot/layer.go, EnsureLayer: "TODO:
+add flightcontrol"): eight images packed one layer of 4.5 GB eight times in parallel, and the last
+was done after 97 s; packed once, it took 26 s. So the first cell on such a layer builds an image
+that ends with it, and the other cells begin when the layer is packed. Cells whose own steps take
+longer than the packing begin before that.
 
-Layers of some cells alone are left to the engine: where others were built beside the packer, Docker
-20.10 ran such a layer again for the packer's own image.
+Layers that only some cells have are left to the engine: when other cells were built beside the cell
+that packs, Docker 20.10 ran the steps of such a layer again for that cell's own image.
 """
 
 from __future__ import annotations
@@ -23,18 +23,22 @@ if TYPE_CHECKING:
     from imagegen.planner.chain import Chain, SharedLayer
 
 LARGE = 500_000_000
-"""Bytes from which on packing a layer takes longer than asking the engine once more."""
+"""Bytes. Packing a larger layer takes longer than one more request to the engine."""
 
 PACKED_A_SECOND = 100_000_000
-"""Bytes; half of what was measured, because what runs beside it takes its share of the cores."""
+"""Bytes; half of what was measured, because other builds use the processor cores at the same time.
+"""
 
 
 class SharedExport:
-    """The large new layer of each OS in a run, and the cell that packs it."""
+    """Know the large new layer of each OS in a run, and the cell that packs it."""
 
     def __init__(self, layers: Iterable[SharedLayer] = ()) -> None:
-        """`layers` are those that all cells of an OS stand on and no image has, the lower ones
-        first. Of an OS, the highest that is large is packed by itself, and with it those below."""
+        """Choose the layer of each OS that is packed first.
+
+        `layers` are the layers that all cells of an OS share and no image has yet, the lower ones
+        first. The highest large layer of an OS is chosen; the layers below it are packed with it.
+        """
         large = [layer for layer in layers if layer.size_bytes >= LARGE]
         self._of = {cell: layer for layer in large for cell, _ in layer.above}
         self._packer: dict[SharedLayer, str] = {}
@@ -43,13 +47,15 @@ class SharedExport:
 
     @property
     def layers(self) -> frozenset[tuple[str, Chain]]:
-        """The layers that are packed by themselves, each with its OS."""
+        """Return the layers that one cell packs for all, each with its OS."""
         with self._lock:
             return frozenset((layer.os_id, layer.chain) for layer in self._of.values())
 
     def waits_for(self, cell_id: str) -> str:
-        """What this cell has to wait for: another is about to pack the layer that it stands on, and
-        will not have done so by the time that this one's own steps are done. Else empty."""
+        """Return what a cell has to wait for where another cell packs their shared layer.
+
+        It is empty where the cell need not wait, as its own steps take longer than the packing.
+        """
         with self._lock:
             layer = self._of.get(cell_id)
             packer = self._packer.get(layer, cell_id) if layer else cell_id
@@ -61,26 +67,28 @@ class SharedExport:
             return f"{packer} to export {layer.component} for {len(layer.above)} images"
 
     def begin(self, cell_id: str) -> None:
-        """The cell packs what it stands on, unless another is about to."""
+        """Note that a cell begins; it packs its shared layer unless another cell does."""
         with self._lock:
             layer = self._of.get(cell_id)
             if layer is not None:
                 self._packer.setdefault(layer, cell_id)
 
     def own(self, cell_id: str) -> SharedLayer | None:
-        """What the cell has to pack before its own image."""
+        """Return the layer that the cell has to pack before its own image, or None."""
         with self._lock:
             layer = self._of.get(cell_id)
             return layer if layer and self._packer.get(layer) == cell_id else None
 
     def made(self, layer: SharedLayer) -> None:
-        """The layer is there; it is packed from here on."""
+        """Note that the steps of the layer are done; from now on it is being packed."""
         with self._lock:
             self._made.add(layer)
 
     def end(self, cell_id: str) -> None:
-        """The cell has packed its layer, or failed to: nobody waits for it any more. A layer that
-        cannot be made is not tried by one cell after the other."""
+        """Note that the cell packed its layer, or could not; the other cells stop waiting for it.
+
+        A layer that cannot be made is not tried again by the next cell.
+        """
         layer = self.own(cell_id)
         with self._lock:
             self._of = {cell: one for cell, one in self._of.items() if one != layer}

@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from imagegen.model.cell import SizeBudget
 
 OVER_BUDGET = "size budget"
-"""The cause of a build whose image is too large for its tag."""
+"""The cause of a failed build whose image is too large to get its tag."""
 
 MOST_LAYERS = 5
 
 
 @dataclass(frozen=True)
 class Overrun:
-    """An image that is larger than its budget; `grew` are its layers by what they grew."""
+    """Describe an image that is larger than its budget.
+
+    `grew` names the layers that became larger, each with the bytes that were added.
+    """
 
     size_bytes: int
     allowed_bytes: int
@@ -31,7 +34,7 @@ class Overrun:
     last_id: str = ""
 
     def lines(self, image_id: str) -> tuple[str, ...]:
-        """What a user reads: the sizes, the layers that grew, the largest first, what to run."""
+        """Write the message for the user: the sizes, the layers that grew most, what to run."""
         size, allowed = human_bytes(self.size_bytes), human_bytes(self.allowed_bytes)
         first = f"{size} is over the size budget of {allowed}: {self.why}"
         grew = [f"  {name}: {human_bytes(grew)} more" for name, grew in self.grew]
@@ -42,7 +45,10 @@ class Overrun:
 def overrun(
     budget: SizeBudget, size_bytes: int, steps: Sequence[StepRecord], last: BuildRecord | None
 ) -> Overrun | None:
-    """Where an image is larger than it may be; `last` is the last good build of its cell."""
+    """Find out by how much an image is larger than its budget; None where it is not.
+
+    `last` is the last good build of the same cell.
+    """
     allowed = []
     if budget.limit_bytes:
         allowed.append((budget.limit_bytes, "`size_budget` of its matrix"))
@@ -60,13 +66,18 @@ def overrun(
 def _grown(
     steps: Sequence[StepRecord], before: Sequence[StepRecord]
 ) -> tuple[tuple[str, int], ...]:
-    """Component and release -> bytes more than its layers had, whatever release they were of."""
+    """List (component and release, added bytes), largest first, compared with the last build.
+
+    Layers are compared by component, whatever release each had.
+    """
     was = Counter[str]()
     now = Counter[str]()
     for counted, some in ((was, before), (now, steps)):
         for step in some:
             counted[step.component] += step.size_bytes
-    named = {step.component: f"{step.component} {step.release}".strip() for step in steps}
-    grew = [(named[component], now[component] - was[component]) for component in named if component]
+    titles = {step.component: f"{step.component} {step.release}".strip() for step in steps}
+    grew = [
+        (titles[component], now[component] - was[component]) for component in titles if component
+    ]
     largest = sorted(grew, key=lambda one: (-one[1], one[0]))[:MOST_LAYERS]
     return tuple(one for one in largest if one[1] > 0)

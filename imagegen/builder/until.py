@@ -1,4 +1,4 @@
-"""Build one cell up to a component, without a tag: to repeat a step, or to look before it."""
+"""Build one cell up to a component, without a tag, to repeat a step or to look around before it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ if TYPE_CHECKING:
     from imagegen.builder.prepare import BuildState
     from imagegen.engine.client import Engine
     from imagegen.events.events import Sink
-    from imagegen.model.build import BuildRecord
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions, BuildRecord
     from imagegen.model.recipe import Recipe
 
 
 @dataclass(frozen=True)
 class Reached:
-    """How far it came: the image after the component, or, with `failed`, the one before `step`.
+    """Hold the image after the component; or, with `failed`, the image just before `step`.
 
-    `image_id` is empty where the first step of all failed and nothing stands before it.
+    `image_id` is empty where the first step of all failed, so that there is no image before it.
     """
 
     image_id: str
@@ -40,16 +39,17 @@ class Reached:
 
 
 def components_of(recipe: Recipe) -> list[str]:
-    """The components of a recipe in the order of their layers."""
+    """List the components of a recipe in the order of their layers."""
     return list(dict.fromkeys(origin.component for origin in recipe.origins))
 
 
 def build_until(
     plan: BuildPlan, component: str, engine: Engine, options: BuildOptions, sink: Sink
 ) -> Reached:
-    """Build the stages of the plan's only cell up to and with `component`.
+    """Build the stages of the plan's only cell up to and including `component`.
 
-    Raises ConfigError for a component that the cell does not have, BuildError without its base.
+    Raises ConfigError for a component that the cell does not have, and BuildError where its base
+    image is not available.
     """
     (item,) = plan.cells
     recipe = item.recipe
@@ -88,7 +88,7 @@ def _build_once(state: BuildState, recipe: Recipe, component: str, steps: CellSt
 
 
 def _before(state: BuildState, recipe: Recipe, step: str, steps: CellSteps) -> str:
-    """The image that the step met: all of it is in the cache, so this takes no time."""
+    """Build the image just before a step; all its steps are in the cache, so this takes no time."""
     origin = origin_of(recipe, step)
     if origin is None:
         return ""

@@ -1,8 +1,8 @@
-"""Say which cells are up to date, and why the others are stale.
+"""Find which cells are up to date, and why the others are stale.
 
-A cell is up to date where the image that carries its tag was built from its recipe as it is now. A
-recipe is known here by its digest, so that what the last run rendered can be compared with the
-engine's images without rendering it again.
+A cell is up to date where the image that has its tag was built from its present recipe. A recipe is
+identified by its digest, so that the recipes of the last run can be compared with the engine's
+images without rendering them again.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.images import local_images as images
 from imagegen.engine.without_sdk import labelled_images
-from imagegen.model.base import base_alias, base_of
 from imagegen.model.build import BuildRecord
+from imagegen.model.image import base_alias, base_of
 from imagegen.model.labels import LABEL_BASE, LABEL_LOCK, LABEL_RECIPE, labelled_inputs
 from imagegen.planner.chain import chain_of_recipe, spread
 from imagegen.renderer.provenance import changes
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
     from imagegen.engine.client import Engine
     from imagegen.engine.images.local_image import LocalImage
-    from imagegen.model.catalog import OsRelease
     from imagegen.model.recipe import Recipe
+    from imagegen.model.release import OsRelease
     from imagegen.planner.chain import Chain
     from imagegen.sources.locked_build import LockedBuild
 
 
 @dataclass(frozen=True)
 class ExpectedImage:
-    """A cell, the digest of its recipe, and the local name of the base that it stands on."""
+    """Name a cell, the digest of its recipe, and the local name of its base image."""
 
     cell_id: str
     tag: str
@@ -40,26 +40,29 @@ class ExpectedImage:
 
 
 def expected_image(recipe: Recipe) -> ExpectedImage:
-    """What of a recipe decides whether an image of it stands."""
+    """Extract from a recipe what decides whether an image is up to date."""
     spec = recipe.spec
     return ExpectedImage(spec.cell.id, spec.tag, recipe.digest, base_alias(base_of(spec)))
 
 
 def is_of_recipe(image: LocalImage, digest: str, base_id: str) -> bool:
-    """Whether an image is of this recipe, on the base that the engine has now (empty: none)."""
+    """Return whether an image was built from this recipe, on the engine's present base image.
+
+    `base_id` is empty where the engine does not have the base image; then the base is not compared.
+    """
     same = image.labels.get(LABEL_RECIPE) == digest
     return same and base_id in ("", image.labels.get(LABEL_BASE, ""))
 
 
 def record_up_to_date(cell_id: str, tag: str, digest: str, image: LocalImage) -> BuildRecord:
-    """The record of a cell that nothing has to be done for."""
+    """Make the record of a cell that is up to date."""
     return BuildRecord(
         cell_id, tag, digest, "up-to-date", image_id=image.id, size_bytes=image.size_bytes
     )
 
 
 def records_if_unchanged(cells: Sequence[ExpectedImage]) -> tuple[BuildRecord, ...]:
-    """A record for each cell where the engine has all their images; else nothing."""
+    """Make a record for each cell if all are up to date on the engine; else return nothing."""
     known = labelled_images(LABEL_RECIPE, sorted({cell.base for cell in cells}))
     if known is None:
         return ()
@@ -77,9 +80,9 @@ def records_if_unchanged(cells: Sequence[ExpectedImage]) -> tuple[BuildRecord, .
 
 @dataclass(frozen=True)
 class Staleness:
-    """Why a cell has to be built; empty `why` means its image is up to date.
+    """Say why a cell has to be built; an empty `why` means that its image is up to date.
 
-    `changes` are all inputs that differ from what the image says that it was made from.
+    `changes` are all inputs that differ from those that the labels of the image name.
     """
 
     recipe: Recipe
@@ -91,9 +94,9 @@ class Staleness:
 def staleness(
     recipe: Recipe, known: Sequence[LocalImage], base_id: str, lock: str = ""
 ) -> Staleness:
-    """Compare a recipe with the image that carries its tag on the engine now.
+    """Compare a recipe with the image that has its tag on the engine now.
 
-    `lock` is the digest of the lock that the build is held to, if it is.
+    `lock` is the digest of the lock that the build must follow; empty where there is none.
     """
     tag = recipe.spec.tag
     image = next((image for image in known if tag in image.tags), None)
@@ -107,7 +110,7 @@ def staleness(
 
 
 def _moved(recipe: Recipe, image: LocalImage, base_id: str) -> list[str]:
-    """The base image, where the engine has another one than this image stands on."""
+    """Describe the change of the base image, if the engine now has another one."""
     before = image.labels.get(LABEL_BASE, "")
     if not base_id or before == base_id:
         return []
@@ -129,7 +132,7 @@ def _changed(recipe: Recipe, image: LocalImage, moved: list[str]) -> Staleness:
 def find_stale(
     engine: Engine, recipes: Sequence[Recipe], *, force: bool, lock: LockedBuild | None = None
 ) -> list[Staleness]:
-    """What has to be built, from one list call and one look at each base."""
+    """Find which cells have to be built, with one list call and one call for each base."""
     known = images.list_labelled(engine, LABEL_RECIPE)
     base_ids = {base.id: _base_id(engine, base) for base in (base_of(r.spec) for r in recipes)}
     locks = {os_id: lock.digest(os_id) if lock else "" for os_id in base_ids}
@@ -148,14 +151,18 @@ def _base_id(engine: Engine, os: OsRelease) -> str:
 
 
 def up_to_date(found: Staleness) -> BuildRecord:
-    """The record of a cell that nothing has to be done for."""
+    """Make the record of a cell that is up to date."""
     spec = found.recipe.spec
     assert found.image is not None
     return record_up_to_date(spec.cell.id, spec.tag, found.recipe.digest, found.image)
 
 
 def in_turns(stale: Sequence[Staleness]) -> list[Staleness]:
-    """Cells that part early are neighbours: on their base, then on their lowest layers."""
+    """Order cells so that neighbours share as few layers as possible.
+
+    They take turns by base first, then by lowest layers, so that cells that are built at the same
+    time seldom wait for the same layer.
+    """
 
     def chain(item: Staleness) -> Chain:
         return (("base", base_of(item.recipe.spec).id), *chain_of_recipe(item.recipe))

@@ -18,7 +18,7 @@ OneOrMore = str | list[str]
 
 
 class OsReleaseData(TypedDict):
-    """What /etc/os-release says."""
+    """The keys of /etc/os-release that are compared."""
 
     ID: str
     VERSION_ID: str
@@ -41,19 +41,19 @@ class OsData(TypedDict):
 
 
 class ReleaseData(TypedDict):
-    """A release: an entry of `releases`, or a line of a table."""
+    """A release: an entry of `releases`, or a line of a CSV file."""
 
     version: str
     variant: NotRequired[str]
     requires: NotRequired[Mapping[str, OneOrMore]]
-    constrains: NotRequired[Mapping[str, OneOrMore]]
-    pairs: NotRequired[Mapping[str, OneOrMore]]
-    known: NotRequired[Mapping[str, OneOrMore]]
-    warns: NotRequired[Mapping[str, OneOrMore]]
+    limits: NotRequired[Mapping[str, OneOrMore]]
+    built_for: NotRequired[Mapping[str, OneOrMore]]
+    known_with: NotRequired[Mapping[str, OneOrMore]]
+    recommends: NotRequired[Mapping[str, OneOrMore]]
     provides: NotRequired[Mapping[str, str]]
-    also: NotRequired[OneOrMore]
+    aliases: NotRequired[OneOrMore]
     rank: NotRequired[str]
-    named: NotRequired[bool | str]
+    only_by_full_name: NotRequired[bool | str]
     """Text in a line of a table."""
     confidence: NotRequired[str]
     index: NotRequired[str]
@@ -69,12 +69,10 @@ class ReleaseData(TypedDict):
 
 
 class TableData(TypedDict):
-    """Releases as lines of text; see `catalog.tables`."""
+    """What the columns of a CSV file of releases mean; see `catalog.tables`."""
 
-    columns: list[str]
-    row: Mapping[str, object]
-    sources: NotRequired[Mapping[str, str]]
-    lines: str
+    rows: NotRequired[Mapping[str, Mapping[str, object]]]
+    keys: NotRequired[Mapping[str, Mapping[str, str | Mapping[str, str]]]]
 
 
 class ContractData(TypedDict, total=False):
@@ -87,16 +85,68 @@ class ContractData(TypedDict, total=False):
     network: str
 
 
-class VirtualData(TypedDict):
+class FlagData(TypedDict):
+    """Words of a command line, and why they are there."""
+
+    flag: list[str]
+    why: str
+
+
+class VariableData(TypedDict):
+    """A variable that a launch gives to every rank."""
+
+    set: str
+    why: str
+    before: NotRequired[str]
+    transport: NotRequired[str]
+    several_nodes: NotRequired[bool]
+
+
+class LaunchData(TypedDict, total=False):
+    """What a launch gives a component; see `model.catalog.Launch`."""
+
+    transports: list[str]
+    accels: list[str]
+    default: bool
+    host_network: bool
+    devices: bool
+    mpi_over_tcp: bool
+    flags: list[FlagData]
+    variables: list[VariableData]
+    benchmark: list[FlagData]
+    program: str
+
+
+class ChecksData(TypedDict, total=False):
+    """What `validate` knows of a component; see `model.catalog.Checks`."""
+
+    order: str
+    short_names: list[str]
+    more_suites: list[str]
+    hardware: str
+    slow_probe: str
+
+
+class RequestData(TypedDict, total=False):
+    """How a request asks for a component; see `model.catalog.Question`."""
+
+    order: str
+    always: bool
+    keys: Mapping[str, str]
+    index_prefix: str
+    values: list[str]
+    gpu_libraries: list[str]
+
+
+class VirtualData(TableData):
     """A file of `dockerfiles/virtual`."""
 
     name: str
     title: str
     releases: NotRequired[list[ReleaseData]]
-    tables: NotRequired[list[TableData]]
 
 
-class ComponentData(TypedDict):
+class ComponentData(TableData):
     """A file `component.yaml`."""
 
     name: str
@@ -104,7 +154,6 @@ class ComponentData(TypedDict):
     seconds: str
     suites: list[str]
     releases: list[ReleaseData]
-    tables: NotRequired[list[TableData]]
     aliases: NotRequired[Mapping[str, str]]
     one_of: NotRequired[list[str]]
     rules: NotRequired[Mapping[str, str]]
@@ -117,6 +166,20 @@ class ComponentData(TypedDict):
     contract: NotRequired[ContractData]
     entrypoint: NotRequired[str]
     trees: NotRequired[Mapping[str, str]]
+    role: NotRequired[str]
+    own_copies: NotRequired[Mapping[str, str]]
+    pip_pins: NotRequired[list[str]]
+    request: NotRequired[RequestData]
+    checks: NotRequired[ChecksData]
+    launch: NotRequired[LaunchData]
+
+
+class RuleData(TypedDict):
+    """A file of `dockerfiles/rules`."""
+
+    what: str
+    why: str
+    source: list[str]
 
 
 OsDocument = Document[OsData]

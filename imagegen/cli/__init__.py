@@ -1,4 +1,4 @@
-"""The command line: one small file for each verb, named after the verb.
+"""Define the command line: one small file for each command, with the name of the command.
 
-`main.main` is the entry point; `options` has what several verbs share.
+`main.main` is the entry point; `options` has what several commands share.
 """

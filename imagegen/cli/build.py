@@ -1,4 +1,4 @@
-"""`imagegen build`: the main job."""
+"""Define `imagegen build`, which builds, validates and tags the stale images of a matrix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from imagegen.cli import options
 from imagegen.errors import ConfigError
-from imagegen.model.options import BuildOptions
+from imagegen.model.build import BuildOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,18 +96,18 @@ def command(
 
 
 def _again(matrix: str, overlay: Path | None) -> str:
-    """The command that builds this matrix."""
+    """Write the command that builds this matrix."""
     return shlex.join(
         ["imagegen", "build", "--matrix", matrix, *(["--overlay", str(overlay)] if overlay else [])]
     )
 
 
 _ARGV = "imagegen.build.argv"
-"""In the context of a resumed build: the command line of the one that it goes on with."""
+"""The key in click's context of the command line of the build that is resumed."""
 
 
 def _resume(ctx: click.Context, console: Console) -> None:
-    """The command of the last build again, for the cells that it still owes."""
+    """Run the command of the last build again, for the cells that it did not finish."""
     from imagegen.workflow.build import unfinished_build
 
     last = unfinished_build()

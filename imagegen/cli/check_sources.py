@@ -1,4 +1,4 @@
-"""`imagegen check-sources`: whether all that the cells are made of can be had, without building."""
+"""Define `imagegen check-sources`, which asks whether all that cells need is available."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`imagegen diff A B`: what differs between two images, and where the bytes are."""
+"""Define `imagegen diff`, which shows what differs between two images, and where the bytes are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from imagegen.console.console import Console
 
 MOST_ROWS = 20
-"""Rows of one section that are shown to people; `--all` and programs get all of them."""
+"""The rows of one section that people see; `--all` and programs get all of them."""
 
 
 @click.command("diff")

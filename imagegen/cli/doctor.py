@@ -1,4 +1,4 @@
-"""`imagegen doctor`: what this machine has and lacks; `--fix` sets it up."""
+"""Define `imagegen doctor`, which shows what this machine lacks; `--fix` sets it up."""
 
 from __future__ import annotations
 

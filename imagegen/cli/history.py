@@ -1,4 +1,4 @@
-"""`imagegen history`: the last runs, or one of them with its cells and steps."""
+"""Define `imagegen history`, which shows the last runs, or one run with its cells and steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`imagegen launch CELL|IMAGE`: the command line that starts it, flag by flag."""
+"""Define `imagegen launch`, which writes the command line that starts an image."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--transport",
-    type=click.Choice(("sockets", "rdma", "rdma+gdr", "harp")),
     default="sockets",
     show_default=True,
+    help="sockets, or what a component of the image brings, such as rdma",
 )
 @click.option(
     "--accel",
-    type=click.Choice(("none", "horovod", "lightcc", "ddp")),
-    help="horovod where the image has it, else none",
+    help="none, or what a component of the image brings, such as ddp  [default: what the image is "
+    "made to train with, else none]",
 )
 @click.option("--model", default="resnet50", show_default=True)
 @click.option("--batch", type=click.IntRange(1), default=64, show_default=True)

@@ -1,4 +1,4 @@
-"""`imagegen list`: the cells of one matrix, or of all."""
+"""Define `imagegen list`, which shows the cells of one matrix, or of all."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def command(
 
 
 def _every_row(overlay: Path | None) -> list[dict[str, Any]]:
-    """Every cell of every matrix: from the last run, where no file has changed since."""
+    """List every cell of every matrix: from the last run, where no file has changed since."""
     payload = open_payload(overlay)
     files = (*payload.catalog_files(), *payload.matrix_files())
     return remembered("list", files, lambda: _rows(overlay, None, ()))
@@ -54,14 +54,14 @@ def _rows(overlay: Path | None, matrix: str | None, cells: tuple[str, ...]) -> l
 
 
 def _expired(day: str) -> bool:
-    """Whether the day is over, in UTC, until which a saved request is needed."""
+    """Say whether the last day of a saved request is over, in UTC."""
     return bool(day) and day < datetime.now(timezone.utc).date().isoformat()
 
 
 def _who(row: Mapping[str, Any]) -> str:
-    """Who asked for a saved request, and until when it is needed."""
-    said = "EXPIRED" if row["expired"] else "until"
-    return " ".join(filter(None, (row["owner"], row["expires"] and f"{said} {row['expires']}")))
+    """Write who asked for a saved request, and until when it is needed."""
+    word = "EXPIRED" if row["expired"] else "until"
+    return " ".join(filter(None, (row["owner"], row["expires"] and f"{word} {row['expires']}")))
 
 
 def _versions(components: Mapping[str, str]) -> str:

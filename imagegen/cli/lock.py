@@ -1,4 +1,4 @@
-"""`imagegen lock`: write down exactly what the images of a matrix were made of."""
+"""Define `imagegen lock`, which writes down exactly what the images of a matrix were made of."""
 
 from __future__ import annotations
 

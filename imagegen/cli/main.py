@@ -1,4 +1,4 @@
-"""The command line as a whole: its verbs, each imported only when it is called; its errors."""
+"""Run the command line: load the command that is asked for, and print the errors of all."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ VERBS = {
 
 
 class _Verbs(click.Group):
-    """Knows all verbs by name and loads the module of the one that is asked for."""
+    """Knows all commands by name, and loads the module of the one that is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -84,8 +84,8 @@ def cli() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Entry point of the console script: the only place that catches and exits."""
-    # not `list(…)`: once the verb of that name is imported, `list` is its module here
+    """Run the command line, and exit; nothing else catches errors or exits."""
+    # Not `list(…)`: once the command of that name is imported, `list` is its module here.
     arguments = [*(sys.argv[1:] if argv is None else argv)]
     try:
         code = cli.main(arguments, prog_name="imagegen", standalone_mode=False)

@@ -1,4 +1,4 @@
-"""`imagegen nightly`: build, validate, publish, report."""
+"""Define `imagegen nightly`, which builds, validates, publishes and reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from imagegen.cli import options
-from imagegen.model.options import BuildOptions
+from imagegen.model.build import BuildOptions
 
 if TYPE_CHECKING:
     from imagegen.console.console import Console

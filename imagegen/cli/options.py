@@ -1,4 +1,4 @@
-"""Options that several verbs share, and what they make of them."""
+"""Define the options that several commands share, and how they are read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMATS = ("auto", "plain", "json")
 
 
 def common(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--format` and `--overlay`; the verb gets a `console` and the `overlay` path."""
+    """Add `--format` and `--overlay` to a command: it gets a `console` and an `overlay` path."""
 
     @click.option(
         "--format", "fmt", type=click.Choice(FORMATS), default="auto", help="how to print"
@@ -35,6 +35,7 @@ def common(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def console_of(fmt: str) -> Console:
+    """Make the console of a command for this format; `--progress plain` makes it not live."""
     from imagegen.console.console import make_console
 
     context = click.get_current_context(silent=True)

@@ -1,4 +1,4 @@
-"""`imagegen plan`: what a build would do."""
+"""Define `imagegen plan`, which shows what a build would do."""
 
 from __future__ import annotations
 

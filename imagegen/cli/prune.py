@@ -1,4 +1,4 @@
-"""`imagegen prune`: disk back from images and cache that nobody needs any more."""
+"""Define `imagegen prune`, which removes images and cache that are no longer needed."""
 
 from __future__ import annotations
 

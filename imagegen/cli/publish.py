@@ -1,4 +1,4 @@
-"""`imagegen publish`: push validated images, then move their tags."""
+"""Define `imagegen publish`, which pushes validated images and then moves their tags."""
 
 from __future__ import annotations
 

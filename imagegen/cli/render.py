@@ -1,4 +1,4 @@
-"""`imagegen render`: Dockerfiles and contexts as files, without an engine."""
+"""Define `imagegen render`, which writes Dockerfiles and contexts without an engine."""
 
 from __future__ import annotations
 

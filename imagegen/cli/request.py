@@ -1,4 +1,4 @@
-"""`imagegen request KEY=VALUE…`: a custom combination of versions."""
+"""Define `imagegen request`, which finds an image for a combination of versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from imagegen.cli import options
 from imagegen.errors import ConfigError
-from imagegen.model.options import BuildOptions
+from imagegen.model.build import BuildOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,7 @@ def _build_options(overlay: Path | None, *, no_disk_check: bool, **same: Any) ->
 def _check_usage(
     wishes: Sequence[str], *, alone: bool, saving: bool, about: str, build: bool
 ) -> None:
-    """Raises ConfigError for options that say nothing together."""
+    """Raise ConfigError for options that have no meaning together."""
     if not wishes:
         raise ConfigError.of("nothing is asked for", hint="such as `imagegen request torch=any`")
     if alone and (saving or build):

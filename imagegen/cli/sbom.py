@@ -1,4 +1,4 @@
-"""`imagegen sbom CELL|IMAGE`: what is in an image, as SPDX or CycloneDX."""
+"""Define `imagegen sbom`, which lists the content of an image as SPDX or CycloneDX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`imagegen show CELL`: what an image consists of, where each part comes from, who asked for it."""
+"""Define `imagegen show`, which shows the components of a cell and where each comes from."""
 
 from __future__ import annotations
 

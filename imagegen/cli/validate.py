@@ -1,4 +1,4 @@
-"""`imagegen validate IMAGE|CELL`: launch it, run `validate` in it, keep the record."""
+"""Define `imagegen validate`, which runs `validate` in images and keeps the results."""
 
 from __future__ import annotations
 

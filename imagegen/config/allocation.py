@@ -1,4 +1,7 @@
-"""Where thousands of records are made that all stay, the collector looks at them for nothing."""
+"""Pause Python's cyclic garbage collector while many records are made.
+
+Thousands of records are made that all stay in use: the collector would visit them and free none.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Without the cyclic collector, which goes on afterwards if it was on before."""
+    """Pause the cyclic garbage collector; turn it on afterwards if it was on before."""
     enabled = gc.isenabled()
     gc.disable()
     try:

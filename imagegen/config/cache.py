@@ -1,7 +1,7 @@
-"""What the last run read: what was parsed once is not parsed again while no file has changed.
+"""Keep what was parsed from files, and use it again while no file has changed.
 
-Pickles in a folder of the user's own. One is read only where nobody else can have written it, and
-whatever is wrong with it, with the folder or with the disk, the files themselves are read.
+It is kept as pickles in a folder of the user. A pickle is read only where no other user can have
+written it. If anything is wrong with the pickle, the folder or the disk, the files are read again.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ T = TypeVar("T")
 
 
 class Memory(Generic[T]):
-    """What the last run made of these files, good until one of them changes; `of` is what it was
-    asked for, where that is not said by the files alone."""
+    """One result that is kept between runs, valid until one of its files changes.
+
+    `of` says what the result was made for, where the files alone do not say it.
+    """
 
     def __init__(
         self,
@@ -43,18 +45,18 @@ class Memory(Generic[T]):
             self._file = None
 
     def recall(self) -> T | None:
-        """None where nothing was kept, or it cannot be read."""
+        """Read the kept result; None where nothing was kept or it cannot be read."""
         found: list[T] = _read(self._kind, self._file) if self._file else []
         return found[0] if found else None
 
     def keep(self, made: T) -> None:
-        """Whole or not at all, and no more than MOST_KEPT of a kind."""
+        """Write the result, whole or not at all, and keep only the newest MOST_KEPT of its kind."""
         if self._file:
             _keep(made, self._kind, self._file)
 
 
 MOST_KEPT = 8
-"""Pickles of one kind: one for each set of roots that somebody works with at a time."""
+"""The number of pickles of one kind: one for each set of roots that a user works with at a time."""
 
 OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -65,9 +67,9 @@ def remembered(
     make: Callable[[], T],
     environ: Mapping[str, str] | None = None,
 ) -> T:
-    """What `make` makes of these files, or made of them before.
+    """Return what `make` makes of these files, from an earlier run where that was kept.
 
-    Raises what `make` raises; that is not kept.
+    Raises what `make` raises; a failure is not kept.
     """
     memory = Memory[T](kind, files, environ=environ)
     found = memory.recall()
@@ -78,8 +80,11 @@ def remembered(
 
 
 def _key(files: Iterable[Path], of: str) -> str:
-    """Changes with Python, the tool (a checkout changes without a new version), the files, and the
-    names that they have for a user who stands in this directory."""
+    """Compute a key that changes with everything that the result depends on.
+
+    That is Python, the tool (a checkout changes without a new version), the files, and the names
+    that the files have for a user in the current directory.
+    """
     here = os.path.realpath(Path.cwd()) + os.sep
     lines = [__version__, sys.version, of]
     own = sorted(_modules(os.path.dirname(os.path.dirname(__file__))))  # noqa: PTH120
@@ -97,7 +102,7 @@ def _key(files: Iterable[Path], of: str) -> str:
 
 
 def _modules(folder: str) -> Iterator[str]:
-    """The tool's own modules below a folder, not the files that travel with it."""
+    """List the tool's own modules below a folder, without the payload that travels with it."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
@@ -111,9 +116,9 @@ def _state(found: os.stat_result) -> str:
 
 
 def _own_folder(environ: Mapping[str, str]) -> Path:
-    """`$XDG_CACHE_HOME/imagegen`, made where it is missing.
+    """Return `$XDG_CACHE_HOME/imagegen`; make it where it is missing.
 
-    Raises PermissionError where somebody else owns it or may write to it, as with `sudo` in
+    Raises PermissionError where another user owns it or may write to it, as happens with `sudo` in
     another user's home.
     """
     xdg = environ.get("XDG_CACHE_HOME", "")
@@ -134,14 +139,14 @@ def _is_ours(found: os.stat_result) -> bool:
 
 
 def _read(kind: str, file: Path) -> list[T]:
-    """What a file that is ours holds; nothing where it cannot be read."""
+    """Read a pickle that belongs to this user; return an empty list where it cannot be read."""
     with suppress(Exception):
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as opened, no_collection():
             found = os.fstat(descriptor)
             if stat.S_ISREG(found.st_mode) and _is_ours(found):
-                said, made = pickle.load(opened)
-                return [made] if said == kind else []
+                kept_kind, made = pickle.load(opened)
+                return [made] if kept_kind == kind else []
     return []
 
 

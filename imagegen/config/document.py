@@ -1,4 +1,4 @@
-"""A YAML file that was read: plain data that remembers on which line each key stands."""
+"""Hold the data of a YAML file with the line of each key."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Data_co = TypeVar("Data_co", bound=Mapping[str, object], covariant=True)
 
 @dataclass(frozen=True)
 class Document(Generic[Data_co]):
-    """A YAML file: plain `data`, its `file` as shown to a user, and the line of every key path.
+    """A YAML file: plain `data`, the `file` as shown to a user, and the line of every key path.
 
-    Who has checked it against a schema knows the type of `data`, and casts to it.
+    Code that has checked the file against a schema knows the type of `data`, and casts to it.
     """
 
     data: Data_co
@@ -37,7 +37,7 @@ class Document(Generic[Data_co]):
     lines: Mapping[KeyPath, int] = field(default_factory=dict, repr=False)
 
     def line(self, path: Sequence[str | int]) -> int:
-        """1-based line of a key path, or of its nearest parent that stands in the file."""
+        """Return the line (from 1) of a key path, or of its nearest parent that is in the file."""
         known = tuple(path)
         while known and known not in self.lines:
             known = known[:-1]
@@ -45,7 +45,7 @@ class Document(Generic[Data_co]):
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """A key path as a user reads it: `include[0].os`."""
+    """Write a key path as a user reads it: `include[0].os`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -53,12 +53,12 @@ def dotted(path: Iterable[str | int]) -> str:
 
 
 def near(word: str, known: Sequence[str], otherwise: str) -> str:
-    """The hint that names the nearest of the words that are known, else another one."""
+    """Write a hint that names the nearest of the known words, or the other hint if none is near."""
     found = get_close_matches(word, known, 1)
     return f"did you mean `{found[0]}`?" if found else otherwise
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in the words of TYPES."""
+    """Say what type a value has, in the words of TYPES."""
     kinds = {dict: "object", list: "array", bool: "boolean", str: "string", type(None): "null"}
     return TYPES[kinds.get(type(value), "number")]

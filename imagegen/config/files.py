@@ -1,4 +1,4 @@
-"""Files are written whole: nobody ever reads half of one."""
+"""Write files so that no reader ever sees half of one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a build needs beside its recipe: the host's CA bundle, pip's index settings, proxies, and
-how apt is to behave.
+"""Collect the host settings that a build needs beside its recipe, mostly for the network.
 
-They reach the steps that download and nothing else: files by a bind mount of the context folder
-`build-env`, proxies as the build arguments that BuildKit keeps out of history and cache.
+These are the CA bundle, pip's index settings, proxies, and how apt has to behave. They reach only
+the steps that download: files by a bind mount of the context folder `build-env`, proxies as the
+build arguments that BuildKit keeps out of history and cache.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _UV_KEYS = {
 }
 PIP_INDEX_KEYS = tuple(_UV_KEYS)
 
-# systemd's package makes a machine id, another one each time and then the same in all containers.
+# The package of systemd makes a random machine id when it is installed: it would change with each
+# build, and be the same in all containers of an image. It is emptied.
 _APT_CONF = b"""\
 DPkg::Post-Invoke { "if [ -s /etc/machine-id ]; then : > /etc/machine-id; fi"; };
 """
@@ -39,7 +40,7 @@ _APT_CA = b'Acquire::https::CaInfo "/mnt/ca.crt";\n'
 
 @dataclass(frozen=True)
 class BuildEnv:
-    """Files that join the context, build arguments, and one line each that says what was taken."""
+    """Files for the context, build arguments, and a note about each setting that was taken."""
 
     files: tuple[ContextFile, ...] = ()
     buildargs: tuple[tuple[str, str], ...] = ()
@@ -47,7 +48,10 @@ class BuildEnv:
 
 
 def pip_config_files(home: Path) -> tuple[Path, ...]:
-    """pip's own configuration files, system first. Source: pip documentation, Configuration."""
+    """List pip's own configuration files, those of the system first.
+
+    Source: pip documentation, Configuration.
+    """
     return (
         Path("/etc/pip.conf"),
         Path("/etc/xdg/pip/pip.conf"),
@@ -57,16 +61,19 @@ def pip_config_files(home: Path) -> tuple[Path, ...]:
 
 
 def host_network(ca_bundle: Path | None) -> BuildEnv:
-    """What this host's network needs of a build step. Raises ConfigError for a CA bundle."""
+    """Collect what a build step needs to use the network of this host.
+
+    Raises ConfigError for a CA bundle that cannot be read or holds no certificate.
+    """
     return read_build_env(os.environ, ca_bundle, pip_config_files(Path.home()))
 
 
 def read_build_env(
     environ: Mapping[str, str], ca_bundle: Path | None, pip_files: Iterable[Path]
 ) -> BuildEnv:
-    """The settings of this host, as its own pip and curl use them.
+    """Collect the settings of this host, as its own pip and curl use them.
 
-    Raises ConfigError when a named CA bundle cannot be read.
+    Raises ConfigError for a CA bundle that cannot be read or holds no certificate.
     """
     pip = _pip_settings(environ, pip_files)
     bundle, named_by = _ca_bundle(environ, ca_bundle, pip)
@@ -87,8 +94,8 @@ def read_build_env(
 
 def _pip_settings(environ: Mapping[str, str], files: Iterable[Path]) -> dict[str, str]:
     settings: dict[str, str] = {}
-    named = environ.get("PIP_CONFIG_FILE")
-    for path in [*files, *([Path(named)] if named else [])]:
+    own_file = environ.get("PIP_CONFIG_FILE")
+    for path in [*files, *([Path(own_file)] if own_file else [])]:
         parser = ConfigParser(interpolation=None)
         try:
             parser.read(path)
@@ -134,7 +141,7 @@ def _certificates(bundle: Path, named_by: str) -> ContextFile:
 
 
 def _index_settings(pip: Mapping[str, str]) -> dict[str, str]:
-    """The index settings that mean something inside a container: not files of this host."""
+    """Take the index settings that mean something inside a container, not those of local files."""
     found = {}
     for key in PIP_INDEX_KEYS:
         values = [v for v in pip.get(key, "").split() if not v.startswith(("file:", "/"))]
@@ -144,16 +151,16 @@ def _index_settings(pip: Mapping[str, str]) -> dict[str, str]:
 
 
 def pip_conf_of(settings: Mapping[str, str]) -> str:
-    """pip.conf with these settings; empty where there are none."""
+    """Write a pip.conf with these settings; the text is empty where there are none."""
     lines = [f"{key} = {value}" for key, value in settings.items()]
     return "\n".join(["[global]", *lines, ""]) if lines else ""
 
 
 def uv_toml_of(settings: Mapping[str, str]) -> str:
-    """The same settings for uv, which does not read pip's. As pip does, it shall take the best of
-    all indexes and not the best of the first that has the project.
+    """Write the same settings for uv, which does not read pip's.
 
-    Source: uv documentation, Reference, Settings.
+    uv is set to do as pip does: take the best release of all indexes, not the best of the first
+    index that has the project. Source: uv documentation, Reference, Settings.
     """
     lines = ['index-strategy = "unsafe-best-match"']
     for pip, uv in _UV_KEYS.items():

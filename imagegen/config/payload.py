@@ -1,4 +1,4 @@
-"""Where matrices, components and templates are read from.
+"""Find matrices, components and templates in the roots of this run.
 
 Three roots have one layout (`dockerfiles/`, `matrices/`, `validate/`): a user's overlay, the
 current directory, and what travels with the tool. An earlier root wins, file by file, so an overlay
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 OS_FOLDER = "dockerfiles/os"
 COMPONENTS_FOLDER = "dockerfiles/components"
 VIRTUAL_FOLDER = "dockerfiles/virtual"
+RELEASES_FILE = "releases.csv"
+"""The releases of a component, beside its `component.yaml` and of any root."""
+RULES_FOLDER = "dockerfiles/rules"
 MATRICES_FOLDER = "matrices"
 ARTIFACTS_FILE = "artifacts.yaml"
 SUFFIXES_LEFT_OUT = (".pyc", ".pyo")
@@ -27,24 +30,29 @@ SUFFIXES_LEFT_OUT = (".pyc", ".pyo")
 
 @dataclass(frozen=True)
 class Payload:
-    """The union of the roots, first one wins.
+    """The union of the roots; where two have a file, the first one wins.
 
-    `code_roots` leave the current directory out: an unrelated `validate/` that happens to lie
-    there must not travel into images.
+    `code_roots` leave out the current directory: an unrelated `validate/` there must not travel
+    into images.
     """
 
     roots: tuple[Path, ...]
     code_roots: tuple[Path, ...]
 
     def find(self, relative: str) -> Path | None:
-        """The winning file or folder of that relative path, or None."""
+        """Find a path in the first root that has it; return None if none has."""
         for root in self.roots:
             if (root / relative).exists():
                 return root / relative
         return None
 
+    def rank(self, relative: str) -> int:
+        """The place among the roots of the one that wins for a path; their number for none."""
+        having = (place for place, root in enumerate(self.roots) if (root / relative).exists())
+        return next(having, len(self.roots))
+
     def names(self, folder: str) -> tuple[str, ...]:
-        """Names of all entries of a folder over all roots, sorted, hidden ones left out."""
+        """List the names in a folder over all roots, sorted, without hidden ones."""
         found = {
             entry.name
             for root in self.roots
@@ -54,36 +62,40 @@ class Payload:
         return tuple(sorted(name for name in found if not name.startswith((".", "__"))))
 
     def catalog_files(self) -> tuple[Path, ...]:
-        """Every file that the catalog is made of."""
+        """List every file that the catalog is made of."""
         components = self.names(COMPONENTS_FOLDER)
         relative = [f"{COMPONENTS_FOLDER}/{name}/component.yaml" for name in components]
-        for folder in (OS_FOLDER, VIRTUAL_FOLDER):
+        relative += [f"{COMPONENTS_FOLDER}/{name}/{RELEASES_FILE}" for name in components]
+        for folder in (OS_FOLDER, VIRTUAL_FOLDER, RULES_FOLDER):
             relative += [f"{folder}/{name}" for name in self.names(folder)]
         found = (self.find(one) for one in relative)
         return tuple(path for path in found if path is not None)
 
     def matrix_files(self) -> tuple[Path, ...]:
-        """Every file of a matrix or of its lock."""
+        """List every file of a matrix or of its lock."""
         found = (self.find(f"{MATRICES_FOLDER}/{name}") for name in self.names(MATRICES_FOLDER))
         return tuple(path for path in found if path is not None)
 
     def recipe_files(self, matrix: str, trees: Iterable[str]) -> tuple[Path, ...]:
-        """Every file that the recipes of a matrix can be made of, where components copy these
-        trees; nothing for what is no matrix of these roots by name."""
-        named = self.find(f"{MATRICES_FOLDER}/{matrix}.yaml")
-        if named is None:
+        """List every file that the recipes of a matrix can be made of.
+
+        `trees` are the folders that components copy. The list is empty where no matrix of these
+        roots has this name.
+        """
+        matrix_file = self.find(f"{MATRICES_FOLDER}/{matrix}.yaml")
+        if matrix_file is None:
             return ()
         found = [self.tree("dockerfiles"), *(self.code(tree) for tree in trees)]
         artifacts = self.find(ARTIFACTS_FILE)
         paths = [path for tree in found for _, path in tree]
-        return (named, *paths, *([artifacts] if artifacts else []))
+        return (matrix_file, *paths, *([artifacts] if artifacts else []))
 
     def code(self, folder: str) -> tuple[tuple[str, Path], ...]:
-        """Like `tree`, over the overlay and the shipped root alone."""
+        """List the files under a folder as `tree` does, but not those of the current directory."""
         return _tree(self.code_roots, folder)
 
     def tree(self, folder: str) -> tuple[tuple[str, Path], ...]:
-        """Every file under a folder as (path inside it, winning file), sorted by path."""
+        """List every file under a folder as (path inside it, winning file), sorted by path."""
         return _tree(self.roots, folder)
 
 
@@ -98,22 +110,24 @@ def _tree(roots: Sequence[Path], folder: str) -> tuple[tuple[str, Path], ...]:
 
 
 def shipped_root() -> Path:
-    """The folder that travels with the tool: inside the wheel, or the checkout it runs from."""
+    """Find the folder that travels with the tool: in the wheel, or in the checkout."""
     package = Path(__file__).parents[1]
     inside = package / "payload"
     return inside if inside.is_dir() else package.parent
 
 
 def expose_validate() -> None:
-    """Make the checks that travel with the tool importable as `validate`: before any other module
-    of that name, such as the one that configobj installs."""
+    """Make the checks that travel with the tool importable as `validate`.
+
+    They come before any other module of that name, such as the one that configobj installs.
+    """
     root = str(shipped_root())
     if root not in sys.path:
         sys.path.insert(0, root)
 
 
 def open_payload(overlay: Path | None = None, cwd: Path | None = None) -> Payload:
-    """The roots of this run: overlay, current directory, shipped.
+    """Find the roots of this run: overlay, current directory, shipped.
 
     Raises ConfigError when the overlay is not a folder.
     """
@@ -133,7 +147,7 @@ def _distinct(*candidates: Path | None) -> tuple[Path, ...]:
 
 
 def shown(path: Path) -> str:
-    """A path as a user reads it: relative to the current directory where it is below it."""
+    """Write a path as a user reads it: relative to the current directory where it is below it."""
     try:
         return path.resolve().relative_to(Path.cwd().resolve()).as_posix()
     except ValueError:

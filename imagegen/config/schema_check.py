@@ -1,4 +1,4 @@
-"""What of a document its JSON schema does not allow, in words for people."""
+"""Report what a JSON schema does not allow in a document, in words for people."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Finding = tuple[KeyPath, str, str, str]  # where, text, evidence, hint
 
 
 class _Keywords(TypedDict, total=False):
-    """Those keywords of a schema that are read here."""
+    """The keywords of a schema that this module reads."""
 
     properties: Mapping[str, object]
     required: Sequence[str]
@@ -42,9 +42,9 @@ class _Keywords(TypedDict, total=False):
 
 
 def check_schema(document: Document[Mapping[str, object]], schema: Schema) -> tuple[Problem, ...]:
-    """Everything in a document that its schema does not allow, by line.
+    """Report everything in a document that its schema does not allow, sorted by line.
 
-    A schema's `description` beside a `pattern` says in words what is allowed.
+    Where a schema has a `description` beside a `pattern`, the report says it to the user.
     """
     found = [
         Problem(text, document.file, document.line(path), dotted(path), (evidence,), hint)
@@ -56,11 +56,11 @@ def check_schema(document: Document[Mapping[str, object]], schema: Schema) -> tu
 
 @cache
 def _validator_class() -> type[Draft202012Validator]:
-    """Like jsonschema's own, but `$` in a pattern does not let a final newline pass."""
+    """Make jsonschema's validator stricter: `$` in a pattern does not accept a final newline."""
     from jsonschema import ValidationError, validators
 
     def pattern(_: object, wanted: str, value: object, __: object) -> Iterator[SchemaError]:
-        # `$` matches before a final newline too; doubled, the newline has to match the pattern
+        # `$` also matches before a final newline. With a second one, the first must match too.
         text = f"{value}\n" if str(value).endswith("\n") else str(value)
         if isinstance(value, str) and not re.search(wanted, text):
             yield ValidationError("does not match")
@@ -99,7 +99,7 @@ def _findings(error: SchemaError) -> Iterator[_Finding]:
 
 
 def _mapping(error: SchemaError) -> Mapping[str, object]:
-    """The mapping that has a key too many or too few."""
+    """Return the mapping that has a key too many or too few."""
     return cast("Mapping[str, object]", error.instance)
 
 
@@ -124,7 +124,7 @@ def _wrong_type(path: KeyPath, value: object, wanted: Sequence[str]) -> _Finding
 
 
 def _alternatives(error: SchemaError, keywords: _Keywords, path: KeyPath) -> Iterator[_Finding]:
-    """What is wrong by the one alternative that has the value's type, if there is one."""
+    """Report what is wrong by the one alternative that has the value's type, if there is one."""
     branches: dict[str | int, list[SchemaError]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)

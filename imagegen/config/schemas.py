@@ -1,6 +1,6 @@
-"""The JSON schemas of matrix, component and OS files: what may stand where, and of what letters.
+"""Define the JSON schemas of matrix, component and OS files.
 
-Values are data: every string that can reach a Dockerfile has a pattern that admits no newline,
+Values are data: every string that can reach a Dockerfile has a pattern that allows no newline,
 quote, `$`, backtick or shell operator.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from imagegen.model.catalog import ROLES
 from imagegen.model.cell import MATRIX_PROFILES
 from imagegen.model.constraint import PATTERN as CONSTRAINT
 
@@ -25,7 +26,7 @@ PATH = r"^/[A-Za-z0-9._/+-]*$"
 RELATIVE = r"^[A-Za-z0-9_][A-Za-z0-9._/-]*$"
 ENV_NAME = r"^[A-Z][A-Z0-9_]*$"
 OWN_ENV_NAME = r"^(?!PATH$)[A-Z][A-Z0-9_]*$"
-"""Variables that a matrix may set: `PATH` is what the components make it."""
+"""The variables that a matrix may set; `PATH` is set by the components."""
 ENV_VALUE = r"^[A-Za-z0-9._/:,=+^-]*$"
 TEXT = r"^[^\x00-\x1f\x7f]+$"
 TAG = r"^[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_{][A-Za-z0-9._{}-]*$"
@@ -54,7 +55,7 @@ def _list(items: Schema, least: int = 0) -> Schema:
 
 
 def properties_of(schema: Schema) -> Mapping[str, Schema]:
-    """The keys that the schema of a mapping knows, each with its own schema."""
+    """Return the keys that the schema of a mapping knows, each with its own schema."""
     return cast("Mapping[str, Schema]", schema["properties"])
 
 
@@ -86,14 +87,14 @@ RELEASE = _object(
     version=_text(r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_ -]*$"),
     variant=_text(VARIANT),
     requires=_CONSTRAINTS,
-    constrains=_CONSTRAINTS,
-    pairs=_CONSTRAINTS,
-    known=_CONSTRAINTS,
-    warns=_CONSTRAINTS,
+    limits=_CONSTRAINTS,
+    built_for=_CONSTRAINTS,
+    known_with=_CONSTRAINTS,
+    recommends=_CONSTRAINTS,
     provides=_map(NAME, _text(PACKAGE_VERSION + r"|^[0-9.]+\?$")),
-    also={"anyOf": [_text(PACKAGE_VERSION), _list(_text(PACKAGE_VERSION), 1)]},
+    aliases={"anyOf": [_text(PACKAGE_VERSION), _list(_text(PACKAGE_VERSION), 1)]},
     rank=_text(r"^[0-9]$"),
-    named={"type": "boolean"},
+    only_by_full_name={"type": "boolean"},
     confidence={"enum": ["high", "medium"]},
     index=_text(URL),
     tarball=_object(("url", "sha256"), url=_text(URL), sha256=_text(SHA256)),
@@ -116,20 +117,75 @@ CONTRACT = _object(
     network={"enum": ["bridge", "host"]},
 )
 
-TABLE = _object(
-    ("columns", "row", "lines"),
-    columns=_list(_text(r"^[a-z][a-z0-9_]*$"), 1),
-    row={"type": "object", "propertyNames": {"enum": sorted(properties_of(RELEASE))}},
-    sources=_map(r"^[a-z0-9-]+$", _text(TEXT)),
-    lines={"type": "string"},
+_COLUMN = r"^[a-z][a-z0-9_]*$"
+_TEMPLATE = {"type": "object", "propertyNames": {"enum": sorted(properties_of(RELEASE))}}
+ROWS = _map(NAME, _TEMPLATE)
+"""What the lines of a CSV file of releases mean, by their kind."""
+KEYS = _map(
+    _COLUMN,
+    _map(r"^[A-Za-z0-9][A-Za-z0-9.+_ -]*$", {"anyOf": [_text(TEXT), _map(_COLUMN, _text(TEXT))]}),
 )
+"""Short words in a column of that file: what each stands for, or more columns."""
 
 VIRTUAL = _object(
     ("name", "title"),
     name=_text(NAME),
     title=_text(TEXT),
     releases=_list(RELEASE),
-    tables=_list(TABLE),
+    rows=ROWS,
+    keys=KEYS,
+)
+
+WAY = r"^[a-z][a-z0-9+-]*$"
+"""The name of a transport or an acceleration of a launch, such as `rdma+gdr`."""
+
+LAUNCH_FLAG = _object(("flag", "why"), flag=_list(_text(TEXT), 1), why=_text(TEXT))
+
+LAUNCH = _object(
+    (),
+    transports=_list(_text(WAY), 1),
+    accels=_list(_text(WAY), 1),
+    default={"type": "boolean"},
+    host_network={"type": "boolean"},
+    devices={"type": "boolean"},
+    mpi_over_tcp={"type": "boolean"},
+    flags=_list(LAUNCH_FLAG),
+    variables=_list(
+        _object(
+            ("set", "why"),
+            set=_text(
+                r"^[A-Z][A-Z0-9_]*="
+                r"([A-Za-z0-9._:/,^-]|\{iface\}|\{gpus_per_node\}|\{first_node\})+$"
+            ),
+            why=_text(TEXT),
+            before=_text(ENV_NAME),
+            transport=_text(WAY),
+            several_nodes={"type": "boolean"},
+        )
+    ),
+    benchmark=_list(LAUNCH_FLAG),
+    program=_text(PATH),
+)
+
+_ORDER = _text(r"^[1-9][0-9]*$")
+
+CHECKS = _object(
+    (),
+    order=_ORDER,
+    short_names=_list(_text(NAME)),
+    more_suites=_list(_text(NAME)),
+    hardware={"enum": ["gpu", "rdma", "harp"]},
+    slow_probe=_text(r"^[a-z_]+$"),
+)
+
+REQUEST = _object(
+    (),
+    order=_ORDER,
+    always={"type": "boolean"},
+    keys=_map(NAME, _text(VARIANT)),
+    index_prefix=_text(r"^[a-z]+$"),
+    values=_list(_text(NAME)),
+    gpu_libraries=_list(_text(NAME)),
 )
 
 COMPONENT = _object(
@@ -137,12 +193,13 @@ COMPONENT = _object(
     aliases=_map(NAME, _text(NAME)),
     one_of=_list(_text(NAME)),
     rules=_map(NAME, _text(TEXT)),
-    tables=_list(TABLE),
+    rows=ROWS,
+    keys=KEYS,
     name=_text(NAME),
     title=_text(TEXT),
     needs=_list(_text(NAME)),
     seconds=_text(r"^[0-9]+(\.[0-9]+)?$"),
-    # How often its own files or rows change for each build from nothing, as a new base asks for.
+    # Changes of its own files or rows for each build from nothing, which a new base causes.
     churn=_text(r"^[0-9]+(\.[0-9]+)?$"),
     megabytes={"anyOf": [_text(r"^[0-9]+$"), _map(VARIANT, _text(r"^[0-9]+$"))]},
     env=_map(ENV_NAME, _text(ENV_VALUE)),
@@ -153,11 +210,21 @@ COMPONENT = _object(
     entrypoint=_text(PATH),
     trees=_map(RELATIVE, _text(RELATIVE)),
     releases=_list(RELEASE),
+    role={"enum": list(ROLES)},
+    own_copies=_map(NAME, _text(NAME)),
+    pip_pins=_list(_text(NAME)),
+    request=REQUEST,
+    checks=CHECKS,
+    launch=LAUNCH,
+)
+
+RULE = _object(
+    ("what", "why", "source"), what=_text(TEXT), why=_text(TEXT), source=_list(_text(TEXT), 1)
 )
 
 
 def _row(**properties: Schema) -> Schema:
-    """Axes and components with their constraints, and keys of its own."""
+    """Make the schema of a mapping with these keys and constraints on axes and components."""
     return {"type": "object", "properties": properties, "additionalProperties": _CONSTRAINT}
 
 

@@ -1,4 +1,4 @@
-"""The folder where imagegen keeps what it did and fetched on this machine."""
+"""Find the folder where imagegen keeps what it did and fetched on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def state_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """Where imagegen keeps its state: `$IMAGEGEN_STATE`, or as the XDG base directories say.
+    """Return the folder of imagegen's state: `$IMAGEGEN_STATE`, else by the XDG base directories.
 
     Raises ConfigError for a user without a home directory.
     """
@@ -21,7 +21,7 @@ def state_folder(environ: Mapping[str, str] | None = None) -> Path:
     if environ.get("IMAGEGEN_STATE"):
         return Path(environ["IMAGEGEN_STATE"])
     xdg = environ.get("XDG_STATE_HOME", "")
-    if xdg.startswith("/"):  # the XDG specification has relative paths ignored
+    if xdg.startswith("/"):  # the XDG specification says to ignore relative paths
         return Path(xdg) / "imagegen"
     try:
         return Path(environ.get("HOME") or Path.home()) / ".local" / "state" / "imagegen"

@@ -1,7 +1,7 @@
-"""The text of a YAML file becomes plain data, with the line of each key path and every problem.
+"""Parse the text of a YAML file: plain data, the line of each key path, and every problem.
 
-Others import this module at its first use: PyYAML takes longer to load than a whole catalog that
-was kept from the last run.
+Others import this module where they first use it: PyYAML takes longer to load than a whole catalog
+that was kept from the last run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 50
 MAX_NODES = 10_000
-"""Nodes of a file, aliases expanded: real files have hundreds, an alias bomb has billions."""
+"""The most nodes of a file, aliases expanded: real files have hundreds, an alias bomb has billions.
+"""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
@@ -26,9 +27,10 @@ _FLATTER = "write it flatter, without aliases of aliases"
 
 
 def parse(text: str, shown: str, as_text: bool) -> Document[Mapping[str, object]]:
-    """The mapping in a text; with `as_text` off, whole and decimal numbers become numbers.
+    """Parse a text that holds a mapping.
 
-    Raises ConfigError with every problem that can be seen without a schema.
+    With `as_text` off, whole and decimal numbers become numbers. Raises ConfigError with every
+    problem that can be seen without a schema.
     """
     builder = _Builder(shown, as_text)
     try:
@@ -60,7 +62,10 @@ def _not_yaml(error: yaml.YAMLError, shown: str) -> Problem:
 
 
 def _guard_depth(text: str, shown: str) -> None:
-    """Before composing: libyaml's composer recurses in C and would crash the process."""
+    """Refuse a text that is nested too deeply, before it is composed.
+
+    libyaml's composer recurses in C: it would crash the process. Raises ConfigError.
+    """
     depth = 0
     for event in yaml.parse(text, _LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent)
@@ -74,7 +79,7 @@ def _line(found: yaml.Node | yaml.Event) -> int:
 
 
 class _Builder:
-    """Turns YAML nodes into plain data, noting the line of each key path and every problem."""
+    """Turns YAML nodes into plain data; notes the line of each key path and every problem."""
 
     def __init__(self, shown: str, as_text: bool) -> None:
         self._shown = shown
@@ -137,7 +142,7 @@ class _Builder:
         return {**self._merged(merges, path), **own}
 
     def _merged(self, merges: Iterable[yaml.Node], path: KeyPath) -> dict[str, object]:
-        """What `<<` brings: of several mappings the first that has a key wins."""
+        """Merge the mappings that `<<` names: where several have a key, the first one wins."""
         merged: dict[str, object] = {}
         for merge in merges:
             for source in merge.value if isinstance(merge, yaml.SequenceNode) else [merge]:

@@ -1,7 +1,7 @@
-"""YAML files become documents: plain data that remembers its lines.
+"""Read YAML files as documents: plain data with the line of each key.
 
-Version-like scalars are a trap (`cuda: 11.10` is the number 11.1 to YAML, `rdma: no` is false), so
-scalars keep their source text; only `true`, `false` and null have another type.
+YAML misreads versions (`cuda: 11.10` is the number 11.1, `rdma: no` is false), so scalars keep
+their source text; only `true`, `false` and null have another type.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def load(path: Path, shown: str, *, as_text: bool = True) -> Document[Mapping[str, object]]:
-    """The mapping in a YAML file. With `as_text` off, whole and decimal numbers become numbers.
+    """Read the mapping in a YAML file.
 
-    Raises ConfigError with every problem of the file that can be seen without its schema.
+    With `as_text` off, whole and decimal numbers become numbers. Raises ConfigError with every
+    problem of the file that can be seen without its schema.
     """
     from imagegen.config.yaml_nodes import parse
 

@@ -1,4 +1,4 @@
-"""What a build came to, cell by cell."""
+"""Print the results of a build, cell by cell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def report(records: Sequence[BuildRecord], seconds: float, console: Console) -> None:
-    """A row a cell and how many images are ready, or the same as data."""
+    """Print a row for each cell, warnings, and how many images are ready; or all as JSON."""
     console.data(
         [
             {

@@ -1,8 +1,8 @@
-"""The only place that prints: for people on a terminal, in plain lines for logs, as JSON lines.
+"""Print for people on a terminal, in plain lines for logs, or as JSON lines.
 
-Results go to stdout, notes, progress and errors to stderr. In the JSON format stdout is for a
-program and holds one JSON document a line: events, results and errors; what is for people only
-(`line`, `table`) is not printed there.
+Nothing else prints. Results go to stdout; notes, progress and errors go to stderr. In the JSON
+format a program reads stdout: it has one JSON document a line, for events, results and errors. What
+is for people only (`line`, `table`) is not printed there.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ if TYPE_CHECKING:
 def make_console(
     fmt: str, stdout: TextIO | None = None, stderr: TextIO | None = None, *, live: bool = True
 ) -> Console:
-    """A console for `auto`, `plain` or `json`; `auto` is live and coloured on a terminal only.
+    """Make a console for the format `auto`, `plain` or `json`.
 
-    Without `live`, and where `CI` is set, nothing on the screen is ever written over.
-
-    `NO_COLOR` takes the colours away (no-color.org); nothing is said by colour alone.
+    `auto` is live and coloured on a terminal only. Without `live`, and where `CI` is set, no text
+    on the screen is overwritten. `NO_COLOR` removes the colours (no-color.org).
     """
     out, err = _Stream(stdout or sys.stdout), _Stream(stderr or sys.stderr)
     if fmt == "json":
@@ -47,7 +46,7 @@ def make_console(
 
 
 class _Stream:
-    """A text stream that threads share, that takes any character and survives a closed pipe."""
+    """A text stream for several threads that accepts any character and survives a closed pipe."""
 
     def __init__(self, stream: TextIO) -> None:
         self.raw = stream
@@ -65,7 +64,7 @@ class _Stream:
                 self._to_nowhere()
 
     def _to_nowhere(self) -> None:
-        """The reader went away (`| head`): go on without it, also in the flush at exit."""
+        """Discard later output, that of the flush at exit too: the reader is gone (`| head`)."""
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.raw.fileno())
 
@@ -78,9 +77,10 @@ def _aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[
 
 
 class Console:
-    """What a verb prints with, here in plain lines. Nothing is said by colour alone.
+    """Print the output of a command, here in plain lines.
 
-    `wants_json` spares a verb work that only `data` would show.
+    No meaning is in a colour alone. `wants_json` lets a command skip work that only `data` would
+    show.
     """
 
     wants_json = False
@@ -89,26 +89,26 @@ class Console:
         self._out, self._err = out, err
 
     def line(self, text: str = "") -> None:
-        """One line of the result, for people."""
+        """Print one line of the result, for people."""
         self._out.line(text)
 
     def note(self, text: str) -> None:
-        """What is going on, beside the result."""
+        """Print a line about progress or a warning, apart from the result."""
         self._err.line(text)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-        """A table of the result, for people."""
+        """Print a table of the result, for people."""
         for text in ([title] if title else []) + list(_aligned(columns, rows)):
             self.line(text)
 
     def data(self, obj: object) -> None:
-        """The result for a program: printed in the JSON format only."""
+        """Print the result for a program: only in the JSON format."""
 
     def event(self, kind: str, **fields: object) -> None:
-        """Something that happened, for a program: printed in the JSON format only."""
+        """Print something that happened, for a program: only in the JSON format."""
 
     def error(self, error: ImagegenError) -> None:
-        """All problems of an error."""
+        """Print all problems of an error."""
         self.note("\n\n".join(str(problem) for problem in error.problems))
 
     @contextmanager
@@ -124,7 +124,7 @@ class _JsonConsole(Console):
     _began = time.monotonic()
 
     def line(self, text: str = "") -> None:
-        """Nothing: a program reads `data`."""
+        """Print nothing: a program reads `data`."""
 
     def data(self, obj: object) -> None:
         self._out.line(json.dumps(obj, sort_keys=True, default=str))
@@ -146,7 +146,7 @@ class _JsonConsole(Console):
 
 
 class _TerminalConsole(Console):
-    """Tables and a live table drawn by rich, each where its stream is a terminal."""
+    """Print tables and a live table with rich, each where its stream is a terminal."""
 
     _live: Screen | None = None
 
@@ -161,7 +161,7 @@ class _TerminalConsole(Console):
         self._above(self._err, text)
 
     def _above(self, stream: _Stream, text: str) -> None:
-        """Above the live table where there is one on this terminal."""
+        """Print a line above the live table, where there is one on this terminal."""
         if self._live is not None and stream.is_terminal:
             self._live.print(text, markup=False, highlight=False, soft_wrap=True)
         else:

@@ -1,4 +1,4 @@
-"""Write the report of a nightly: JSON for machines, Markdown for a ticket or a chat."""
+"""Write the report of a nightly: JSON for programs, Markdown for a ticket or a chat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def as_json(report: NightReport) -> str:
-    """The summary for machines."""
+    """Write the report for programs."""
     return json.dumps(
         {
             "matrices": list(report.matrices),
@@ -39,7 +39,7 @@ def as_json(report: NightReport) -> str:
 
 
 def as_markdown(report: NightReport) -> str:
-    """The summary for a ticket or a chat."""
+    """Write the report for a ticket or a chat."""
     lines = [
         f"# Nightly {', '.join(report.matrices)}",
         "",

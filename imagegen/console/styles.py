@@ -1,4 +1,4 @@
-"""The colours of outcomes, as rich names them. Nothing is said by colour alone."""
+"""Name the colours of outcomes for rich. No meaning is in a colour alone."""
 
 from __future__ import annotations
 

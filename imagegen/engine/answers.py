@@ -1,7 +1,7 @@
-"""What this room reads of the answers of the Engine API, under the names that the API gives.
+"""Define the types of the Engine API's answers, with the names that the API uses.
 
-Source: Docker Engine API reference. An engine may leave keys out, and writes null for
-some lists that are empty.
+They have only the keys that this room reads. Source: Docker Engine API reference. An engine may
+leave keys out, and may write null for an empty list.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import TypedDict
 
 
 class EngineComponent(TypedDict, total=False):
-    """One program of the engine."""
+    """Describe one program of the engine."""
 
     Name: str
     Version: str
 
 
 class VersionAnswer(TypedDict, total=False):
-    """`/version`: the engine by name and number."""
+    """Describe the answer to `/version`: name and version of the engine."""
 
     Version: str
     Arch: str
@@ -25,20 +25,20 @@ class VersionAnswer(TypedDict, total=False):
 
 
 class IndexConfig(TypedDict, total=False):
-    """How the engine talks to one registry."""
+    """Describe how the engine connects to one registry."""
 
     Secure: bool
 
 
 class RegistryConfig(TypedDict, total=False):
-    """The registries in the engine's own settings."""
+    """Describe the registries in the engine's settings."""
 
     IndexConfigs: dict[str, IndexConfig] | None
     InsecureRegistryCIDRs: list[str] | None
 
 
 class InfoAnswer(TypedDict, total=False):
-    """`/info`: the machine of the engine, and how the engine is set up."""
+    """Describe the answer to `/info`: the machine and the settings of the engine."""
 
     ID: str
     Driver: str
@@ -50,7 +50,7 @@ class InfoAnswer(TypedDict, total=False):
 
 
 class ImageRow(TypedDict, total=False):
-    """One image in the list `/images/json`."""
+    """Describe one image in the list `/images/json`."""
 
     Id: str
     RepoTags: list[str] | None
@@ -59,7 +59,7 @@ class ImageRow(TypedDict, total=False):
 
 
 class ImageConfig(TypedDict, total=False):
-    """The configuration that an image gives to its containers."""
+    """Describe the configuration that an image gives to its containers."""
 
     Labels: dict[str, str] | None
     Env: list[str] | None
@@ -68,13 +68,13 @@ class ImageConfig(TypedDict, total=False):
 
 
 class RootFs(TypedDict, total=False):
-    """The layers of an image, the lowest first."""
+    """Describe the layers of an image, the lowest first."""
 
     Layers: list[str]
 
 
 class ImageAnswer(TypedDict, total=False):
-    """`/images/NAME/json`: one image in full."""
+    """Describe the answer to `/images/NAME/json`: all facts about one image."""
 
     Id: str
     RepoTags: list[str] | None
@@ -86,14 +86,14 @@ class ImageAnswer(TypedDict, total=False):
 
 
 class HistoryRow(TypedDict, total=False):
-    """One instruction that made an image."""
+    """Describe one instruction that made an image."""
 
     CreatedBy: str
     Size: int
 
 
 class ContainerRow(TypedDict, total=False):
-    """One container in the list `/containers/json`."""
+    """Describe one container in the list `/containers/json`."""
 
     Names: list[str]
     ImageID: str
@@ -101,7 +101,7 @@ class ContainerRow(TypedDict, total=False):
 
 
 class CacheEntry(TypedDict, total=False):
-    """One entry of the build cache in `/system/df`."""
+    """Describe one entry of the build cache in `/system/df`."""
 
     Size: int
     InUse: bool
@@ -111,7 +111,7 @@ class CacheEntry(TypedDict, total=False):
 
 
 class BuildMessage(TypedDict, total=False):
-    """One message of a build: a piece of BuildKit's trace, the id of the image, or an error."""
+    """Describe one message of a build: a piece of BuildKit's trace, the image id, or an error."""
 
     id: str
     aux: str | dict[str, str]

@@ -1,4 +1,4 @@
-"""The connection to the container engine: open it, ask what it is, say why it failed."""
+"""Connect to the container engine, ask for its facts, and explain its errors."""
 
 from __future__ import annotations
 
@@ -34,25 +34,34 @@ HINT_BUILDKIT = "name Docker Engine 19.03 or later with DOCKER_HOST or a docker 
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine that answered. `api` is for short calls; a long one takes a client of its own."""
+    """Hold the connection to an engine that answered.
+
+    `api` is for short calls; a long call uses a client of its own, see `fresh`.
+    """
 
     endpoint: Endpoint
     api_version: str
     api: docker.APIClient = field(repr=False, compare=False)
 
     def fresh(self, timeout: int = CALL_SECONDS) -> docker.APIClient:
-        """A client with its own connections, to be closed; `timeout`: seconds without a byte."""
+        """Make a client with its own connections; the caller closes it.
+
+        It fails after `timeout` seconds in which no byte comes.
+        """
         return _client(self.endpoint, timeout, self.api_version)
 
     def url(self, path: str) -> str:
-        """The full URL of an Engine API path, for calls that the SDK has no method for."""
+        """Return the full URL of an Engine API path, for calls that the SDK has no method for."""
         return f"{self.api.base_url}/v{self.api_version}{path}"
 
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """What the engine says about itself. `lack` is why it cannot build, which was tried, not
-    believed; `product` is `Docker Engine`, or the name that another one gives itself."""
+    """Hold what the engine reports about itself.
+
+    `lack` is the reason why it cannot build, found by trying it. `product` is `Docker Engine`, or
+    the name that another engine reports.
+    """
 
     version: str
     api_version: str
@@ -66,8 +75,11 @@ class EngineFacts:
 
 @dataclass(frozen=True)
 class EngineMachine:
-    """Where an engine runs; `free_bytes` at its root, None where its disk is not seen from here;
-    `id` is the engine's own, the same at all its addresses."""
+    """Describe the machine on which an engine runs.
+
+    `free_bytes` are those of the disk with its root folder; None where that disk is not visible
+    from this process. `id` is the engine's own id, the same at all its addresses.
+    """
 
     cores: int
     memory_bytes: int
@@ -77,9 +89,10 @@ class EngineMachine:
 
 
 def connect(environ: Mapping[str, str] | None = None) -> Engine:
-    """The engine that `docker` itself would use; else the system socket; else the rootless one.
+    """Connect to the engine that `docker` itself would use.
 
-    Raises EngineError when none answers, or when the one that answers is too old.
+    Where the user named no engine, it tries the system socket, then the rootless one. Raises
+    EngineError when no engine answers, or when the one that answers is too old.
     """
     failures: list[str] = []
     denied = False
@@ -118,9 +131,9 @@ def _open(endpoint: Endpoint) -> Engine:
 
 
 def _check_socket(url: str) -> None:
-    """Raise the system's own OSError where nobody listens on a local socket.
+    """Raise the system's own OSError where no process listens on a local socket.
 
-    The SDK would bury it, and leak the socket that it tried with.
+    The SDK would hide that error, and would not close its socket.
     """
     if url.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as probe:
@@ -134,7 +147,7 @@ def _too_old(evidence: str) -> ImagegenError:
 
 
 def facts(engine: Engine) -> EngineFacts:
-    """Ask the engine what it is. Raises EngineError when it stopped answering."""
+    """Ask the engine for its facts; raises EngineError when it does not answer."""
     with engine_errors("ask the engine for its facts"):
         version, info = _version(engine), _info(engine)
         return EngineFacts(
@@ -150,7 +163,7 @@ def facts(engine: Engine) -> EngineFacts:
 
 
 def require_buildkit(engine: Engine) -> None:
-    """Raise EngineError where the engine cannot build: to be asked before a build does anything."""
+    """Raise EngineError where the engine cannot build; to be called before a build begins."""
     with engine_errors("say what it builds with"):
         lack = _lack(engine, _version(engine))
     if lack:
@@ -167,17 +180,20 @@ def _info(engine: Engine) -> InfoAnswer:
 
 
 def _product(version: VersionAnswer) -> str:
-    """Podman answers `Podman Engine`, Docker `Engine`: the first of `Components` in `/version`."""
+    """Return the name of the engine: that of the first of `Components` in `/version`.
+
+    Podman answers `Podman Engine`, Docker answers `Engine`.
+    """
     named = [str(one.get("Name", "")) for one in version.get("Components") or ()]
     return named[0] if named and named[0] != "Engine" else "Docker Engine"
 
 
 def engine_machine(engine: Engine) -> EngineMachine:
-    """How large the engine's machine is."""
+    """Ask the engine how large its machine is."""
     with engine_errors("ask the engine for its size"):
         info = _info(engine)
     root, free = str(info.get("DockerRootDir", "")), None
-    # The folder of an engine that is elsewhere may be here too, on another disk.
+    # A remote engine's folder may exist here too, on another disk.
     if engine.endpoint.url.startswith("unix://"):
         with suppress(OSError):
             free = shutil.disk_usage(root).free
@@ -186,7 +202,7 @@ def engine_machine(engine: Engine) -> EngineMachine:
 
 
 def is_alive(engine: Engine) -> bool:
-    """Whether the engine is alive."""
+    """Return whether the engine answers."""
     try:
         return engine.api.get(engine.url("/_ping"), timeout=PROBE_SECONDS).ok
     except sdk.transport_errors():
@@ -194,11 +210,12 @@ def is_alive(engine: Engine) -> bool:
 
 
 def _lack(engine: Engine, version: VersionAnswer) -> Problem | None:
-    """Why `/build?version=2` builds nothing, if so: an empty context fails in BuildKit's words.
+    """Find the reason why `/build?version=2` cannot build, or None; it sends an empty context.
 
-    The `Builder-Version` header of `/_ping` names the default builder only, and 20.10 says
-    `1` there although both work. With the containerd image store BuildKit does not see a context
-    that is posted, before Docker 28: github.com/moby/moby/issues/47717.
+    An engine that can build refuses the empty context with an error of BuildKit. The
+    `Builder-Version` header of `/_ping` is no help: it names the default builder only, and 20.10
+    says `1` there although both work. With the containerd image store, BuildKit does not see a
+    context that is posted, before Docker 28: github.com/moby/moby/issues/47717.
     """
     answer = engine.api.post(
         engine.url("/build"),
@@ -219,7 +236,7 @@ def _lack(engine: Engine, version: VersionAnswer) -> Problem | None:
 
 @contextmanager
 def engine_errors(doing: str) -> Iterator[None]:
-    """Turn what the SDK or the connection raises into an EngineError that says what was tried."""
+    """Turn errors of the SDK or of the connection into an EngineError that says what failed."""
     try:
         yield
     except sdk.transport_errors() as error:
@@ -228,7 +245,7 @@ def engine_errors(doing: str) -> Iterator[None]:
 
 
 def reason(error: BaseException) -> str:
-    """The innermost words of an error: the engine's own message, or the system's."""
+    """Return the most specific message of an error: the engine's own, or the system's."""
     explanation = getattr(error, "explanation", None)
     if explanation:
         return str(explanation).strip()
@@ -240,7 +257,7 @@ def reason(error: BaseException) -> str:
 
 
 def error_of(body: bytes) -> str:
-    """The message in an error answer of the Engine API."""
+    """Read the message in an error answer of the Engine API."""
     try:
         return str(json.loads(body)["message"])
     except (ValueError, KeyError, TypeError):

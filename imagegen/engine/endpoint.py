@@ -1,6 +1,7 @@
-"""Where an engine may listen: the one place that the user names, else the sockets of this system.
+"""Find the addresses where an engine may listen.
 
-The SDK is only loaded where a docker context or TLS files have to be read: that takes 100 ms.
+It is the one place that the user named; otherwise the sockets of this system. The SDK is loaded
+only to read a docker context or TLS files, because loading it takes 100 ms.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _DEFAULT_CONTEXT = "default"
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An address that an engine may answer on, and who named it."""
+    """Hold an address where an engine may answer, and what named it."""
 
     url: str
     named_by: str
@@ -35,12 +36,15 @@ class Endpoint:
 
     @property
     def is_plain(self) -> bool:
-        """Whether a socket reaches it without TLS or SSH."""
+        """Return whether a socket can connect to it, without TLS or SSH."""
         return not self.tls and self.url.startswith(("unix://", "tcp://"))
 
 
 def endpoints(environ: Mapping[str, str]) -> tuple[Endpoint, ...]:
-    """Where to look, in order. A place that the user named is the only one. Raises EngineError."""
+    """List the addresses to try, in order; only one if the user named it.
+
+    Raises EngineError for a docker context or TLS files that cannot be read.
+    """
     host = environ.get("DOCKER_HOST")
     if host:
         return (Endpoint(host, "DOCKER_HOST", _tls(environ)),)
@@ -56,7 +60,7 @@ def endpoints(environ: Mapping[str, str]) -> tuple[Endpoint, ...]:
 
 
 def _tls(environ: Mapping[str, str]) -> TLSConfig | bool:
-    """The TLS files that go with DOCKER_HOST; False where the environment asks for none."""
+    """Read the TLS files that belong to DOCKER_HOST; False where the environment asks for none."""
     if not environ.get("DOCKER_TLS_VERIFY") and not environ.get("DOCKER_CERT_PATH"):
         return False
     try:
@@ -68,7 +72,10 @@ def _tls(environ: Mapping[str, str]) -> TLSConfig | bool:
 
 
 def _context_name(environ: Mapping[str, str]) -> str:
-    """The context in use. As for the SDK, settings that cannot be read name the default one."""
+    """Return the name of the docker context in use.
+
+    It is the default one where the settings cannot be read, as in the SDK.
+    """
     if environ.get("DOCKER_CONTEXT"):
         return environ["DOCKER_CONTEXT"]
     folder = Path(environ.get("DOCKER_CONFIG") or Path.home() / ".docker")

@@ -1,7 +1,8 @@
-"""The Docker SDK and the HTTP libraries below it, loaded when one of them is first used.
+"""Load the Docker SDK and its HTTP libraries when one of them is first used.
 
-They take 100 ms, longer than most commands do, and many commands ask no engine. So the modules of
-this room write `sdk.errors.NotFound` or `sdk.requests.get`, and import none of these libraries.
+Loading takes 100 ms, longer than most commands run, and many commands need no engine. So the
+modules of this room write `sdk.errors.NotFound` or `sdk.requests.get`, and do not import these
+libraries.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _OUTSIDE = ("docker", "requests", "urllib3")
 
 
 def transport_errors(*others: type[Exception]) -> tuple[type[Exception], ...]:
-    """What is raised where an engine, a registry or a server cannot be talked to, and `others`."""
+    """List the errors of a connection to an engine, a registry or a server, and `others`."""
     return (
         *others,
         _loaded("requests").RequestException,

@@ -1,7 +1,8 @@
-"""The two questions of a short command, asked over a plain socket: which images are there?
+"""Ask the engine which images it has, over a plain socket, for commands that are short.
 
-To load the SDK takes longer than to answer a request, and the HTTP client of the standard library,
-which brings TLS and mail headers, a tenth of it. What takes TLS or SSH is left to the SDK.
+Loading the SDK takes longer than answering a request. Loading the HTTP client of the standard
+library, with TLS and mail headers, takes a tenth of that. Addresses with TLS or SSH are left to the
+SDK.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ _NOT_UNDERSTOOD = (OSError, ValueError, TypeError, KeyError, AttributeError)
 
 
 def image_labels(ref: str, environ: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """The labels of an image of that reference on the engine that `client.connect` would find.
+    """Read the labels of an image on the engine that `client.connect` would find.
 
-    None where it has no such image, and where no engine answers.
+    They are empty where the engine has no such image, and where no engine answers.
     """
     where = os.environ if environ is None else environ
     none: Mapping[str, str] = {}
@@ -46,17 +47,20 @@ def image_labels(ref: str, environ: Mapping[str, str] | None = None) -> Mapping[
 def labelled_images(
     label: str, refs: Iterable[str], environ: Mapping[str, str] | None = None
 ) -> tuple[tuple[LocalImage, ...], Mapping[str, LocalImage]] | None:
-    """All images with a label, and those that the references mean, where there are such.
+    """List all images with a label, and map each reference to its image, if there is one.
 
-    None where the SDK has to be asked: no engine answers a plain socket, or not in these words.
+    Returns None where the SDK has to be used instead: no engine answers on a plain socket, or its
+    answer was not understood.
     """
     where = os.environ if environ is None else environ
     return _asked(where, lambda url: _images(url, label, refs), nobody=None)
 
 
 def _asked(environ: Mapping[str, str], ask: Callable[[str], T], nobody: T | None) -> T | None:
-    """What the first engine that listens says, `nobody` without one; None where it takes the SDK
-    to understand it."""
+    """Return the answer of the first engine that listens, or `nobody` where none does.
+
+    None means that the SDK has to be used.
+    """
     try:
         places = endpoints(environ)
     except EngineError:
@@ -94,23 +98,26 @@ def _image(url: str, version: str, ref: str) -> LocalImage | None:
 
 
 def _version(url: str) -> str:
-    """The newest version of the API that the engine speaks."""
+    """Ask for the newest version of the API that the engine supports."""
     _, head, _ = _get(url, "/_ping")
     named = [line.split(b":", 1)[1] for line in head if line.lower().startswith(b"api-version:")]
     return named[0].strip().decode("ascii") if named else ""
 
 
 def _json(url: str, path: str) -> object:
-    """What the engine says; None where it has no such thing. Raises OSError or ValueError."""
+    """Read an answer of the engine; None where it has no such thing.
+
+    Raises OSError or ValueError.
+    """
     status, _, body = _get(url, path)
     if status not in (200, 404):
         raise ValueError(status)
-    said: object = json.loads(body)
-    return said if status == 200 else None
+    answer: object = json.loads(body)
+    return answer if status == 200 else None
 
 
 def _get(url: str, path: str) -> tuple[int, list[bytes], bytes]:
-    """Status, header lines and body. In HTTP/1.0 an answer is all that comes until the end."""
+    """Return status, header lines and body; in HTTP/1.0 an answer ends with the connection."""
     with _connected(url) as connection, connection.makefile("rb") as answer:
         connection.sendall(f"GET {path} HTTP/1.0\r\nHost: docker\r\n\r\n".encode())
         head, _, body = answer.read().partition(b"\r\n\r\n")

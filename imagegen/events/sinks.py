@@ -1,4 +1,4 @@
-"""Hand one stream of events to several subscribers."""
+"""Give one stream of events to several subscribers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events as JSON lines, to keep a stream or to send it: one object a line, its type as `event`."""
+"""Write events as JSON lines, and read them: one object a line, with its type as `event`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _converter() -> Converter:
     from cattrs.strategies import configure_tagged_union
 
     converter = Converter(omit_if_default=True, forbid_extra_keys=True)
-    # The report of `validate` is JSON as it is, also one of a newer release.
+    # The report of `validate` is JSON already; one of a newer release may have other keys.
     converter.register_structure_hook_func(_is_report, lambda value, _: value)
     converter.register_unstructure_hook_func(_is_report, lambda value: value)
     configure_tagged_union(events.Event, converter, tag_name="event")
@@ -39,8 +39,8 @@ def to_line(event: events.Event) -> str:
 def from_line(line: str) -> events.Event:
     """Read an event from its line.
 
-    Raises ValueError for a line that is no JSON, and cattrs' ClassValidationError for another
-    record than an event.
+    Raises ValueError for a line that is no JSON, and cattrs' ClassValidationError for a record that
+    is no event.
     """
     event: events.Event = _converter().structure(json.loads(line), events.Event)  # type: ignore[arg-type]
     return event

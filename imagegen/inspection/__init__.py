@@ -1,4 +1,5 @@
-"""Look into any image: what differs between two, its bill of materials, what a build left.
+"""Inspect any image: compare it with another, list its contents (SBOM), find what its build left.
 
-Others use `diff.difference`, `diff_tables.show`, `sbom_files.write_sboms`, `leftovers.leftovers`.
+Other rooms use `diff.difference`, `diff_tables.show`, `sbom_files.write_sboms`,
+`leftovers.leftovers`.
 """

@@ -1,4 +1,4 @@
-"""What differs between two images, from what was read of each. Decides nothing, asks nobody."""
+"""Compare two images, from what was read of each of them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from imagegen.engine.images.inventory import Inventory, Layer
 
 LEAST_SHARE = 0.05
-"""A folder is told if it differs by this share of what the largest folder differs by."""
+"""A folder is listed if its difference is at least this share of the largest one."""
 
 EXPLAINED = 0.75
-"""Folders below one are told in its place where they make up this share of its difference."""
+"""The folders in a folder are listed instead of it where they make up this share of its difference.
+"""
 
 _OWN_LABELS = "io.imagegen."
 _SAID_ELSEWHERE = (LABEL_INPUTS, LABEL_RECIPE)
@@ -29,7 +30,7 @@ _SAID_ELSEWHERE = (LABEL_INPUTS, LABEL_RECIPE)
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that is not the same; the side that does not have it says the empty text."""
+    """Describe one thing that differs; where one side does not have it, its text is empty."""
 
     name: str
     before: str
@@ -39,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Weight:
-    """A folder, or a large file, with its bytes on both sides."""
+    """Hold a folder, or a large file, with its bytes on both sides."""
 
     path: str
     before: int
@@ -47,13 +48,17 @@ class Weight:
 
     @property
     def grew(self) -> int:
+        """Return the bytes that were added; negative where it became smaller."""
         return self.after - self.before
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two images. `missing` is what could not be read of it, `leftovers` what its build
-    left behind, `layers` those that the other has not."""
+    """Describe one of the two images.
+
+    `missing` says what could not be read of it, `leftovers` what its build left behind. `layers`
+    are those that the other image does not have.
+    """
 
     ref: str
     id: str
@@ -65,8 +70,11 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference:
-    """All that differs; `inputs` names what the recorded inputs of the two recipes differ in, and
-    `shared` are the layers that are on the engine's disk once."""
+    """Hold all that differs between two images.
+
+    `inputs` names the inputs in which the recipes differ, as the labels have them. `shared` are the
+    layers that both have, which are on the engine's disk once.
+    """
 
     before: Side
     after: Side
@@ -81,16 +89,20 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs; labels and layers may, where files were only written anew."""
+        """Return whether nothing differs.
+
+        Labels may differ all the same, and layers whose files were only written again.
+        """
         named = (self.components, self.packages, self.sonames, self.env, self.labels, self.inputs)
         lone = self.before.layers or self.after.layers
         return self.before.id == self.after.id or not (any(named) or self.folders or lone)
 
 
 def difference(before: Inventory, after: Inventory) -> Difference:
-    """From one image to another. What one side could not tell is compared with nothing.
+    """Compare one image with another.
 
-    Nothing of it is told as added or removed then: `missing` of that side says why.
+    What could not be read on one side is not compared, so it is not reported as added or removed;
+    `missing` of that side says why.
     """
     a, b = before.contents, after.contents
     there = {layer.digest for layer in before.layers} & {layer.digest for layer in after.layers}
@@ -125,9 +137,9 @@ def _changes(
 
 
 def component_versions(found: Inventory) -> dict[str, str]:
-    """Component -> version and variant, as image.json says, else the label; the OS is one too.
+    """Map each component to its version and variant, from image.json, else from the labels.
 
-    Empty but for the OS in an image of another tool.
+    The OS is a component too. In an image of another tool it is the only one.
     """
     promised = found.contents.promise.get("components", {})
     versions = {
@@ -144,8 +156,11 @@ def component_versions(found: Inventory) -> dict[str, str]:
 
 
 def _package_changes(before: ImageContents, after: ImageContents) -> tuple[Change, ...]:
-    """By kind; a kind that only one side has at all is told too, unless that is the system's own,
-    which an image cannot do without: it could not be read there."""
+    """Compare the packages, by kind.
+
+    A kind that only one side has is compared too, except the system's own packages (`deb`): every
+    image has those, so they could not be read.
+    """
     found: list[Change] = []
     for kind in ("deb", "pypi", "conda"):
         a, b = _versions(before, kind), _versions(after, kind)
@@ -155,7 +170,7 @@ def _package_changes(before: ImageContents, after: ImageContents) -> tuple[Chang
 
 
 def _versions(contents: ImageContents, kind: str) -> dict[str, str]:
-    """Package -> version; all versions where it is installed more than once."""
+    """Map each package to its version; to all versions if it is installed more than once."""
     versions: defaultdict[str, set[str]] = defaultdict(set)
     for package in contents.of_kind(kind):
         versions[package.name].add(package.version)
@@ -163,7 +178,10 @@ def _versions(contents: ImageContents, kind: str) -> dict[str, str]:
 
 
 def _labels(found: Inventory) -> dict[str, str]:
-    """The tool's own labels; one that is a map, as the contract is, becomes a row for each key."""
+    """Map the tool's own labels to their values.
+
+    A label whose value is a map, such as the contract, becomes one row for each key.
+    """
     rows: dict[str, str] = {}
     for name, value in found.labels.items():
         if name.startswith(_OWN_LABELS) and name not in _SAID_ELSEWHERE:
@@ -183,9 +201,9 @@ def _map_of(text: str) -> dict[str, object]:
 
 
 def weights(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Weight]:
-    """The folders that explain the difference in bytes, the largest difference first.
+    """Find the folders that explain the difference in bytes, the largest difference first.
 
-    The deepest ones that still explain it: not `/usr`, if `/usr/lib/llvm` is all that grew.
+    They are the deepest ones that still explain it: not `/usr`, if only `/usr/lib/llvm` grew.
     """
     every = {
         path: Weight(path, before.get(path, 0), after.get(path, 0)) for path in {*before, *after}

@@ -1,4 +1,4 @@
-"""The difference between two images as tables for people."""
+"""Show the difference between two images as tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = {"deb": "dpkg", "pypi": "pip", "conda": "conda"}
 
 
 def show(made: Difference, console: Console, most: int | None) -> None:
-    """Show a difference, the most important first, with so many rows of a section at most."""
+    """Show a difference, the most important first, with at most `most` rows in a section."""
     sides = (("A", made.before), ("B", made.after))
     for name, side in sides:
         console.line(f"{name}  {side.ref}  {side.id[7:19]}  {human_bytes(side.size_bytes)}")
@@ -48,18 +48,18 @@ def show(made: Difference, console: Console, most: int | None) -> None:
 
 
 def _changes(what: str, changes: Sequence[Change], console: Console, most: int | None) -> None:
-    """What changed, then what is gone, then what is new."""
+    """Show what changed, then what only A has, then what only B has."""
     if not changes:
         return
     ranked = sorted(changes, key=lambda one: (not (one.before and one.after), not one.before))
     rows = [(one.name, _cut(one.before) or "-", _cut(one.after) or "-") for one in ranked[:most]]
     console.line()
     console.table((what, "A", "B"), rows)
-    gone, new = sum(not one.after for one in changes), sum(not one.before for one in changes)
-    counts = {"changed": len(changes) - gone - new, "only in A": gone, "only in B": new}
-    said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    removed, added = sum(not one.after for one in changes), sum(not one.before for one in changes)
+    counts = {"changed": len(changes) - removed - added, "only in A": removed, "only in B": added}
+    summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     more = len(ranked) - len(rows)
-    console.line(said + (f"; {more} not shown (`--all`)" if more else ""))
+    console.line(summary + (f"; {more} not shown (`--all`)" if more else ""))
 
 
 def _list(names: Sequence[str], most: int | None) -> str:

@@ -1,4 +1,4 @@
-"""What a build left in an image and nobody needs there: caches, wheels, archives, build tools."""
+"""Find what a build left in an image without need: caches, wheels, archives, build tools."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from imagegen.engine.images.contents import BUILD_TOOLS
 from imagegen.text import human_bytes
 
 if TYPE_CHECKING:
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     from imagegen.engine.images.inventory import Inventory
 
 SMALL_BYTES = 100_000
-"""Archives below this come with packages, as data of their own tests."""
+"""Smaller archives belong to packages, as data of their tests."""
 
 HIDDEN_BYTES = 20_000_000
-"""Below this it is what each apt step writes anew: 5 MB in an image of five such steps."""
+"""Smaller amounts come from files that each apt step writes again: 5 MB after five such steps."""
 
-# Python's own ensurepip, and what Debian's python3-venv builds environments from, are wheels.
+# Python's own ensurepip needs wheels, and so does Debian's python3-venv to make environments.
 _KEPT = re.compile(r"/(ensurepip/_bundled|usr/share/python-wheels)/")
 _KINDS = (
     ("apt's lists", re.compile(r"^/var/lib/apt/lists/")),
@@ -35,7 +36,7 @@ _ANY_SIZE = ("apt's lists", "package caches", "temporary files")
 
 @dataclass(frozen=True)
 class Leftover:
-    """Files of one kind with their bytes together; `examples` are the largest."""
+    """Hold files of one kind with the sum of their bytes; `examples` are the largest."""
 
     kind: str
     count: int
@@ -49,7 +50,7 @@ class Leftover:
 
 
 def leftovers(found: Inventory) -> tuple[Leftover, ...]:
-    """What should not be in a finished image, the largest first."""
+    """List what should not be in a finished image, the largest first."""
     rows = [*_files(found.contents), *_tools(found.contents), *_hidden(found)]
     return tuple(sorted(rows, key=lambda row: -row.size_bytes))
 
@@ -72,16 +73,17 @@ def _files(contents: ImageContents) -> list[Leftover]:
 
 
 def _tools(contents: ImageContents) -> list[Leftover]:
-    """Build tools where an image promised none: it is no devel flavour and has no compiler."""
+    """Find build tools in an image that has none as a component and is no devel flavour."""
     components: Mapping[str, Any] = contents.promise.get("components", {})
     flavours = {one.get("facts", {}).get("flavour") for one in components.values()}
-    if not components or not contents.tools or "devel" in flavours or "gcc" in components:
+    promised = "devel" in flavours or not components.keys().isdisjoint(BUILD_TOOLS)
+    if not components or not contents.tools or promised:
         return []
     return [Leftover("build tools", len(contents.tools), 0, contents.tools)]
 
 
 def _hidden(found: Inventory) -> list[Leftover]:
-    """What the layers carry beyond what a container sees: files that later layers removed."""
+    """Find the bytes in layers that a container does not see: files that later layers removed."""
     seen = found.contents.folders.get("/", 0)
     hidden = sum(layer.size_bytes for layer in found.layers) - seen
     if not seen or hidden < HIDDEN_BYTES or any(layer.size_bytes < 0 for layer in found.layers):

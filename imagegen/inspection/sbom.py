@@ -1,8 +1,8 @@
-"""An image's bill of materials, as SPDX 2.3 and as CycloneDX 1.6.
+"""Write the SBOM of an image as SPDX 2.3 and as CycloneDX 1.6.
 
-Same image, same bytes: the times are the image's own, and what has to be unique comes from its id.
-Sources: SPDX 2.3 specification, sections 6, 7 and 11; CycloneDX 1.6 JSON reference; the types of
-package URLs in the purl specification.
+The same image gives the same bytes: the times are the image's own, and unique ids are made from its
+id. Sources: SPDX 2.3 specification, sections 6, 7 and 11; CycloneDX 1.6 JSON reference; the types
+of package URLs in the purl specification.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ FORMATS = ("spdx", "cyclonedx")
 TITLE = "org.opencontainers.image.title"
 UNKNOWN_TIME = "1970-01-01T00:00:00Z"
 
-# What is installed as a package is listed as one already; a component is told beside that.
+# Components with such an origin are already listed as packages; the others are added.
 _PACKAGED = re.compile(r"(apt|(vendor )?wheel|pip|conda package|python3 of) ")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAMESPACE = uuid.UUID("5a3b0f0e-0b6b-5e39-9d7e-6d5f5e1c8f51")
-"""Of the serial numbers: any constant will do, and it may never change."""
+"""The namespace of the serial numbers. It can be any constant, but it must never change."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing in an image. `ref` is unique in its bill; `comment` says where it comes from."""
+    """Describe one thing in an image; `ref` is unique in its SBOM, `comment` says its origin."""
 
     ref: str
     name: str
@@ -50,13 +50,13 @@ class Item:
 
 
 def document(found: Inventory, kind: str) -> bytes:
-    """The bill of an image in one of `FORMATS`: JSON of the same bytes every time."""
+    """Make the SBOM of an image in one of `FORMATS`, as JSON with the same bytes every time."""
     make = {"spdx": _spdx, "cyclonedx": _cyclonedx}[kind]
     return orjson.dumps(make(found, items(found)), option=orjson.OPT_INDENT_2) + b"\n"
 
 
 def items(found: Inventory) -> tuple[Item, ...]:
-    """All that is in an image: packages by their databases, then what came without a package."""
+    """List all that is in an image: packages of its databases, then what is in no package."""
     distro = "-".join(filter(None, map(found.contents.os.get, ("ID", "VERSION_ID"))))
     vendor = found.contents.os.get("ID", "debian")
     rows = [_packaged(package, vendor, distro) for package in found.contents.packages]
@@ -69,15 +69,18 @@ def _packaged(package: Package, vendor: str, distro: str) -> Item:
     if package.kind == "pypi":  # purl specification: lower case, dashes for underscores
         name = name.lower().replace("_", "-")
     qualifiers = {"arch": package.arch, "distro": distro, "upstream": _upstream(package)}
-    told = {key: value for key, value in qualifiers.items() if value and package.kind == "deb"}
-    purl = PackageURL(package.kind, namespace, name, package.version, told)
+    given = {key: value for key, value in qualifiers.items() if value and package.kind == "deb"}
+    purl = PackageURL(package.kind, namespace, name, package.version, given)
     where = f"installed in {package.path.rpartition('/')[0]}" if package.path else ""
     ref = _ref(package.kind, package.name, package.version)
     return Item(ref, package.name, package.version, purl.to_string(), where)
 
 
 def _upstream(package: Package) -> str:
-    """The source package where it is called otherwise: by it a distribution names its fixes."""
+    """Return the source package if its name or version differs from the package's.
+
+    Distributions list security fixes by source package.
+    """
     source, _, version = package.source.partition(" ")
     if version and version != package.version:
         return f"{source}@{version}"
@@ -85,7 +88,7 @@ def _upstream(package: Package) -> str:
 
 
 def _loose(found: Inventory) -> Iterable[Item]:
-    """Components without a package of their own, and the vendor parts and tarballs of the build."""
+    """List components without a package, and the vendor parts and tarballs of the build."""
     parts = _parts(found.labels)
     for name, one in sorted(found.contents.promise.get("components", {}).items()):
         if not _PACKAGED.match(one["origin"]):
@@ -111,12 +114,12 @@ def _parts(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def _ref(*words: str) -> str:
-    """Of letters that an SPDX identifier may have."""
+    """Make an id of letters that an SPDX identifier may have."""
     return re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(words))
 
 
 def _unique(rows: Iterable[Item]) -> Iterable[Item]:
-    """One package in two places, or two names that differ in a letter that no identifier has."""
+    """Make the ids unique, where a package is in two places or two names give the same id."""
     seen = Counter[str]()
     for row in rows:
         seen[row.ref] += 1
@@ -125,12 +128,12 @@ def _unique(rows: Iterable[Item]) -> Iterable[Item]:
 
 
 def _name_of(found: Inventory) -> str:
-    """What the image calls itself: its tags are the engine's, and not the same everywhere."""
+    """Return the image's title, because its tags differ from engine to engine; else its id."""
     return found.labels.get(TITLE) or found.id
 
 
 def _created(found: Inventory) -> str:
-    """The image's time as both formats take it: UTC, whole seconds."""
+    """Return the image's time in the form of both formats: UTC, whole seconds."""
     match = re.match(r"(?!0001)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", found.created)
     return f"{match[0]}Z" if match and found.created.endswith("Z") else UNKNOWN_TIME
 

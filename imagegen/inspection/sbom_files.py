@@ -1,6 +1,6 @@
-"""Bills of materials beside the journal: one of each format for every image that a build tagged.
+"""Keep SBOMs in the state folder, in each format, for every image that a build tagged.
 
-They are named by the image's id, which the record of the build names too.
+Their file names have the image's id, which the record of the build has too.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 FOLDER = "sbom"
 _SUFFIX = {"spdx": "spdx.json", "cyclonedx": "cdx.json"}
-"""As the formats recommend for files."""
+"""File names as the formats recommend."""
 
 
 def sbom_path(state: Path, image_id: str, kind: str) -> Path:
-    """Where the bill of an image is, whether or not there is one."""
+    """Return the path of an image's SBOM, whether or not the file exists."""
     return state / FOLDER / f"{image_id.partition(':')[2] or image_id}.{_SUFFIX[kind]}"
 
 
 def kept_sboms(image_id: str, state: Path) -> tuple[Path, ...]:
-    """The bills that there are of an image."""
+    """List the files of an image's SBOMs that exist."""
     paths = (sbom_path(state, image_id, kind) for kind in FORMATS)
     return tuple(path for path in paths if path.exists())
 
 
 def billed_images(state: Path) -> tuple[str, ...]:
-    """The ids of the images that there are bills of."""
+    """List the ids of the images that have an SBOM."""
     names = (path.name for path in (state / FOLDER).glob("[!.]*"))
     ids = (
         name.removesuffix(f".{suffix}")
@@ -47,7 +47,7 @@ def billed_images(state: Path) -> tuple[str, ...]:
 
 
 def remove_sboms(image_id: str, state: Path) -> None:
-    """Remove the bills of an image. Raises ConfigError where one cannot be removed."""
+    """Remove the SBOMs of an image. Raises ConfigError where one cannot be removed."""
     for path in kept_sboms(image_id, state):
         try:
             path.unlink(missing_ok=True)
@@ -56,9 +56,10 @@ def remove_sboms(image_id: str, state: Path) -> None:
 
 
 def keep_sboms(engine: Engine, image_id: str, state: Path) -> tuple[Path, ...]:
-    """Write the bills of an image, if they are not there; their paths, in the order of `FORMATS`.
+    """Write the SBOMs of an image, if they do not exist; return their paths.
 
-    Raises EngineError where the image cannot be read, ConfigError where nothing can be written.
+    The paths are in the order of `FORMATS`. Raises EngineError where the image cannot be read, and
+    ConfigError where a file cannot be written.
     """
     paths = tuple(sbom_path(state, image_id, kind) for kind in FORMATS)
     if all(path.exists() for path in paths):
@@ -67,7 +68,7 @@ def keep_sboms(engine: Engine, image_id: str, state: Path) -> tuple[Path, ...]:
 
 
 def write_sboms(found: Inventory, state: Path) -> tuple[Path, ...]:
-    """Write the bills of an image that was read; their paths. Raises ConfigError."""
+    """Write the SBOMs of an image that was read; return their paths. Raises ConfigError."""
     paths = tuple(sbom_path(state, found.id, kind) for kind in FORMATS)
     for kind, path in zip(FORMATS, paths, strict=True):
         write_whole(path, document(found, kind))

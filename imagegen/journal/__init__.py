@@ -1,4 +1,4 @@
-"""What imagegen did, in SQLite: runs, steps, validations, publications; locks between processes.
+"""Keep runs, steps, validations and publications in SQLite; lock cells between processes.
 
-Others use `journal.open_journal`, `run` and `locks`.
+Other rooms use `journal.open_journal`, `run` and `locks`.
 """

@@ -1,6 +1,6 @@
-"""What steps, exports and gates took on this engine, for the prediction of others.
+"""Read from the journal what steps, exports and gates took on this engine.
 
-What came from the cache says nothing of what a step takes.
+Steps that came from the cache do not count.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TELLING_BYTES = 100_000_000
-"""The export of fewer new bytes than this says nothing of how fast an engine exports."""
+"""An export of fewer new bytes than this does not show how fast the engine exports."""
 
 
 class CostQueries(JournalFile):
-    """Reads the journal for what was measured. Every method may raise ConfigError."""
+    """Read what was measured. Every method may raise ConfigError."""
 
     def step_costs(self) -> Mapping[tuple[str, str], tuple[float, int]]:
-        """(component, release) -> median seconds and layer bytes of its steps on this engine.
+        """Map (component, release) to the median seconds and layer bytes of its steps.
 
-        Seconds are of the builds that had none of its steps cached; 0 where there is none.
+        They were measured on this engine. Seconds count only builds in which none of its steps was
+        cached; 0 where there is no such build.
         """
         sql = (
             "SELECT component, release, SUM(steps.seconds), SUM(steps.size_bytes), MAX(cached)"
@@ -48,9 +49,9 @@ class CostQueries(JournalFile):
         }
 
     def gate_seconds(self) -> Mapping[str, float]:
-        """Cell -> median seconds of the gate in its builds.
+        """Map each cell to the median seconds of the gate in its builds.
 
-        Builds of before the gate was recorded as a step count with what `validate` took in them.
+        Older builds, which have no step for the gate, count with the seconds of `validate`.
         """
         sql = (
             "SELECT cell_id, steps.seconds, validations.seconds FROM builds"
@@ -68,10 +69,10 @@ class CostQueries(JournalFile):
         return {cell: median(seconds) for cell, seconds in times.items()}
 
     def export_speed(self) -> float | None:
-        """Median bytes a second of the exports of large new layers; None where there was none.
+        """Return the median bytes a second of the exports of large new layers, if there are any.
 
-        Of builds side by side with the same new layers one exports them, and the others are done at
-        once: in each run the slowest counts.
+        Where several cells of a run have the same new layers, one of them exports these, and the
+        others end at once. So only the slowest export of a run counts.
         """
         sql = (
             "SELECT run_id, SUM(CASE WHEN name LIKE :export THEN steps.seconds ELSE 0 END) AS took,"

@@ -1,4 +1,4 @@
-"""The file under the journal: SQLite with its tables, and what brings an older one along."""
+"""Open the SQLite file of the journal, make its tables, and upgrade files of older versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BUSY_SECONDS = 30.0
-"""How long a use waits for another that writes; a write takes milliseconds."""
+"""Seconds that a connection waits for another one that writes; a write takes milliseconds."""
 
 _SCHEMA = """
 CREATE TABLE runs (
@@ -56,14 +56,14 @@ CREATE INDEX builds_of_run ON builds (run_id);
 """
 
 _VERSIONS = (_SCHEMA, _ADDITIONS)
-"""What brings a file from each version to the next; an empty file is version 0."""
+"""The statements that upgrade a file from each version to the next; an empty file is version 0."""
 
 SCHEMA_VERSION = len(_VERSIONS)
 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """No other process is in this block with the same folder; it ends with the process, too."""
+    """Keep other processes out of this block for the same folder; it ends with the process, too."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -73,14 +73,14 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 class JournalFile:
-    """Opens a connection for each use; what one use writes is there whole or not at all."""
+    """Open a connection for each use; all that one use writes is stored, or nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @contextmanager
     def _use(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
-        """A connection in a transaction that is committed at the end, rolled back on an error."""
+        """Open a transaction, which is committed at the end and rolled back on an error."""
         try:
             with closing(
                 sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
@@ -99,10 +99,11 @@ class JournalFile:
         return error
 
     def prepare(self) -> None:
-        """Make the file and its tables, where they are not there yet."""
+        """Make the file and its tables, where they do not exist yet."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # SQLite waits for nobody when it changes this mode: one process at a time does.
+            # SQLite does not wait for other processes when it changes this mode, so only one may do
+            # it.
             with _alone(self.path.parent), closing(sqlite3.connect(self.path)) as db:
                 db.execute("PRAGMA journal_mode = WAL")
         except (OSError, sqlite3.Error) as error:

@@ -1,7 +1,7 @@
-"""What imagegen did, in SQLite: runs, builds with their steps, validations, publications.
+"""Keep what imagegen did in SQLite: runs, builds with their steps, validations, publications.
 
-Each use opens a connection of its own, so threads and processes share one file; what one use
-writes is there whole or not at all, whenever the process ends. Times are UTC in ISO 8601.
+Each use opens a connection of its own, so threads and processes share one file. All that one use
+writes is stored, or nothing, whenever the process ends. Times are UTC in ISO 8601.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PLAIN = tuple(f.name for f in fields(BuildRecord) if f.name not in ("steps", "detail"))
-"""What of a build stands in its row as it is."""
+"""The fields of a build that its row has as they are."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a verb. `exit_code` is None while it runs, and for good if it was killed.
+    """Describe one run of a verb.
 
-    `outcomes` counts what it did: builds by outcome, `validated`, `invalid`, `published`; `cells`
-    are those that it was going to bring up to date.
+    `exit_code` is None while it runs; it stays None if the run was killed. `outcomes` counts what
+    it did: builds by outcome, `validated`, `invalid`, `published`. `cells` are those that it
+    planned to bring up to date.
     """
 
     id: int
@@ -46,9 +47,9 @@ class Run:
 
 
 def open_journal(path: Path | None = None) -> Journal:
-    """The journal at a path, `journal.db` in the state folder by default; made if it is not there.
+    """Open the journal at a path, `journal.db` in the state folder by default; make it if needed.
 
-    Raises ConfigError if it cannot be made or read, or a newer imagegen has written it.
+    Raises ConfigError if it cannot be made or read, or was written by a newer imagegen.
     """
     journal = Journal(path or state_folder() / "journal.db")
     journal.prepare()
@@ -60,29 +61,34 @@ def _now() -> str:
 
 
 class Journal(CostQueries):
-    """Writes and reads the records of `model`. Every method may raise ConfigError: disk, rights."""
+    """Write and read the records of `model`.
+
+    Every method may raise ConfigError: disk, permissions.
+    """
 
     def start_run(self, verb: str, argv: Sequence[str], cwd: str = "") -> int:
-        """A run begins; its id is for the records that follow."""
+        """Write that a run begins; return its id, which the records of the run need."""
         row = {"verb": verb, "argv": json.dumps(list(argv)), "started": _now(), "cwd": cwd}
         with self._use("BEGIN IMMEDIATE") as db:
             return self._insert(db, "runs", **row)
 
     def plan_cells(self, run_id: int, cells: Sequence[str]) -> None:
-        """The cells that a run is going to bring up to date."""
+        """Write which cells a run plans to bring up to date."""
         with self._use("BEGIN IMMEDIATE") as db:
             db.execute("UPDATE runs SET cells = ? WHERE id = ?", (json.dumps(list(cells)), run_id))
 
     def end_run(self, run_id: int, exit_code: int) -> None:
+        """Write that a run ended, and its exit code."""
         with self._use("BEGIN IMMEDIATE") as db:
             sql = "UPDATE runs SET ended = ?, exit_code = ? WHERE id = ?"
             db.execute(sql, (_now(), exit_code, run_id))
 
     def add_build(self, run_id: int, record: BuildRecord) -> None:
+        """Write the record of one build of a run."""
         self.add_builds(run_id, [record])
 
     def add_builds(self, run_id: int, records: Sequence[BuildRecord]) -> None:
-        """All of them or none."""
+        """Write the records of several builds of a run, all of them or none."""
         with self._use("BEGIN IMMEDIATE") as db:
             for record in records:
                 self._add_build(db, run_id, record)
@@ -108,6 +114,7 @@ class Journal(CostQueries):
             self._insert(db, "steps", build_id=build, position=position, **vars(step))
 
     def add_validation(self, run_id: int, record: ValidationRecord) -> None:
+        """Write the record of one validation of a run."""
         with self._use("BEGIN IMMEDIATE") as db:
             self._insert(
                 db,
@@ -124,7 +131,7 @@ class Journal(CostQueries):
             )
 
     def validations(self, image_id: str) -> tuple[ValidationRecord, ...]:
-        """All validations of exactly this image, the latest first."""
+        """List all validations of exactly this image, the latest first."""
         sql = (
             "SELECT image_id, tag, tier, passed, counts, seconds, report FROM validations"
             " WHERE image_id = ? ORDER BY id DESC"
@@ -139,7 +146,7 @@ class Journal(CostQueries):
         )
 
     def validation_of(self, image_id: str) -> ValidationRecord | None:
-        """The record that decides about an image: the latest full one, else the latest static one.
+        """Find the record that decides about an image: its latest full one, else static one.
 
         A partial one (some suites only) decides nothing.
         """
@@ -148,6 +155,7 @@ class Journal(CostQueries):
         return next(ranked, None)
 
     def add_publication(self, run_id: int, record: Publication) -> None:
+        """Write the record of one publication of a run."""
         with self._use("BEGIN IMMEDIATE") as db:
             self._insert(
                 db,
@@ -161,7 +169,7 @@ class Journal(CostQueries):
             )
 
     def last_publication(self, reference: str) -> Publication | None:
-        """What was last published under a full reference, such as `host/namespace/cpu:tag`."""
+        """Find the last publication under a full reference, such as `host/namespace/cpu:tag`."""
         sql = (
             "SELECT image_id, reference, digest, previous FROM publications"
             " WHERE reference = ? ORDER BY id DESC LIMIT 1"
@@ -171,30 +179,30 @@ class Journal(CostQueries):
         return Publication(*row) if row else None
 
     def published_images(self) -> set[str]:
-        """The ids of all images that were ever published."""
+        """Return the ids of all images that were ever published."""
         with self._use() as db:
             return {image for (image,) in db.execute("SELECT image_id FROM publications")}
 
     def last_run(self, verb: str) -> Run | None:
-        """The latest run of a verb."""
+        """Find the latest run of a verb."""
         return next(iter(self._runs("WHERE verb = ?", verb, 1)), None)
 
     def done_cells(self, run_id: int) -> set[str]:
-        """The cells of a run that came to a good end."""
+        """Return the cells of a run that were built or were up to date."""
         sql = "SELECT cell_id FROM builds WHERE run_id = ? AND outcome IN ('built', 'up-to-date')"
         with self._use() as db:
             return {cell for (cell,) in db.execute(sql, (run_id,))}
 
     def history(self, limit: int = 20) -> tuple[Run, ...]:
-        """The last runs, the latest first."""
+        """List the last runs, the latest first."""
         return self._runs("", None, limit)
 
     def builds(self, run_id: int) -> tuple[BuildRecord, ...]:
-        """The builds of a run with their steps, in the order in which they ended."""
+        """List the builds of a run with their steps, in the order in which they ended."""
         return self._builds("run_id = ? ORDER BY id", run_id)
 
     def last_good(self, cell_id: str) -> BuildRecord | None:
-        """The last build of a cell that got its tag."""
+        """Find the last build of a cell that got its tag."""
         last = "cell_id = ? AND outcome = 'built' ORDER BY id DESC LIMIT 1"
         return next(iter(self._builds(last, cell_id)), None)
 

@@ -1,8 +1,9 @@
-"""One build of a cell at a time, over all imagegen processes of this host that use one engine.
+"""Lock a cell, so that only one imagegen process of this host builds it on an engine.
 
-The lock is the kernel's, on an open file: it ends with the process that holds it, however that
-ends. The file itself stays; it says who held it last. The files of cells lie where every user of
-the host finds them, whatever the environment says; those of runs in the state folder.
+The lock is the kernel's lock on an open file: it ends with the process that holds it, however that
+ends. The file itself stays; it has the number of the last process that held the lock. The files of
+cells are where every user of the host finds them, whatever the environment; those of runs are in
+the state folder.
 """
 
 from __future__ import annotations
@@ -21,26 +22,27 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.2
 
 SHARED_FOLDERS = (Path("/run/lock"), Path("/var/tmp"))
-"""The first of them that all users of this host may write to has the locks of cells."""
+"""The lock files of cells are in the first of these folders that all users may write to."""
 
 EVERYBODY = 0o1777
-"""All may write, and nobody may remove what is another's."""
+"""Everybody may write, and nobody may remove the files of others."""
 
 
 @contextmanager
 def holding_lock(
     path: Path, on_wait: Callable[[str], None], stopping: Callable[[], bool] = lambda: False
 ) -> Iterator[bool]:
-    """Hold the lock of a file; yields whether somebody else held it first.
+    """Hold the lock of a file; yield whether another process held it first.
 
-    `on_wait` is told once who that is. When `stopping`, the wait ends and the lock is not held.
+    `on_wait` is called once, with the name of that process. When `stopping` returns true, the wait
+    ends without the lock.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     file = _opened(path)
     try:
         waited = False
         while not (mine := _taken(file)) and not stopping():
-            # Whoever took it just now writes its number a moment later.
+            # A process that has just taken the lock writes its number a moment later.
             time.sleep(POLL_SECONDS)
             if not waited:
                 on_wait(_holder(file))
@@ -54,7 +56,7 @@ def holding_lock(
 
 
 def free(path: Path) -> bool:
-    """Whether nobody holds the lock of a file, or there is none."""
+    """Return whether no process holds the lock of a file, or the file does not exist."""
     try:
         file = os.open(path, os.O_RDWR)
     except FileNotFoundError:
@@ -66,9 +68,10 @@ def free(path: Path) -> bool:
 
 
 def engine_locks(engine_id: str, state: Path) -> Path:
-    """The folder for the locks of one engine's images, the same for all users and state folders.
+    """Make the folder for the locks of one engine's images; it is the same for all users.
 
-    On a host without a folder for everybody it is in this state folder.
+    It is the same for all state folders, too. On a host without a folder for everybody it is in
+    this state folder.
     """
     shared = next((one for one in SHARED_FOLDERS if _for_everybody(one)), None)
     folder = (shared or state) / f"imagegen-{_short(engine_id)}"
@@ -79,7 +82,7 @@ def engine_locks(engine_id: str, state: Path) -> Path:
 
 
 def cell_lock_path(folder: Path, tag: str) -> Path:
-    """The file for one image; `folder` is that of its engine."""
+    """Return the lock file of one image; `folder` is the folder of its engine."""
     return folder / f"{_short(tag)}.cell"
 
 
@@ -95,13 +98,16 @@ def _for_everybody(folder: Path) -> bool:
 
 
 def run_lock_path(state: Path, run_id: int) -> Path:
-    """The file that a run holds as long as it lives."""
+    """Return the file that a run keeps locked while it runs."""
     return state / "locks" / f"{run_id}.run"
 
 
 def _opened(path: Path) -> int:
-    """A file that others may lock too. One that is there is not created again: the kernel refuses
-    that to all but its owner, in a folder for everybody (`fs.protected_regular`)."""
+    """Open a file that others may lock too.
+
+    A file that exists is not opened with O_CREAT: in a folder for everybody the kernel refuses that
+    to all but its owner (`fs.protected_regular`).
+    """
     while True:
         with suppress(FileNotFoundError):
             return os.open(path, os.O_RDWR | os.O_NOFOLLOW)

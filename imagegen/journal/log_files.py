@@ -1,4 +1,4 @@
-"""A log file for each cell that a run builds: every step and every line that it printed."""
+"""Write a log file for each cell that a run builds, with every step and every line of output."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ if TYPE_CHECKING:
 
 
 def log_path(folder: Path, cell_id: str) -> Path:
-    """The log file of a cell in the folder of its run."""
+    """Return the path of a cell's log file in the folder of its run."""
     return folder / f"{cell_id.replace('/', '-')}.log"
 
 
 class LogFiles:
-    """A sink and a context manager: files are open from CellStarted to CellEnded.
+    """Receive events, and keep the file of each cell open from CellStarted to CellEnded.
 
-    Every line is in its file at once, whatever happens to the process.
+    It is a sink and a context manager. Every line is written at once, so that it is in the file
+    even if the process is killed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,6 +35,7 @@ class LogFiles:
             self._close(cell)
 
     def __call__(self, event: events.Event) -> None:
+        """Write the lines of an event to the log file of its cell."""
         if isinstance(
             event, (events.CellsPlanned, events.Note, events.Predicted, events.CellsQueued)
         ):
@@ -66,7 +68,7 @@ class LogFiles:
 
 
 def lines_of(event: events.Event) -> tuple[str, ...]:
-    """What of an event stands in the log file of its cell."""
+    """Return the lines that an event adds to the log file of its cell."""
     match event:
         case events.CellStarted():
             return (f"{event.cell}: {event.why}",)

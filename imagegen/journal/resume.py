@@ -1,4 +1,4 @@
-"""Going on with the last build: the same command, for the cells that it did not bring to an end."""
+"""Resume the last build: find its command, and the cells that it did not finish."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A build that ended early: its command, and the cells that it still owes.
+    """Describe a build that ended early: its command, and the cells that it did not finish.
 
-    `cells` is None where it did not come so far as to know them.
+    `cells` is None where it ended before it knew them.
     """
 
     run_id: int
@@ -27,10 +27,10 @@ class Unfinished:
 
 
 def last_build(journal: Journal, state: Path, cwd: str) -> Unfinished:
-    """The last build, if there is something left of it.
+    """Find the last build, if it left cells unfinished.
 
-    Raises NothingSelectedError where there is not, ConfigError where it still runs, or was started
-    in another folder, which the files of its command may be relative to.
+    Raises NothingSelectedError where it did not. Raises ConfigError where it still runs, or was
+    started in another folder, because files in its command may be relative to that folder.
     """
     run = journal.last_run("build")
     if run is None:
@@ -54,7 +54,7 @@ def _said(run: Run) -> list[str]:
 
 
 def state_of(run: Run, state: Path) -> str:
-    """How a run is doing, in a word: its exit code, `running`, or `killed` before it could say."""
+    """Name the state of a run: its exit code, `running`, or `killed`."""
     if run.exit_code is not None:
         return str(run.exit_code)
     return "killed" if free(run_lock_path(state, run.id)) else "running"

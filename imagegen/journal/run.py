@@ -1,4 +1,4 @@
-"""A run of a verb in the journal, from its begin to its exit code."""
+"""Write a run of a verb into the journal, from its begin to its exit code."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def journal_run(journal: Journal, verb: str, argv: Sequence[str] = ()) -> Iterator[int]:
-    """A run in the journal: its id, and at the end the exit code that the verb came to.
+    """Write a run into the journal: yield its id, and write the exit code at the end.
 
-    `argv` where it is not what this process was started with.
+    `argv` is needed only where it differs from the arguments of this process.
     """
     run_id = journal.start_run(verb, argv or sys.argv[1:], str(Path.cwd()))
     code = 1

@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 
 class JournalWriter:
-    """A sink: the cells of a run, the validations of their new images, and how each cell ended."""
+    """Receive events, and write the cells of a run, its validations and how each cell ended."""
 
     def __init__(self, journal: Journal, run_id: int) -> None:
         self._journal, self._run_id = journal, run_id
 
     def __call__(self, event: Event) -> None:
+        """Write an event into the journal, if it is one of those."""
         if isinstance(event, CellsPlanned):
             self._journal.plan_cells(self._run_id, event.cells)
         elif isinstance(event, ImageValidated):

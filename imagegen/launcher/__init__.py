@@ -1,4 +1,4 @@
-"""One description of a training launch becomes the command line to paste.
+"""Make the command line of a training launch.
 
 Others use `launch.command`.
 """

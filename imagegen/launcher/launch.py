@@ -1,93 +1,88 @@
-"""One description of a training launch -> the command line to paste, each flag with its reason.
+"""Make a command line to paste from the description of a training launch, with a reason per flag.
 
-Pure. The flags are those of TACO Train's own guides for bare metal with RDMA and for a VPC with
-HARP, and of the arena examples for plain sockets; Open MPI 4.1 and 5.0 both take them as they are.
+All functions are pure. The flags are those of TACO Train's own guides for bare metal with RDMA and
+for a VPC with HARP, and of the arena examples for plain sockets. Open MPI 4.1 and 5.0 both accept
+them.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
 from imagegen.errors import ConfigError, Problem
+from imagegen.model.launch import Flag, Launch, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from imagegen.model.catalog import Contract
 
 Form = Literal["docker", "mpirun"]
-Transport = Literal["sockets", "rdma", "rdma+gdr", "harp"]
-Accel = Literal["none", "horovod", "lightcc", "ddp"]
-
 GIB = 1024**3
-RENDEZVOUS_PORT = 29500
-"""Where the ranks of PyTorch DDP meet: torch.distributed's own default."""
+SOCKETS, NONE = "sockets", "none"
+"""The transport and the acceleration that need no component."""
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_NEEDED: Mapping[str, str] = {
-    "rdma": "rdma",
-    "rdma+gdr": "rdma",
-    "harp": "harp",
-    "horovod": "horovod",
-    "lightcc": "lightcc",
-    "ddp": "torch",
-}
-"""The component that a transport or an acceleration stands on."""
 
 
 @dataclass(frozen=True)
 class LaunchRequest:
     """What to launch, and how.
 
-    `contract` is as in image.json; `components` maps a component to its version; `gpus_per_node` is
-    also the number of ranks on a node of a CPU image; `batch` is the batch of one rank. Without
-    `nodes` all ranks run where the command runs. Without `iface` NCCL and MPI choose interfaces.
+    `contract` is as in image.json. `components` maps a component to its version. `launches` has for
+    every component of the catalog what a launch adds for it. `gpus_per_node` is also the number of
+    ranks on a node of a CPU image. `batch` is the batch of one rank. Without `nodes`, all ranks run
+    where the command runs. Without `iface`, NCCL and MPI choose the interfaces.
     """
 
     image: str
     contract: Contract
     components: Mapping[str, str]
+    launches: Mapping[str, Launch]
     device: str
     form: Form = "docker"
     nodes: tuple[str, ...] = ()
     gpus_per_node: int = 1
-    transport: Transport = "sockets"
-    accel: Accel = "horovod"
+    transport: str = SOCKETS
+    accel: str = NONE
     model: str = "resnet50"
     batch: int = 32
     iface: str = ""
     script: str = ""
 
-
-@dataclass(frozen=True)
-class Flag:
-    """Words of a command line that belong together, and why they are there."""
-
-    words: tuple[str, ...]
-    why: str
+    @property
+    def given(self) -> Launch:
+        """Return what the transport adds to the launch; nothing for sockets."""
+        every = self.launches.values()
+        return next((one for one in every if self.transport in one.transports), Launch())
 
     @property
-    def text(self) -> str:
-        """The words quoted for a POSIX shell."""
-        return shlex.join(self.words)
+    def accelerated(self) -> Launch:
+        """Return what the acceleration adds to the launch."""
+        every = self.launches.values()
+        return next((one for one in every if self.accel in one.accels), Launch())
 
 
 @dataclass(frozen=True)
 class LaunchCommand:
-    """A command line, flag by flag; the first is the program."""
+    """A command line, flag by flag; the first one is the program."""
 
     flags: tuple[Flag, ...]
 
     @property
     def argv(self) -> tuple[str, ...]:
+        """Return the command line as a list of words."""
         return tuple(word for flag in self.flags for word in flag.words)
 
 
 def command(request: LaunchRequest) -> LaunchCommand:
-    """The command of a launch. Raises ConfigError with all that the image or the wish lacks."""
+    """Make the command of a launch.
+
+    Raises ConfigError with everything that the image or the request lacks.
+    """
     problems = tuple(_problems(request))
     if problems:
         raise ConfigError(*problems)
@@ -95,7 +90,7 @@ def command(request: LaunchRequest) -> LaunchCommand:
 
 
 def render(command: LaunchCommand, *, explain: bool = False) -> str:
-    """The command to paste, and with `explain` the reason of each flag below it as comments."""
+    """Write the command to paste; `explain` adds the reason of each flag below it as comments."""
     texts = [flag.text for flag in command.flags]
     pasteable = " \\\n  ".join(texts)
     if not explain:
@@ -106,9 +101,15 @@ def render(command: LaunchCommand, *, explain: bool = False) -> str:
 
 
 def _problems(request: LaunchRequest) -> Iterator[Problem]:
-    yield from _lacks(request, request.transport, "transport", "sockets")
+    transports = {way: name for name, one in request.launches.items() for way in one.transports}
+    accels = {way: name for name, one in request.launches.items() for way in one.accels}
+    yield from _unknown(request.transport, "transport", [SOCKETS, *sorted(transports)])
+    yield from _unknown(request.accel, "acceleration", [NONE, *sorted(accels)])
+    needed = transports.get(request.transport)
+    yield from _lacks(request, needed, "transport", request.transport, SOCKETS)
     if request.form == "mpirun":
-        yield from _lacks(request, request.accel, "acceleration", "none")
+        needed = accels.get(request.accel)
+        yield from _lacks(request, needed, "acceleration", request.accel, NONE)
         yield from _lacks_for_ranks(request)
     for name, count in (("ranks on a node", request.gpus_per_node), ("batch", request.batch)):
         if count < 1:
@@ -125,22 +126,35 @@ def _problems(request: LaunchRequest) -> Iterator[Problem]:
         yield Problem("a node is named twice", hint="name each node once")
 
 
-def _lacks(request: LaunchRequest, wish: str, what: str, instead: str) -> Iterator[Problem]:
-    needed = _NEEDED.get(wish)
+def _unknown(asked: str, what: str, known: list[str]) -> Iterator[Problem]:
+    if asked not in known:
+        near = get_close_matches(asked, known, 1)
+        yield Problem(
+            f"there is no {what} `{asked}`",
+            evidence=(f"known: {', '.join(known)}",),
+            hint=f"did you mean `{near[0]}`?" if near else "choose one of them",
+        )
+
+
+def _lacks(
+    request: LaunchRequest, needed: str | None, what: str, asked: str, instead: str
+) -> Iterator[Problem]:
+    """Report the component that a transport or an acceleration needs and the image lacks."""
     if needed is not None and needed not in request.components:
         has = ", ".join(f"{name} {version}" for name, version in sorted(request.components.items()))
         yield Problem(
-            f"{what} `{wish}` needs component `{needed}`, which the image does not have",
+            f"{what} `{asked}` needs component `{needed}`, which the image does not have",
             evidence=(f"image: {request.image}", f"it has: {has or 'nothing'}"),
             hint=f"choose an image with `{needed}`, or {what} `{instead}`",
         )
 
 
 def _lacks_for_ranks(request: LaunchRequest) -> Iterator[Problem]:
-    if "openmpi" not in request.components:
-        text = "the image has no `openmpi`, so no `mpirun` either"
+    if not _program(request):
+        starters = " or ".join(f"`{n}`" for n, one in request.launches.items() if one.program)
+        text = f"the image has no {starters}, so no `mpirun` either"
         yield Problem(text, evidence=(f"image: {request.image}",), hint="choose another image")
-    if request.device != "gpu" and request.transport != "sockets":
+    if request.device != "gpu" and request.transport != SOCKETS:
         yield Problem(
             f"transport `{request.transport}` is NCCL's, and a CPU image trains through MPI",
             evidence=(f"image: {request.image}",),
@@ -148,6 +162,15 @@ def _lacks_for_ranks(request: LaunchRequest) -> Iterator[Problem]:
         )
     if not request.script:
         yield Problem("there is no script to run", hint="name the script that every rank runs")
+
+
+def _program(request: LaunchRequest) -> str:
+    """Find the program that starts the ranks, by its full path; empty where the image has none.
+
+    With its full path, mpirun starts its daemons on other nodes from the same folder.
+    """
+    here = (request.launches[name] for name in request.components if name in request.launches)
+    return next((one.program for one in here if one.program), "")
 
 
 def _docker(request: LaunchRequest) -> Iterator[Flag]:
@@ -163,10 +186,10 @@ def _docker(request: LaunchRequest) -> Iterator[Flag]:
         yield Flag((f"--shm-size={size}",), why)
     for name, limit in contract.get("ulimits", {}).items():
         yield Flag(("--ulimit", f"{name}={limit}"), _ULIMITS.get(name, "the image asks for it"))
-    if contract.get("network") == "host" or len(request.nodes) > 1 or request.transport == "harp":
+    if contract.get("network") == "host" or len(request.nodes) > 1 or request.given.host_network:
         why = "ranks of other nodes, and RDMA devices, are reached in the network of the host"
         yield Flag(("--net=host",), why)
-    yield from _harp_host() if request.transport == "harp" else _rights(request)
+    yield from request.given.flags or _rights(request)
     yield Flag((request.image,), "the image")
 
 
@@ -177,11 +200,14 @@ _ULIMITS: Mapping[str, str] = {
 
 
 def _rights(request: LaunchRequest) -> Iterator[Flag]:
-    """What the contract names, instead of `--privileged`: that opens every device of the host."""
+    """Give the capabilities and devices that the contract names, not `--privileged`.
+
+    `--privileged` would open every device of the host.
+    """
     for cap in request.contract.get("caps", ()):
         why = _CAPS.get(cap, "the image asks for it; --privileged would give all of them")
         yield Flag((f"--cap-add={cap}",), why)
-    if request.transport.startswith("rdma"):
+    if request.given.devices:
         for device in request.contract.get("devices", ()):
             why = "the RDMA devices only; --privileged would open every device of the host"
             yield Flag((f"--device={device}",), why)
@@ -193,21 +219,11 @@ _CAPS: Mapping[str, str] = {
 }
 
 
-def _harp_host() -> Iterator[Flag]:
-    why = "HARP cannot read its configuration on the host without it"
-    yield Flag(("--privileged",), why)
-    yield Flag(("-v", "/sys:/sys"), "HARP and NCCL read the topology of the node")
-    yield Flag(("-v", "/dev/hugepages:/dev/hugepages"), "HARP's buffers are pages of 1 GiB")
-    tools = "/usr/local/tfabric/tools"
-    yield Flag(("-v", f"{tools}:{tools}"), "what the HARP set-up of the host wrote for this node")
-
-
 def _mpirun(request: LaunchRequest) -> Iterator[Flag]:
     per_node = request.gpus_per_node
     nodes = max(1, len(request.nodes))
     unit = "GPU" if request.device == "gpu" else "process"
-    # by its full path: mpirun then starts its daemons on other nodes from the same folder
-    yield Flag(("/usr/local/openmpi/bin/mpirun",), "the image's own Open MPI, on every node")
+    yield Flag((_program(request),), "the image's own Open MPI, on every node")
     yield Flag(("-np", str(nodes * per_node)), f"ranks in all: one for each {unit}")
     if request.nodes:
         hosts = ",".join(f"{node}:{per_node}" for node in request.nodes)
@@ -240,46 +256,41 @@ def _export(setting: str, why: str) -> Flag:
     return Flag(("-x", setting), why)
 
 
+_OF_NCCL = (
+    Variable("NCCL_DEBUG=INFO", "NCCL says which network it really uses"),
+    Variable("NCCL_SOCKET_IFNAME={iface}", "NCCL's TCP: set-up, and data without RDMA"),
+)
+
+
 def _nccl(request: LaunchRequest) -> Iterator[Flag]:
-    if request.transport == "harp":
-        yield _export("NCCL_ALGO=RING", "as TACO Train's guide for HARP sets it")
-    yield _export("NCCL_DEBUG=INFO", "NCCL says which network it really uses")
-    if request.transport.startswith("rdma"):
-        yield _export("NCCL_IB_DISABLE=0", "NCCL may use RDMA")
-    if request.iface:
-        yield _export(
-            f"NCCL_SOCKET_IFNAME={request.iface}", "NCCL's TCP: set-up, and data without RDMA"
-        )
-    if request.transport.startswith("rdma"):
-        yield _export(
-            "NCCL_IB_GID_INDEX=3", "mostly RoCE v2 over IPv4; `show_gids` on the node tells"
-        )
-        gdr = request.transport == "rdma+gdr"
-        why = "the NIC reads GPU memory itself" if gdr else "data goes through host memory"
-        yield _export(f"NCCL_NET_GDR_LEVEL={2 if gdr else 0}", why)
+    variables = [*_OF_NCCL]
+    for one in request.given.variables:
+        names = [other.name for other in variables]
+        variables.insert(names.index(one.before) if one.before in names else len(names), one)
+    return _exports(request, variables)
 
 
 def _accel(request: LaunchRequest) -> Iterator[Flag]:
-    if request.transport == "harp" and request.accel in ("horovod", "lightcc"):
-        yield _export("HOROVOD_MPI_THREADS_DISABLE=1", "Horovod calls MPI from one thread only")
-    if request.accel == "lightcc" and len(request.nodes) > 1:
-        yield _export(
-            "HOROVOD_FUSION_THRESHOLD=0", "no fusion by Horovod, as the guide for LightCC sets it"
-        )
-        yield _export("HOROVOD_CYCLE_TIME=0", "no wait for more tensors either")
-        yield _export(f"LIGHT_INTRA_SIZE={request.gpus_per_node}", "GPUs in a node's own group")
-        yield _export("LIGHT_2D_ALLREDUCE=1", "reduce inside the node first, then between nodes")
-        yield _export("LIGHT_TOPK_ALLREDUCE=1", "large gradients travel compressed")
-        yield _export("LIGHT_TOPK_THRESHOLD=2097152", "large is 2 MiB and more")
-    if request.accel == "ddp":
-        first = request.nodes[0] if request.nodes else "localhost"
-        yield _export(f"MASTER_ADDR={first}", "where the ranks of DDP meet")
-        yield _export(f"MASTER_PORT={RENDEZVOUS_PORT}", "the port on which they meet")
+    return _exports(request, request.accelerated.variables)
+
+
+def _exports(request: LaunchRequest, variables: Iterable[Variable]) -> Iterator[Flag]:
+    """Export the variables that hold for this launch, with their values filled in."""
+    values = {
+        "iface": request.iface,
+        "gpus_per_node": str(request.gpus_per_node),
+        "first_node": request.nodes[0] if request.nodes else "localhost",
+    }
+    for one in variables:
+        wanted = one.transport in ("", request.transport)
+        wanted = wanted and (len(request.nodes) > 1 or not one.several_nodes)
+        if wanted and (request.iface or "{iface}" not in one.setting):
+            yield _export(one.setting.format_map(values), one.why)
 
 
 def _mca(request: LaunchRequest) -> Iterator[Flag]:
-    """MPI itself carries only small messages on GPUs, and everything on CPUs."""
-    ob1 = request.transport.startswith("rdma") or request.device != "gpu"
+    """Choose how MPI sends messages: only small ones on GPUs, all of them on CPUs."""
+    ob1 = request.given.mpi_over_tcp or request.device != "gpu"
     if ob1:
         yield Flag(("-mca", "pml", "ob1"), "MPI itself over TCP and shared memory")
     if request.iface:

@@ -1,1 +1,1 @@
-"""Look after a machine: what it lacks for building (`doctor`), what may be removed (`prune`)."""
+"""Find what a machine lacks for building (`doctor`), and what may be removed (`prune`)."""

@@ -1,7 +1,7 @@
-"""`imagegen doctor`: what this machine has and lacks for building images, and how to set it up.
+"""Find what this machine lacks for building images, and set it up (`imagegen doctor`).
 
-Facts are gathered in `engine.host`; here they become findings, and findings a plan, both in pure
-functions. Only `apply` does something, each command after announcing it.
+`engine.host` gathers the facts; pure functions here turn them into findings, and findings into a
+plan. Only `apply` changes something, and it announces each command first.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Level = Literal["ok", "warn", "fail"]
 
 @dataclass(frozen=True)
 class Facts:
-    """What was found: the machine, and what its network settings mean for a build.
+    """Hold the facts of the machine, and what its network settings mean for a build.
 
-    `needed_bytes` is what the selected images take on the engine's disk, 0 for not known.
+    `needed_bytes` is what the selected images need on the engine's disk, 0 where it is unknown.
     """
 
     machine: HostFacts
@@ -45,7 +45,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report. `fix` names what `--fix` would set up, empty where it cannot."""
+    """Hold one line of the report; `fix` names what `--fix` would set up, if it can."""
 
     name: str
     level: Level
@@ -56,13 +56,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Command:
-    """One command of a set-up. `how`: to its end, detached, or waited for until it answers."""
+    """Hold one command of a set-up; `how` is `detach` for one that keeps running."""
 
     argv: tuple[str, ...]
     how: Literal["run", "detach"] = "run"
 
     def shell(self, sudo: bool = False) -> str:
-        """As a person would type it."""
+        """Return the command as a person would type it."""
         line = shlex.join(self.argv)
         if self.how == "detach":
             line = shlex.join(["sh", "-c", f"setsid {line} >>{machine.DAEMON_LOG} 2>&1 &"])
@@ -80,7 +80,7 @@ def look(needed_bytes: int, image: str) -> Facts:
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """Judge the facts, in the order in which a user would mend them."""
+    """Judge the facts, in the order in which a user would fix them."""
     found = [_python(facts.machine.python), _engine(facts.machine)]
     if facts.machine.engine:
         found += _engine_details(facts.machine.engine)
@@ -95,13 +95,13 @@ def findings(facts: Facts) -> list[Finding]:
 
 
 def fix_plan(found: Sequence[Finding], host: Host) -> list[Command]:
-    """The commands that set up what is missing; empty where nothing is."""
+    """List the commands that set up what is missing; empty where nothing is."""
     wanted = {finding.fix for finding in found} - {""}
     packages = []
     if "engine" in wanted and not host.dockerd:
         packages += ["docker.io", "iptables", *(["apparmor"] if host.apparmor else [])]
     if "mmdebstrap" in wanted:
-        # The keyring: mmdebstrap on Ubuntu bootstraps Debian, whose keys Ubuntu lacks.
+        # mmdebstrap on Ubuntu needs the keyring, because Debian's keys are not on Ubuntu.
         packages += ["mmdebstrap", "debian-archive-keyring"]
     if "soft-roce" in wanted:
         packages += host.soft_roce_lacks
@@ -121,10 +121,10 @@ def apply(
     announce: Callable[[str], None],
     on_line: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Run a plan, announcing each command; `on_line` gets what they print.
+    """Run a plan; announce each command, and call `on_line` with the lines that it prints.
 
-    Raises EngineError where a command fails, where this user may not run them (with the commands
-    to run instead), and on hosts that are not of the Debian family.
+    Raises EngineError where a command fails, where this user may not run them (with the commands to
+    run instead), and on hosts that are not of the Debian family.
     """
     _check_able(plan, host)
     for command in plan:

@@ -1,4 +1,4 @@
-"""What may go from an engine: decided here from an inventory, without asking anybody."""
+"""Decide what may be removed from an engine, from a list of what it has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Goes:
-    """An image that nobody needs, and why; `size_bytes` are its own."""
+    """Describe an image that may be removed, and why; `size_bytes` are those that it alone has."""
 
     id: str
     cell: str
@@ -29,9 +29,10 @@ def superfluous(
     matrices: Sequence[str] = (),
     being_built: Callable[[str], bool] = lambda _: False,
 ) -> list[Goes]:
-    """The images that may go: without a tag, never published, in no container, of no build.
+    """List the images that may be removed.
 
-    `matrices` limits it to those; `being_built` says of a tag whether a build works on it now.
+    They have no tag, were never published, and are used by no container and no build. `matrices`
+    limits the list to these. `being_built` says whether a build works on a tag now.
     """
     kept = [image for image in found.images if _of(image, matrices)]
     tagged = {_cell(image) for image in kept if image.tags}
@@ -48,8 +49,11 @@ def superfluous(
 def without_image(
     billed: Iterable[str], goes: Collection[str], there: Set[str], published: Set[str]
 ) -> list[str]:
-    """Of the images that have a bill of materials those that go now, or went before: `there` are
-    all that the engine has. What was published is somewhere still, and keeps its bill."""
+    """List the images whose SBOMs may be removed, because the image is or was removed.
+
+    `billed` are the images with SBOMs, `goes` those that are removed now, `there` all images of the
+    engine. An image that was published still exists somewhere, so its SBOMs are kept.
+    """
     return sorted(
         one for one in billed if one not in published and (one in goes or one not in there)
     )

@@ -1,4 +1,4 @@
-"""Read a matrix file: `matrices/<name>.yaml` becomes cells, checked against the catalog.
+"""Read a matrix file `matrices/<name>.yaml` as cells, checked against the catalog.
 
 Others use `reader.read_matrix`.
 """

@@ -1,4 +1,4 @@
-"""A matrix document -> its cells: the product of the axes, less the excludes, plus the includes."""
+"""Expand a matrix into cells: the product of the axes, less the excludes, plus the includes."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 
 def points(axes: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
-    """Every combination of axis values, the last axis fastest."""
+    """Combine the values of the axes in every way; the last axis changes fastest."""
     for values in itertools.product(*axes.values()):
         yield dict(zip(axes, values, strict=True))
 
 
 def covers(row: Mapping[str, str], point: Mapping[str, str]) -> bool:
-    """Whether a point has every value that an exclude, or the `when` of an omission, names."""
+    """Say whether a point has every value that an exclude, or the `when` of an omission, names."""
     return all(point.get(axis) == value for axis, value in row.items() if axis != "reason")
 
 
 def expand(document: MatrixDocument) -> Iterator[Cell]:
-    """The cells, in the order of the axes and their values, includes last."""
+    """Make the cells of a matrix, in the order of the axes and their values, includes last."""
     for point, path in _placed(document):
         tag = point.pop("tag", document.data["tag"])
         yield _cell(document, point, tag, path)
 
 
 def cell_names(document: MatrixDocument) -> Iterator[tuple[str, list[str | int]]]:
-    """The name of each cell, and where in the document it comes from."""
+    """Name each cell, and say where in the document it comes from."""
     for point, path in _placed(document):
         point.pop("tag", None)
         yield _name(point), path
@@ -95,6 +95,6 @@ def _plain(value: str) -> str:
 
 
 def _omission(want: str | WantData, point: Mapping[str, str]) -> str:
-    """Why a cell goes without a component; empty if it does not."""
+    """Find the reason why a cell does not have a component; empty if it has it."""
     reasons = (rule["reason"] for rule in omissions(want) if covers(rule["when"], point))
     return next(reasons, "")

@@ -1,12 +1,14 @@
-"""What can be wrong in a matrix that its schema cannot say: names, values, excludes, the tag."""
+"""Check in a matrix what its schema cannot express: names, values, excludes, the tag."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING
 
+from imagegen.catalog.rules import unknown_rules
 from imagegen.config.document import dotted
 from imagegen.errors import Problem
 from imagegen.matrix.cells import cell_names, covers, points
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def check(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
-    """Every problem of a document that its schema accepts."""
+    """Report every problem of a document that its schema accepts."""
     data = document.data
     if Path(document.file).stem != data["name"]:
         yield _problem(
@@ -34,6 +36,10 @@ def check(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
     yield from _check_placeholders(document)
     yield from _check_excludes(document)
     yield from _check_same_names(document)
+    for index, note in enumerate(data.get("notes", ())):
+        path: list[str | int] = ["notes", index]
+        named = [(note, document.file, document.line(path))]
+        yield from (replace(one, key=dotted(path)) for one in unknown_rules(named, catalog.rules))
 
 
 def _problem(
@@ -49,7 +55,7 @@ def _problem(
 
 
 def _check_names(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
-    """Every axis, component and value against what the catalog knows."""
+    """Check every axis, component and value against the catalog."""
     data = document.data
     defaults = data.get("defaults", {})
     sections = {"axes": data["axes"], "components": data["components"], "defaults": defaults}
@@ -87,7 +93,7 @@ def _check_rows(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]
 
 
 def _known(name: str, catalog: Catalog) -> bool:
-    """Whether cells may speak of a name: an OS, a component, a host, or what a wheel brings."""
+    """Say whether cells may use a name: an OS, a component, a virtual name, a part of a wheel."""
     if name in ("os", "driver", *catalog.components, *catalog.virtual):
         return True
     every = (release for one in catalog.components.values() for release in one.releases)
@@ -163,7 +169,10 @@ def _check_value(
 
 
 def value_problem(component: Component, value: str) -> tuple[str, list[str], str] | None:
-    """Why no release of a component can satisfy a value: text, evidence and hint, or None."""
+    """Say why no release of a component satisfies a value, as text, evidence and hint.
+
+    The result is None if a release satisfies it.
+    """
     why = constraint.problem_with(value)
     if why:
         return f"`{value}` {why}", [f"for component `{component.name}`"], "correct the value"
@@ -173,7 +182,7 @@ def value_problem(component: Component, value: str) -> tuple[str, list[str], str
     if any(constraint.matches(meant, r.version, r.variant) for r in component.releases):
         return None
     if constraint.is_version(value) and any(
-        constraint.matches(value, other) for r in component.releases for other in r.also
+        constraint.matches(value, other) for r in component.releases for other in r.aliases
     ):
         return None
     known = sorted({r.version for r in component.releases}, key=constraint.version_key)
@@ -186,7 +195,7 @@ def value_problem(component: Component, value: str) -> tuple[str, list[str], str
 
 
 def _check_placeholders(document: MatrixDocument) -> Iterator[Problem]:
-    """Those of the matrix's tag; an include fills a tag from its own row."""
+    """Check the placeholders of all tags; an include fills its tag from its own row."""
     data = document.data
     wrong = list(_unfilled(document, ["tag"], data["tag"], {**data["axes"], **data["components"]}))
     yield from wrong

@@ -1,6 +1,6 @@
-"""A matrix file as YAML gives it, after `config.schemas` has accepted it.
+"""Define the types of a matrix file, after `config.schemas` has accepted it.
 
-A test holds the keys here and those of the schema together.
+A test checks that the keys here are those of the schema.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OmitData(TypedDict):
-    """The cells that go without a component, by their axes, and why."""
+    """The cells that do not have a component, by their axes, and the reason."""
 
     when: Mapping[str, str]
     reason: str
@@ -55,10 +55,10 @@ MatrixDocument = Document[MatrixData]
 
 
 def wanted(constraint: str | WantData) -> str:
-    """The constraint itself, without the cells that it does not hold for."""
+    """Return the constraint itself, without its exceptions."""
     return constraint if isinstance(constraint, str) else constraint["want"]
 
 
 def omissions(constraint: str | WantData) -> list[OmitData]:
-    """The cells that a constraint does not hold for."""
+    """Return the exceptions of a constraint: the cells that do not have the component."""
     return [] if isinstance(constraint, str) else constraint.get("omit", [])

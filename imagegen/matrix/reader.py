@@ -1,4 +1,4 @@
-"""matrices/*.yaml -> Matrix -> Cells: read, checked against the catalog, expanded. No resolving."""
+"""Read a matrix file, check it against the catalog, and expand it into cells."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOCK_SUFFIX = ".lock.yaml"
 
 @dataclass(frozen=True)
 class Matrix:
-    """One matrix file, expanded. `cells` keep the order of the axes and their values."""
+    """One matrix file, expanded; `cells` keep the order of the axes and their values."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ class Matrix:
 
 
 def matrix_names(payload: Payload) -> tuple[str, ...]:
-    """Names of all matrices in reach, sorted."""
+    """List the names of all matrices in the payload, sorted."""
     files = payload.names(MATRICES_FOLDER)
     return tuple(
         name.removesuffix(".yaml")
@@ -51,13 +51,13 @@ def matrix_names(payload: Payload) -> tuple[str, ...]:
 
 
 def read_matrix(payload: Payload, name: str, catalog: Catalog) -> Matrix:
-    """The matrix of that name (or at that path, if it ends in `.yaml`), expanded into cells.
+    """Read the matrix of this name, or at this path if it ends in `.yaml`, and expand it.
 
     Raises NothingSelectedError when there is none, ConfigError with every problem in it.
     """
-    path, said = _locate(payload, name)
-    found = load(path, said)
-    # what travels with the tool was held against the schema by its own tests
+    path, as_shown = _locate(payload, name)
+    found = load(path, as_shown)
+    # The tests of the tool have checked its own matrices against the schema.
     trusted = path.is_relative_to(shipped_root())
     problems = () if trusted else check_schema(found, schemas.MATRIX)
     document = cast("MatrixDocument", found)

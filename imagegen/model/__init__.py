@@ -1,1 +1,4 @@
-"""The frozen records that the stages hand on, one file for each stage. No input or output."""
+"""Define the frozen records that the stages pass on, one file for each stage.
+
+Nothing here reads, writes or prints.
+"""

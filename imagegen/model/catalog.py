@@ -1,82 +1,33 @@
-"""What the tool knows: OS releases, components and their releases."""
+"""Define what the catalog knows: OS releases, components and their releases."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict
 
+from imagegen.model.launch import Launch
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from imagegen.model.release import OsRelease, Release
+
+INTERPRETER, TOOLKIT, CHECKS = ROLES = ("interpreter", "toolkit", "checks")
+"""The roles of components that other code looks for: Python, the GPU toolkit, `validate`."""
 
 
-@dataclass(frozen=True)
-class OsRelease:
-    """One `dockerfiles/os/<id>.yaml`: a distribution release that images can stand on."""
-
-    id: str
-    family: str
-    os_id: str
-    version_id: str
-    suite: str
-    image: str
-    glibc: str
-    lib_dir: str
-    bootstrap: bool
-    source: str
-    file: str
-    gcc: str = ""
-    notes: tuple[str, ...] = ()
+_RULE = re.compile(r"\(rule ([^()]*)\)")
 
 
-@dataclass(frozen=True)
-class Release:
-    """One row of a component's releases: what it is, what it needs, where it comes from.
-    What it asks of other components (or of `os`) is a map to constraints of which one must hold:
-    `requires` brings the other into the image; `constrains` speaks of what is there anyway; `pairs`
-    holds unless this very build is asked for, and then majors must agree if anything is compiled;
-    outside of `known` the facts say nothing; outside of `warns` it works with a reservation.
-    `provides` are values of names without rows of their own, such as the NCCL inside a wheel
-    (`unknown` where no source says, with a `?` behind it where the source is not certain).
-    `also` are other names of the version; `rank` puts rows behind others; a `named` row is taken
-    only by its full name. `facts` are free data for templates and `validate`; `origin` says
-    in words where the bits come from, `index`, `tarball` (url, sha256), `artifact` to programs."""
-
-    component: str
-    version: str
-    variant: str
-    requires: Mapping[str, tuple[str, ...]]
-    apt: Mapping[str, str]
-    build_apt: Mapping[str, str]
-    wheels: Mapping[str, str]
-    facts: Mapping[str, object]
-    origin: str
-    source: str
-    file: str
-    line: int
-    constrains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    pairs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    known: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    warns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    provides: Mapping[str, str] = field(default_factory=dict)
-    also: tuple[str, ...] = ()
-    rank: int = 0
-    named: bool = False
-    confidence: str = "high"
-    index: str = ""
-    tarball: Mapping[str, str] = field(default_factory=dict)
-    artifact: str = ""
-    notes: tuple[str, ...] = ()
-
-    @cached_property
-    def where(self) -> str:
-        """The row as a user finds it: `torch 1.11.0+cu113 (…/component.yaml:31)`."""
-        name = f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
-        return f"{name} ({self.file}:{self.line})" if self.file else name
+def rules_named(text: str) -> tuple[str, ...]:
+    """Return the rules that a text names: `… (rule two-nccls)`."""
+    return tuple(_RULE.findall(text)) if "(rule " in text else ()
 
 
 class Contract(TypedDict, total=False):
-    """Capabilities, devices, ulimits, bytes of shared memory, and `bridge` or `host`."""
+    """What a launch must give: capabilities, devices, ulimits, memory, `bridge` or `host`."""
 
     caps: list[str]
     devices: list[str]
@@ -86,15 +37,51 @@ class Contract(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
+class Checks:
+    """What `validate` knows of a component, in every image."""
+
+    order: int = 0
+    """The place of its suite in a run, the lowest first; 0 runs after all others, by name."""
+    short_names: tuple[str, ...] = ()
+    """What the ids of its checks begin with, besides the name of the suite."""
+    more_suites: tuple[str, ...] = ()
+    """Other suites that apply to an image with the component."""
+    hardware: str = ""
+    """The hardware that its live checks look at: `gpu`, `rdma` or `harp`."""
+    slow_probe: str = ""
+    """The module of `validate/probes` that starts before the checks are loaded."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """How a request asks for a component."""
+
+    order: int = 0
+    """Its place in the search: the lowest gets its newest release first; 0 comes last, by name."""
+    always: bool = False
+    """Whether every image has it, unless a request says `none`."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Other keys of a request that mean it, each with the variant: `{ofed: mlnx-ofed}`."""
+    index_prefix: str = ""
+    """What names of wheel indexes have before the digits of its version: `cu` for `cu113`."""
+    values: tuple[str, ...] = ()
+    """Values of its releases that a request may ask for, such as `torchvision`."""
+    gpu_libraries: tuple[str, ...] = ()
+    """Components that it needs on a GPU; a wheel with a CUDA of its own needs none."""
+
+
+@dataclass(frozen=True)
 class Component:
     """One `dockerfiles/components/<name>/component.yaml` with its folder of templates and files.
 
-    `needs` orders components in a Dockerfile; `seconds` and `megabytes` predict what its step
-    costs, `churn` how often it changes for each build from nothing; `env` and `path` are what it
-    adds to the environment; `suites` what proves it; `contract` what a launch must give it; `trees`
-    maps a context folder to a tree of the payload; `installs` are the ways (see `renderer.ways`)
-    of its templates; `aliases` other names of variants; of `one_of` it needs one (the first where
-    none is asked for); `rules` explain its constraints."""
+    `needs` orders components in a Dockerfile. `seconds` and `megabytes` predict its step, `churn`
+    its changes for each build from nothing. `env` and `path` extend the environment, `suites` prove
+    it, `contract` is what a launch must give it. `trees` maps a context folder to a tree of the
+    payload. `installs` are the ways (see `renderer.ways`) of its templates, `aliases` other names
+    of variants. It needs one of `one_of`, the first if none is asked for. `rules` explain its
+    constraints; `role` is one of ROLES. `own_copies` are values of its rows that are copies of a
+    component, `pip_pins` facts of its rows that name releases of wheels that its wheel requires.
+    """
 
     name: str
     title: str
@@ -114,17 +101,77 @@ class Component:
     rules: Mapping[str, str] = field(default_factory=dict)
     megabytes: Mapping[str, float] = field(default_factory=dict)
     churn: float = 0.1
+    role: str = ""
+    own_copies: Mapping[str, str] = field(default_factory=dict)
+    pip_pins: tuple[str, ...] = ()
+    request: Question = field(default_factory=Question)
+    checks: Checks = field(default_factory=Checks)
+    launch: Launch = field(default_factory=Launch)
 
     @property
     def variants(self) -> tuple[str, ...]:
+        """List the variants of its releases."""
         return tuple(dict.fromkeys(r.variant for r in self.releases if r.variant))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
+class Rule:
+    """One `dockerfiles/rules/<name>.yaml`: what a warning or a refusal means."""
+
+    name: str
+    what: str
+    """The rule in one sentence."""
+    why: str
+    source: tuple[str, ...]
+    """Public addresses, or files of the repository."""
+
+
+@dataclass(frozen=True, eq=False)  # equal only to itself, so that caches can have it as a key
 class Catalog:
-    """All that the tool knows: OS releases and components, by name. Equal is only the very same.
-    `virtual` are names that can be asked for and that no layer is made of: a GPU, a driver."""
+    """All that is known, by name; `virtual` are names without layers, such as a GPU or a driver."""
 
     os: Mapping[str, OsRelease]
     components: Mapping[str, Component]
     virtual: Mapping[str, Component] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    """The names of all rules; `catalog.rules` reads what they say."""
+
+    @cached_property
+    def roles(self) -> Mapping[str, str]:
+        """Map each role to the component that has it."""
+        return {one.role: name for name, one in self.components.items() if one.role}
+
+    def with_role(self, role: str) -> str:
+        """Return the component that has a role; empty where none has."""
+        return self.roles.get(role, "")
+
+    @cached_property
+    def search_order(self) -> Mapping[str, int]:
+        """Map components to their places in the search, those that have one."""
+        return {name: one.request.order for name, one in self._asked if one.request.order}
+
+    @cached_property
+    def in_every_image(self) -> tuple[str, ...]:
+        """List the components that every image has unless a request says `none`."""
+        return tuple(name for name, one in self._asked if one.request.always)
+
+    @cached_property
+    def request_keys(self) -> Mapping[str, tuple[str, str]]:
+        """Map keys of a request that are no component's name to a component and a variant."""
+        return {
+            key: (name, variant)
+            for name, one in self.components.items()
+            for key, variant in one.request.keys.items()
+        }
+
+    @cached_property
+    def request_values(self) -> tuple[str, ...]:
+        """List the values of releases that a request may ask for."""
+        return tuple(dict.fromkeys(v for _, one in self._asked for v in one.request.values))
+
+    @cached_property
+    def _asked(self) -> Iterable[tuple[str, Component]]:
+        """List the components in the order of the search."""
+        last = 1 + max((one.request.order for one in self.components.values()), default=0)
+        every = self.components.items()
+        return sorted(every, key=lambda pair: (pair[1].request.order or last, pair[0]))

@@ -1,4 +1,4 @@
-"""One point of a matrix, before it is resolved."""
+"""Define a cell: one point of a matrix, before it is resolved."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ if TYPE_CHECKING:
 BaseMode = Literal["auto", "registry", "bootstrap"]
 
 PROFILES = ("plain", "cpu", "gpu", "rdma", "harp")
-"""What a container can be launched for. validate/requirements.py says what each one requires; a
-test holds the two together."""
+"""The profiles that a container can be launched for.
+
+validate/requirements.py says what each one requires; a test checks that both have the same ones.
+"""
 MATRIX_PROFILES = tuple(name for name in PROFILES if name not in ("cpu", "gpu"))
-"""What an image can be made for: whether it computes on a GPU follows from its components."""
+"""The profiles that an image can be made for.
+
+Whether an image computes on a GPU follows from its components.
+"""
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Want:
 
 @dataclass(frozen=True)
 class Omission:
-    """A component that a cell goes without, and why."""
+    """A component that a cell does not have, and the reason."""
 
     component: str
     reason: str
@@ -37,8 +42,11 @@ class Omission:
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a matrix, before it is resolved. `name` is unique in its matrix; `env` is what
-    the matrix sets in its images, and `notes` say why it is made of what it is made of."""
+    """One point of a matrix, before it is resolved.
+
+    `name` is unique in its matrix; `env` is what the matrix sets in its images; `notes` explain the
+    choice of components.
+    """
 
     matrix: str
     name: str
@@ -57,7 +65,7 @@ class Cell:
 
     @property
     def id(self) -> str:
-        """`matrix/name`, unique over all matrices."""
+        """Return `matrix/name`, which is unique over all matrices."""
         return f"{self.matrix}/{self.name}"
 
 
@@ -67,10 +75,11 @@ _UNITS = {"MB": 10**6, "GB": 10**9}
 
 @dataclass(frozen=True)
 class SizeBudget:
-    """How large an image may be.
+    """The largest size that an image may have.
 
-    `limit_bytes` is absolute, 0 for none; with `factor` 0 the last good image does not count. An
-    image over it keeps its old tag if `fails`; else its build only warns.
+    `factor` is relative to the last good image, 0 for no such limit; `limit_bytes` is absolute, 0
+    for none. With `fails`, an image over its budget fails and the old tag stays; else its build
+    only warns.
     """
 
     factor: float = FACTOR
@@ -82,9 +91,9 @@ DEFAULT = SizeBudget()
 
 
 def budget_of(row: Mapping[str, str] | None) -> SizeBudget:
-    """The key `size_budget` of a matrix, as its schema takes it.
+    """Read the key `size_budget` of a matrix, in the form that its schema accepts.
 
-    An absolute size alone takes the place of the factor; both together hold both.
+    An absolute size alone replaces the factor; if both are given, both hold.
     """
     if row is None:
         return DEFAULT

@@ -1,7 +1,7 @@
-"""What a constraint (`1.13`, `>=1.11,<1.13`, `any`, `none`, `rdma-core`) means for a release.
+"""Decide whether a release satisfies a constraint (`1.13`, `>=1.11,<1.13`, `any`, `rdma-core`).
 
 Versions compare by PEP 440 after one normalisation: a vendor's `5.4-3.1.0.0` is `5.4.3.1.0.0`. A
-bare version is a prefix at component borders: `1.13` takes 1.13.1, and `1.11.0` takes
+bare version is a prefix that ends at a dot: `1.13` accepts 1.13.1, and `1.11.0` accepts
 `1.11.0+cu113`, because a local build tag is not part of what people ask for. `2.6.0 pypi` asks for
 a version of that variant.
 """
@@ -17,10 +17,10 @@ from packaging.version import InvalidVersion, Version
 ANY = "any"
 NONE = "none"
 PATTERN = r"^[A-Za-z0-9<>=!~][A-Za-z0-9<>=!~.,+*_ -]*$"
-"""What a constraint may be made of; nothing of it can end a shell word or a YAML scalar."""
+"""The characters of a constraint; none of them can end a shell word or a YAML scalar."""
 
 LONGEST = 200
-"""Characters; digits without end would break Python's own conversion."""
+"""The most characters of a constraint; Python fails to convert a number with too many digits."""
 
 _BOTH = re.compile(r"^(\S.*?) +([a-z][a-z0-9.-]*)$")
 
@@ -31,13 +31,19 @@ _OPERATORS = re.compile(r"[<>=!~]")
 
 @lru_cache(maxsize=4096)
 def version_key(text: str) -> Version:
-    """A sortable version of a release's text. Raises InvalidVersion for what is none."""
+    """Make a sortable version from the text of a release.
+
+    Raises InvalidVersion for a text that is no version.
+    """
     return Version(text.replace("-", "."))
 
 
 def order_key(version: str, build: str = "") -> tuple[object, ...]:
-    """A key that puts the newest last; of one version the build for the newest CUDA, then the plain
-    one, is last. `build` names a build where the version does not."""
+    """Make a key that sorts the newest release last.
+
+    Builds of one version sort as `cpu`, then plain, then for CUDA from the oldest to the newest.
+    `build` names the build where the version does not.
+    """
     key = version_key(version)
     build = key.local or build
     found = _CUDA_BUILD.search(build)
@@ -48,6 +54,7 @@ def order_key(version: str, build: str = "") -> tuple[object, ...]:
 
 
 def is_version(text: str) -> bool:
+    """Say whether a text is a version."""
     try:
         version_key(text)
     except InvalidVersion:
@@ -56,13 +63,13 @@ def is_version(text: str) -> bool:
 
 
 def is_variant(constraint: str) -> bool:
-    """Whether a constraint names a variant, such as `rdma-core`, rather than versions."""
+    """Say whether a constraint names a variant, such as `rdma-core`, rather than versions."""
     return bool(_VARIANT.match(constraint)) and constraint not in (ANY, NONE)
 
 
 @lru_cache(maxsize=4096)
 def problem_with(constraint: str) -> str:
-    """Why a text is no constraint, in words; empty if it is one."""
+    """Say why a text is no constraint; the answer is empty if it is one."""
     if not re.fullmatch(PATTERN, constraint):
         return "has characters that no version has"
     if len(constraint) > LONGEST:
@@ -88,7 +95,7 @@ def _specifiers(constraint: str) -> SpecifierSet:
 
 @lru_cache(maxsize=65536)
 def matches(constraint: str, version: str, variant: str = "") -> bool:
-    """Whether a release of that version and variant satisfies a constraint."""
+    """Say whether a release of this version and variant satisfies a constraint."""
     both = _BOTH.match(constraint)
     if both and is_variant(both[2]):
         return both[2] == variant and matches(both[1], version, variant)

@@ -1,20 +1,20 @@
-"""A cell with every component pinned."""
+"""Define an image: a cell with every component pinned, and its base image."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from imagegen.model.catalog import OsRelease, Release
     from imagegen.model.cell import Cell
+    from imagegen.model.release import OsRelease, Release
 
 
 @dataclass(frozen=True)
 class Pin:
-    """A component at the release that the resolver chose, and who led to it."""
+    """A component at the release that the resolver chose, and who asked for it."""
 
     component: str
     release: Release
@@ -22,13 +22,18 @@ class Pin:
 
     @property
     def version(self) -> str:
+        """Return the version of the release."""
         return self.release.version
 
 
 @dataclass(frozen=True)
 class ImageSpec:
-    """A cell with every component pinned. `tag` is the full local reference of the image.
-    `given` are the virtual names (GPU, driver, …) with their values; `warnings` are sentences."""
+    """A cell with every component pinned.
+
+    `tag` is the full local reference of the image. `given` has the virtual names (GPU, driver, …)
+    with their values; `warnings` are sentences. `interpreter` is the component that is the Python
+    of images.
+    """
 
     cell: Cell
     os: OsRelease
@@ -36,13 +41,43 @@ class ImageSpec:
     tag: str
     given: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    interpreter: str = ""
 
     def pin(self, component: str) -> Pin | None:
+        """Return the pin of a component; None where the image does not have it."""
         return next((pin for pin in self.pins if pin.component == component), None)
+
+    @property
+    def python(self) -> str:
+        """Return the version of the image's Python; empty where it has none."""
+        pin = self.pin(self.interpreter)
+        return pin.version if pin else ""
 
 
 def layer_name(spec: ImageSpec, pin: Pin) -> str:
-    """A component's layer in a few words, such as `2.6.0 cuda`: its row, and what the cell chose of
-    the virtual names that the row asks for."""
+    """Name a component's layer in a few words, such as `2.6.0 cuda`.
+
+    The words are its version, its variant, and the values chosen for its virtual names.
+    """
     chosen = [spec.given[name] for name in sorted(pin.release.requires) if name in spec.given]
     return " ".join(filter(None, [pin.version, pin.release.variant, *chosen]))
+
+
+def base_of(spec: ImageSpec) -> OsRelease:
+    """Return the OS of an image, with the base image that its Dockerfile starts from.
+
+    Where a component's release comes as a base image (CUDA), the result is the OS with that toolkit
+    in it. It has an id of its own, comes from a registry only, and its tag is release-flavour-OS.
+    Source: NVIDIA container-images/cuda, doc/supported-tags.md (`11.3.1-devel-ubuntu20.04`).
+    """
+    for facts in (pin.release.facts for pin in spec.pins):
+        if "image" in facts:
+            tag = f"{facts['image']}-{spec.given['flavour']}-{spec.os.id}"
+            image = f"{facts['repository']}:{tag}"
+            return replace(spec.os, id=f"cuda-{tag}", image=image, bootstrap=False)
+    return spec.os
+
+
+def base_alias(os: OsRelease) -> str:
+    """Return the local name of a base image in Dockerfiles, wherever the base came from."""
+    return f"imagegen/base:{os.id}"

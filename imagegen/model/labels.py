@@ -1,4 +1,4 @@
-"""The names of the labels that imagegen writes on images."""
+"""Define the names of the labels that imagegen writes on images."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LABEL_CONTRACT = "io.imagegen.contract"
 LABEL_VALIDATED = "io.imagegen.validated"
 
 LABEL_INPUTS = "io.imagegen.inputs"
-"""The map, as JSON: `docker inspect` of an image says what it was made from."""
+"""A JSON map of what the image was made from, for `docker inspect`."""
 
 LABEL_LOCK = "io.imagegen.lock"
 """The digest of the lock of its system, on an image that was built with `--locked`."""
@@ -30,20 +30,20 @@ LABEL_PARTS = "io.imagegen.parts"
 """The sha256 of every vendor part and tarball that the build mounted, as JSON."""
 
 LABEL_UNTIL = "io.imagegen.until"
-"""On an image that ends in the middle of a recipe: `cell stage`. It is nobody's."""
+"""On an image that ends in the middle of a recipe: `cell stage`. It belongs to no cell."""
 
 LABEL_UNVERIFIED = "io.imagegen.unverified"
-"""Those of them whose rows have no sha256, taken with `--allow-unverified`."""
+"""The parts whose rows have no sha256, taken with `--allow-unverified`."""
 
 LABEL_HOW = "io.imagegen.base"
-"""On an image that was bootstrapped here; an image of a registry does not have it."""
+"""On an image whose base was bootstrapped here; not on an image whose base is from a registry."""
 
 LABEL_TITLE = "org.opencontainers.image.title"
 """The tag that an image was built for."""
 
 
 def labelled_inputs(labels: Mapping[str, str]) -> dict[str, str]:
-    """What an image says that it was made from; empty where it was built before it was recorded."""
+    """Read from its labels what an image was made from; empty for an image without that label."""
     try:
         found = json.loads(labels.get(LABEL_INPUTS, "{}"))
     except ValueError:

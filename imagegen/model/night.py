@@ -1,4 +1,4 @@
-"""What one nightly did, cell by cell."""
+"""Define the report of a nightly run, cell by cell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CellReport:
-    """What one night did to one cell; `warnings` are its build's: an image over its size budget."""
+    """What a nightly did for one cell.
+
+    `warnings` are those of its build, such as an image over its size budget.
+    """
 
     cell: str
     image: str
@@ -28,14 +31,16 @@ class CellReport:
 
     @property
     def broken(self) -> bool:
+        """Say whether the build or the validation of the cell failed."""
         return self.build in ("failed", "cancelled") or self.validation == "failed"
 
 
 @dataclass(frozen=True)
 class NightReport:
-    """The whole night. `reports` are those of `validate`, earlier ones included.
+    """What a whole nightly did.
 
-    `failure` is what ended the night early: a registry that refused, or an engine that died.
+    `reports` are those of `validate`, earlier ones included. `failure` is the error that ended the
+    run early, such as a registry that refused or an engine that died.
     """
 
     matrices: tuple[str, ...]
@@ -45,7 +50,7 @@ class NightReport:
 
     @property
     def changed(self) -> int:
-        """The number of cells that something was done for."""
+        """Count the cells that were built, validated or published in this run."""
         return sum(
             cell.build == "built"
             or cell.validation in ("passed", "failed")
@@ -55,10 +60,12 @@ class NightReport:
 
     @property
     def broken(self) -> list[CellReport]:
+        """List the cells whose build or validation failed."""
         return [cell for cell in self.cells if cell.broken]
 
     @property
     def headline(self) -> str:
+        """Say in one sentence how the run went."""
         if self.failure is not None:
             return f"the night ended early: {self.failure.problems[0].text}"
         if self.broken:

@@ -1,4 +1,4 @@
-"""An image in a registry."""
+"""Define the record of an image in a registry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Publication:
-    """An image in a registry: `digest` is what the registry itself answered."""
+    """An image in a registry; `digest` is what the registry itself answered."""
 
     image_id: str
     reference: str

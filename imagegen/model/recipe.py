@@ -1,4 +1,4 @@
-"""A rendered image: Dockerfile, context files, where each step came from."""
+"""Define a recipe: the Dockerfile, its context files, and where each step comes from."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from imagegen.model.image import ImageSpec
 
 EXPECTATION_PATH = "/etc/imagegen/image.json"
-"""Where an image keeps what the resolver promised about it."""
+"""The file in an image that says what the resolver promised about it."""
 
 BENCHMARK_PATH = "/opt/imagegen/validate/benchmark/synthetic.py"
-"""The benchmark that travels in every image."""
+"""The file of the benchmark that is in every image."""
 
 
 @dataclass(frozen=True)
 class ContextFile:
-    """One file of a build context: POSIX path relative to the context root."""
+    """One file of a build context; `path` is POSIX, relative to the root of the context."""
 
     path: str
     data: bytes
@@ -29,7 +29,7 @@ class ContextFile:
 
 @dataclass(frozen=True)
 class StepOrigin:
-    """Where the `index`-th (from 0) instruction of a stage came from: its template line."""
+    """The template line that an instruction comes from, the `index`-th of its stage (from 0)."""
 
     stage: str
     index: int
@@ -40,7 +40,10 @@ class StepOrigin:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A rendered image, the digest over all of it; `templates`: a hash of each source read."""
+    """All that an image is built from.
+
+    `digest` covers all of it; `templates` maps each template that was read to its hash.
+    """
 
     spec: ImageSpec
     dockerfile: str
@@ -53,15 +56,15 @@ class Recipe:
 
 
 UNVERIFIED = "unverified"
-"""What a row says where no source gives the sha256 of its tarball."""
+"""The value of a row's sha256 where no source gives the one of its tarball."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One such file: a vendor's part, or the tarball of a row (`url`).
+    """A file that a user gives or a build downloads: a vendor part, or a tarball of a row (`url`).
 
-    `sha256` is empty where artifacts.yaml does not list the part, `unverified` where a row says so;
-    `row` names the release that needs it, `os` the OS of the image where the file is for it alone.
+    `sha256` is empty where artifacts.yaml does not list the part, `unverified` where a row says so.
+    `row` names the release that needs the file; `os` is set where the file is for that OS alone.
     """
 
     name: str
@@ -76,5 +79,5 @@ class Part:
 
     @property
     def folder(self) -> str:
-        """Its folder in a build context."""
+        """Return the folder of the file in a build context."""
         return f"artifacts/{self.name}/{self.version}"

@@ -1,4 +1,4 @@
-"""What `validate` said of an image."""
+"""Define the result of `validate` on an image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Check(TypedDict):
-    """A check in a report. One of an older release may lack what is not required here."""
+    """A check in a report; a report of an older release may lack what is not required here."""
 
     id: str
     suite: str
@@ -28,7 +28,7 @@ class Check(TypedDict):
 
 
 class RunDigest(TypedDict, total=False):
-    """When a run was, the digest of what decided how it went, and whether all suites ran."""
+    """When a run was, the digest of its inputs, and whether all suites ran."""
 
     at: str
     digest: str
@@ -36,7 +36,7 @@ class RunDigest(TypedDict, total=False):
 
 
 class Report(TypedDict, total=False):
-    """The document of `validate --json`, as validate/report.schema.json describes it."""
+    """The document of `validate --json`; validate/report.schema.json describes it."""
 
     schema: int
     host: str
@@ -57,8 +57,10 @@ class Report(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ValidationRecord:
-    """What `validate` said in a container of this image. `tier` is `static`, `full`, `partial` or
-    `soft-roce`; `counts` maps outcomes to numbers."""
+    """The result of `validate` in a container of an image.
+
+    `tier` is `static`, `full`, `partial` or `soft-roce`; `counts` maps outcomes to numbers.
+    """
 
     image_id: str
     tag: str

@@ -1,4 +1,4 @@
-"""The layers of a cell from the lowest on, each by what it is: cells share how they begin."""
+"""Describe the layers of a cell from the lowest to the highest; cells share their lower layers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ if TYPE_CHECKING:
     from imagegen.model.recipe import Recipe
 
 Chain = tuple[tuple[str, str], ...]
-"""(component, release) of each layer."""
+"""The (component, release) of each layer, the lowest first."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class SharedLayer:
-    """A new layer that all cells of an OS will stand on. `above` has, for each of them, the
-    seconds that the layers above it are expected to take."""
+    """A new layer that all cells of an OS will have.
+
+    `above` has, for each cell, the seconds that the layers above this one are expected to take.
+    """
 
     os_id: str
     chain: Chain
@@ -31,22 +33,26 @@ class SharedLayer:
 
     @property
     def component(self) -> str:
+        """Return the component that makes this layer."""
         return self.chain[-1][0]
 
 
 def chain_of(spec: ImageSpec, order: Sequence[str]) -> Chain:
+    """List the layers of a resolved cell in this order of components."""
     pins = {pin.component: pin for pin in spec.pins}
     return tuple((name, layer_name(spec, pins[name])) for name in order if name in pins)
 
 
 def chain_of_recipe(recipe: Recipe) -> Chain:
+    """List the layers of a recipe, in the order of its Dockerfile."""
     return chain_of(recipe.spec, list(dict.fromkeys(one.component for one in recipe.origins)))
 
 
 def spread(items: Iterable[T], chain: Callable[[T], Chain]) -> list[T]:
-    """In turns over what parts them, the lowest layer first: neighbours share as little as can be.
+    """Order items so that neighbours share as few layers as possible.
 
-    Those that run side by side then seldom wait for the same layer.
+    It takes turns between the groups that differ in their lowest layer, and so on above it. Items
+    that are built side by side then seldom wait for the same layer.
     """
     groups: dict[Chain, list[T]] = {}
     for item in items:

@@ -1,8 +1,8 @@
-"""What an order of layers will cost: the tree of steps that cells share, in seconds and bytes.
+"""Predict the cost of a layer order: the tree of steps that cells share, in seconds and bytes.
 
-Costs are those that the journal measured on this engine for exactly that release, else what its
-component.yaml predicts. They are a forecast only: the order itself never depends on them unless
-that is asked for, so that one matrix gives the same recipes on every machine.
+The cost of a step is what the journal measured on this engine for exactly that release, else what
+its component.yaml predicts. The order of layers does not depend on measured costs unless a user
+asks for that, so that one matrix gives the same recipes on every machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds to run and bytes to keep one step; `measured` on this engine, or predicted."""
+    """The seconds to run a step and the bytes to keep it, `measured` here or predicted."""
 
     seconds: float
     size_bytes: int
@@ -36,7 +36,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Step:
-    """One distinct layer: a component on top of one certain chain; `cells` stand on it."""
+    """One distinct layer: a component on top of one chain; `cells` are those that use it."""
 
     chain: Chain
     cost: Cost
@@ -45,16 +45,18 @@ class Step:
 
     @property
     def component(self) -> str:
+        """Return the component that makes this layer."""
         return self.chain[-1][0]
 
     @property
     def release(self) -> str:
+        """Return the release of the component in this layer."""
         return self.chain[-1][1]
 
 
 @dataclass(frozen=True)
 class Total:
-    """A sum over steps; `longest` are the seconds of the longest chain."""
+    """A sum over steps; `longest` is the seconds of the longest chain."""
 
     steps: int
     seconds: float
@@ -62,18 +64,21 @@ class Total:
     longest: float
 
     def lasting(self, jobs: int) -> float:
-        """Seconds with so many builds side by side, at least."""
+        """Compute the least seconds that it takes with this many builds at a time."""
         return max(self.longest, self.seconds / max(1, jobs))
 
 
 class Prices:
-    """What a component costs at a release."""
+    """Knows what a component costs at each release."""
 
     def __init__(self, catalog: Catalog, measured: Mapping[tuple[str, str], Cost]) -> None:
         self._catalog, self._measured = catalog, measured
 
     def of(self, spec: ImageSpec, pin: Pin) -> Cost:
-        """Measured seconds or bytes win over predicted ones, each by itself."""
+        """Return the cost of a pin.
+
+        A measured value replaces a predicted one, for seconds and for bytes each.
+        """
         component = self._catalog.components[pin.component]
         name = layer_name(spec, pin)
         sizes = [component.megabytes.get(word) for word in ("", *name.split())]
@@ -88,13 +93,13 @@ class Prices:
 
 
 def prices_of(catalog: Catalog, journal: Journal) -> Prices:
-    """What steps cost: as measured on this engine, else as their component.yaml predicts."""
+    """Read what steps cost: measured on this engine, else predicted by component.yaml."""
     measured = journal.step_costs()
     return Prices(catalog, {key: Cost(*cost, True) for key, cost in measured.items()})
 
 
 def measured_seconds(journal: Journal) -> dict[str, float]:
-    """Component -> the seconds of its slowest release, for orders that follow the journal."""
+    """Map each component to the seconds of its slowest release, as the journal has them."""
     found: dict[str, float] = {}
     for (component, _), (seconds, _) in journal.step_costs().items():
         if seconds:
@@ -103,9 +108,9 @@ def measured_seconds(journal: Journal) -> dict[str, float]:
 
 
 def tree(specs: Sequence[ImageSpec], order: Sequence[str], prices: Prices) -> tuple[Step, ...]:
-    """The distinct layers of these cells of one OS, those that stand on the base first.
+    """Make the tree of distinct layers of these cells of one OS, the lowest first.
 
-    A component that a cell lacks is passed over: its next layer stands on the one before.
+    A cell without a component has no layer of it: its next layer is on top of the one before.
     """
     chains = {spec.cell.id: chain_of(spec, order) for spec in specs}
     costs = {(p.component, layer_name(s, p)): prices.of(s, p) for s in specs for p in s.pins}
@@ -113,7 +118,7 @@ def tree(specs: Sequence[ImageSpec], order: Sequence[str], prices: Prices) -> tu
 
 
 def trees_of(recipes: Iterable[Recipe], prices: Prices) -> dict[str, tuple[Step, ...]]:
-    """OS id -> the distinct layers of recipes, of any number of matrices, each in its own order."""
+    """Map each OS to the distinct layers of recipes, of any matrices, each in its own order."""
     chains: dict[str, dict[str, Chain]] = {}
     costs = {}
     for recipe in recipes:
@@ -137,14 +142,14 @@ def _above(
 
 
 def walk(steps: Sequence[Step]) -> Iterator[Step]:
-    """All steps, each before those above it."""
+    """List all steps, each before those above it."""
     for step in steps:
         yield step
         yield from walk(step.above)
 
 
 def trunk(trees: Mapping[str, Sequence[Step]]) -> tuple[SharedLayer, ...]:
-    """Of the layers to be made, by OS, those that all its cells stand on; the lower ones first."""
+    """Find, among the layers to make, those that all cells of an OS share; lower ones first."""
     found = []
     for os_id, steps in trees.items():
         every = {cell for step in steps for cell in step.cells}
@@ -161,7 +166,7 @@ def _above_in(cell: str, step: Step) -> float:
 
 
 def total(steps: Sequence[Step]) -> Total:
-    """What these trees cost when each step is made once."""
+    """Sum what these trees cost when each step is made once."""
     every = [*walk(steps)]
     return Total(
         len(every),
@@ -172,19 +177,19 @@ def total(steps: Sequence[Step]) -> Total:
 
 
 def unsized(steps: Sequence[Step]) -> tuple[str, ...]:
-    """The components with a step whose bytes nobody has measured here or predicted."""
+    """List the components that have a step whose bytes are neither measured nor predicted."""
     return tuple(sorted({step.component for step in walk(steps) if not step.cost.size_bytes}))
 
 
 def uncounted(components: Sequence[str]) -> str:
-    """What to say of components whose size nobody knows; empty where there is none."""
+    """Write a note about components of unknown size; empty where there is none."""
     if not components:
         return ""
     return f"nobody knows the size of {', '.join(components)}: it counts as nothing"
 
 
 def unshared(steps: Sequence[Step]) -> Total:
-    """What they would cost if each cell were built for itself."""
+    """Sum what these trees would cost if each cell were built alone."""
     every = [(step, len(step.cells)) for step in walk(steps)]
     return Total(
         sum(count for _, count in every),
@@ -199,7 +204,7 @@ def _longest(steps: Sequence[Step]) -> float:
 
 
 def plus(totals: Sequence[Total]) -> Total:
-    """Side by side, as the families of several OSes are."""
+    """Add totals that are built side by side, such as those of several OSes."""
     return Total(
         sum(one.steps for one in totals),
         sum(one.seconds for one in totals),
@@ -209,7 +214,7 @@ def plus(totals: Sequence[Total]) -> Total:
 
 
 def missing(steps: Sequence[Step], there: set[Chain]) -> tuple[Step, ...]:
-    """The steps that no image on the engine has: all but the chains that are `there`."""
+    """Return the steps that no image on the engine has, all but those whose chain is in `there`."""
     kept: list[Step] = []
     for step in steps:
         if step.chain in there:
@@ -222,7 +227,7 @@ def missing(steps: Sequence[Step], there: set[Chain]) -> tuple[Step, ...]:
 def left_to_make(
     stale: Sequence[Recipe], up_to_date: Sequence[Recipe], prices: Prices
 ) -> dict[str, tuple[Step, ...]]:
-    """OS id -> the steps of stale recipes that no image of the others has."""
+    """Map each OS to the steps of stale recipes that no up-to-date image has."""
     there = {
         (one.spec.os.id, chain) for one in up_to_date for chain in prefixes([chain_of_recipe(one)])
     }
@@ -233,7 +238,7 @@ def left_to_make(
 
 
 def made_anew(steps: Sequence[Step], component: str) -> tuple[Step, ...]:
-    """Find the steps that an edit of a component makes anew: its own and those above."""
+    """Find the steps that an edit of a component makes again: its own and those above."""
     found: list[Step] = []
     for step in steps:
         if step.component == component:
@@ -244,15 +249,18 @@ def made_anew(steps: Sequence[Step], component: str) -> tuple[Step, ...]:
 
 
 def prefixes(chains: Sequence[Chain]) -> set[Chain]:
-    """Every chain and every lower part of it."""
+    """List every chain and every lower part of it."""
     return {chain[:length] for chain in chains for length in range(1, len(chain) + 1)}
 
 
 def declared_order(
     specs: Sequence[ImageSpec], order: Sequence[str], catalog: Catalog
 ) -> tuple[str, ...]:
-    """The components in the order in which the matrix names them, as a hand-written Dockerfile
-    would have them: a component's needs come before it, others come where they are needed."""
+    """Order components as the matrix names them, as in a hand-written Dockerfile.
+
+    The components that one needs come before it; those that the matrix does not name come where
+    they are needed.
+    """
     asked = list(dict.fromkeys(want.component for spec in specs for want in spec.cell.wants))
     present, found = set(order), list[str]()
 

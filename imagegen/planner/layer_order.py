@@ -1,11 +1,11 @@
-"""The layer planner: the order of components that makes a family of images cheapest to build.
+"""Find the order of components that makes a family of images cheapest to build.
 
 Layers are a chain. Appending component d after the set S costs U(S + d) x seconds(d), where U(S) is
-the number of distinct value-tuples that the cells take on S, whatever the order inside S: once for
-a build from nothing, and once more each time that a component of S changes, which its `churn` tells
-for each build from nothing. So the cheapest order that respects `needs` is a dynamic programme over
-subsets: exact, 2^n x n, n <= 16. That a component's own steps are made again when it changes is not
-weighed: it is what the change is worth.
+the number of distinct value-tuples that the cells take on S, whatever the order inside S. That cost
+is paid once for a build from nothing, and again each time that a component of S changes; `churn` is
+the number of such changes for each build from nothing. So the cheapest order that respects `needs`
+is found by a dynamic programme over subsets: exact, 2^n x n steps, n <= 16. A component's own steps
+are made again when it changes; that is not counted, because the change is made for that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ABSENT = "-"
 def layer_orders(
     specs: Sequence[ImageSpec], catalog: Catalog, measured: Mapping[str, float]
 ) -> dict[str, tuple[str, ...]]:
-    """OS id -> component names in the order of their layers, over all cells on that OS.
+    """Map each OS id to the order of its components' layers, over all cells on that OS.
 
     `measured` overrides the seconds that component.yaml predicts, where a journal has them.
     """
@@ -54,7 +54,7 @@ def _order_of(
 
 
 def _value(spec: ImageSpec, pin: Pin | None) -> str:
-    """What makes a layer another one: the row, and what was chosen of the virtual names in it."""
+    """Name what makes a layer distinct: the row, and the values chosen for its virtual names."""
     if pin is None:
         return ABSENT
     chosen = [spec.given[one] for one in sorted(pin.release.requires) if one in spec.given]
@@ -62,7 +62,7 @@ def _value(spec: ImageSpec, pin: Pin | None) -> str:
 
 
 def distinct_steps(values: Mapping[str, Sequence[str]], subset: Sequence[str], last: str) -> int:
-    """U: how many different layers the component `last` makes after the rest of `subset`.
+    """Count the different layers (U) that component `last` makes after the rest of `subset`.
 
     A cell without `last` makes no layer of it.
     """
@@ -72,8 +72,10 @@ def distinct_steps(values: Mapping[str, Sequence[str]], subset: Sequence[str], l
 
 
 class _Steps:
-    """Distinct steps, counted once for each set of components: those in which no two cells differ
-    change no count."""
+    """Counts distinct steps, once for each set of components.
+
+    Components in which no two cells differ change no count.
+    """
 
     def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
         self._values = values
@@ -81,6 +83,7 @@ class _Steps:
         self._known: dict[tuple[frozenset[str], str], int] = {}
 
     def after(self, subset: Sequence[str], last: str) -> int:
+        """Count the distinct layers of component `last` after the components of `subset`."""
         key = (self._varying.intersection(subset), last)
         if key not in self._known:
             self._known[key] = distinct_steps(self._values, sorted(key[0]), last)
@@ -93,12 +96,11 @@ def cheapest_order(
     churn: Mapping[str, float],
     needs: Mapping[str, set[str]],
 ) -> tuple[str, ...]:
-    """The order with the least seconds, for one build from nothing and the changes that follow it;
-    ties go to the alphabetically first order.
+    """Find the order that takes the fewest seconds, for one build and the changes after it.
 
     `values[c]` are the values that each cell takes on component c, `churn[c]` how often c changes
-    for each build from nothing. Raises ConfigError for a cycle in `needs`, or for more components
-    than the exact search carries.
+    for each build from nothing. Of equal orders the alphabetically first one wins. Raises
+    ConfigError for a cycle in `needs`, or for more components than the exact search can handle.
     """
     names = sorted(values)
     if len(names) > MOST_COMPONENTS:

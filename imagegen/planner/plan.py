@@ -1,4 +1,4 @@
-"""The plan of a build: the state of each cell, and the steps that are shared and still to make."""
+"""Plan a build: the state of each cell, and the shared steps that are still to make."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ UP_TO_DATE, STALE, BLOCKED = "up to date", "stale", "blocked"
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A cell before a build: `state` is one of the three above, `why` one line, `changes` all."""
+    """A cell before a build.
+
+    `state` is one of the three above, `why` a reason in one line, `changes` all of them.
+    """
 
     spec: ImageSpec
     state: str
@@ -41,9 +44,9 @@ class PlannedCell:
 
 @dataclass(frozen=True)
 class Plan:
-    """Per OS id: the order of layers, the steps in it, in the declared order, and still to make.
+    """The order of layers for each OS id, its steps, the steps as declared, and those to make.
 
-    `most_edited` is the component of the steps that changes most often, as its `churn` says.
+    `most_edited` is the component of these steps that changes most often, by its `churn`.
     """
 
     orders: Mapping[str, tuple[str, ...]]
@@ -55,23 +58,27 @@ class Plan:
 
     @property
     def whole(self) -> Total:
+        """Sum all steps in the planned order, each made once."""
         return plus([total(steps) for steps in self.steps.values()])
 
     @property
     def each_by_itself(self) -> Total:
+        """Sum all steps, as if each cell were built alone."""
         return plus([unshared(steps) for steps in self.steps.values()])
 
     @property
     def as_declared(self) -> Total:
+        """Sum all steps in the order that the matrix declares."""
         return plus([total(steps) for steps in self.declared.values()])
 
     @property
     def edit_as_planned(self) -> Total:
-        """What the next edit costs: the layers that a change of `most_edited` makes anew."""
+        """Sum what the next edit costs: the layers that a change of `most_edited` makes again."""
         return self._edit(self.steps)
 
     @property
     def edit_as_declared(self) -> Total:
+        """Sum what the same edit costs in the order that the matrix declares."""
         return self._edit(self.declared)
 
     def _edit(self, trees: Mapping[str, Sequence[Step]]) -> Total:
@@ -79,6 +86,7 @@ class Plan:
 
     @property
     def left(self) -> Total:
+        """Sum the steps that are still to make."""
         return plus([total(steps) for steps in self.to_make.values()])
 
 
@@ -88,7 +96,7 @@ def plan_of(
     prices: Prices,
     catalog: Catalog,
 ) -> Plan:
-    """Lay the steps of the cells of a family out in their orders, and find those to make."""
+    """Arrange the steps of a family's cells in their orders, and find those to make."""
     orders = {os_id: orders[os_id] for os_id in sorted({cell.spec.os.id for cell in cells})}
     steps, declared, to_make = {}, {}, {}
     for os_id, order in orders.items():
@@ -106,12 +114,12 @@ def _most_edited(cells: Sequence[PlannedCell], catalog: Catalog) -> str:
 
 
 def _made(cells: Sequence[PlannedCell], order: Sequence[str]) -> set[Chain]:
-    """The layers that images have which are up to date."""
+    """List the layers of the images that are up to date."""
     return prefixes([chain_of(cell.spec, order) for cell in cells if cell.state == UP_TO_DATE])
 
 
 def dot(plan: Plan) -> str:
-    """Draw the steps as a graph for Graphviz: what has to be made is filled."""
+    """Draw the steps as a graph for Graphviz; steps to make are filled."""
     lines = ["digraph plan {", '  rankdir="LR"; node [shape=box fontname="sans-serif"];']
     for os_id, steps in plan.steps.items():
         waiting = {step.chain for step in walk(plan.to_make[os_id])}
@@ -129,7 +137,7 @@ def _node(os_id: str, chain: Chain) -> str:
 
 
 def as_data(plan: Plan) -> dict[str, object]:
-    """The plan for programs."""
+    """Write the plan for programs."""
     return {
         "orders": {os_id: list(order) for os_id, order in plan.orders.items()},
         "steps": {os_id: [_step_data(one) for one in s] for os_id, s in plan.steps.items()},

@@ -1,4 +1,4 @@
-"""The plan of a build as tables for people: the steps, what they cost, the state of each cell."""
+"""Print the plan of a build: the steps, what they cost, and the state of each cell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ Count = TypeVar("Count", int, float)
 
 
 def show(plan: Plan, jobs: int, console: Console, *, every_change: bool) -> None:
-    """Show a plan for so many builds at a time; with `every_change` all that makes a cell stale."""
+    """Print a plan for this many builds at a time.
+
+    With `every_change`, print everything that makes a cell stale.
+    """
     _show_steps(plan, console)
     _show_totals(plan, jobs, console)
     _show_cells(plan, console, every_change=every_change)
@@ -64,8 +67,10 @@ def _show_totals(plan: Plan, jobs: int, console: Console) -> None:
 
 
 def why_it_costs_more(plan: Plan, jobs: int) -> tuple[str, ...]:
-    """Say why the planned order costs more from nothing than the declared one, and what the next
-    edit gains by it; nothing where it does not cost more."""
+    """Explain why the planned order costs more from nothing, and what the next edit gains by it.
+
+    The result is empty where it does not cost more than the declared order.
+    """
     more = plan.whole.seconds - plan.as_declared.seconds
     if more <= 0:
         return ()
@@ -81,7 +86,7 @@ def why_it_costs_more(plan: Plan, jobs: int) -> tuple[str, ...]:
 
 
 def _against(saved: Count, written: Callable[[Count], str]) -> str:
-    """What an order saves against the other one, or costs: `8.0s less`."""
+    """Write what an order saves or costs against the other one: `8.0s less`."""
     if not saved:
         return "as much"
     return f"{written(abs(saved))} {'less' if saved > 0 else 'more'}"

@@ -1,4 +1,4 @@
 """Push validated images by digest, then move their tags.
 
-Others use `publish.publish`.
+Other rooms use `publish.publish`.
 """

@@ -1,7 +1,7 @@
-"""Push by digest, then move the tags, with every moved tag put back if one cannot be moved.
+"""Push images by digest, then move their tags; if one cannot be moved, move all of them back.
 
-Only an image whose exact id has a passed validation record goes out, and none with a private key in
-any layer: "validated" and "published" mean the same bytes.
+Only an image whose exact id has a passed validation record is published, and only if no layer has a
+private key. So "validated" and "published" mean the same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PublishCandidate:
-    """An image that might go out: its local tag and id, and the newest record of that id."""
+    """Describe an image to publish: its local tag and id, and the record that decides on it."""
 
     tag: str
     image_id: str
@@ -33,12 +33,15 @@ class PublishCandidate:
 
 
 def published_reference(tag: str, to: str) -> str:
-    """Where a local tag goes: `imagegen/cpu:x` to `registry/team` is `registry/team/cpu:x`."""
+    """Make the reference to publish: from `imagegen/cpu:x` to `registry/team/cpu:x`.
+
+    `to` is `registry/team`.
+    """
     return f"{to.rstrip('/')}/{tag.rpartition('/')[2]}"
 
 
 def candidate_of(engine: Engine, tag: str, journal: Journal) -> PublishCandidate:
-    """What a tag means on the engine now, with the record that decides about exactly that id."""
+    """Find the image that has a tag on the engine now, and the record that decides about its id."""
     image = local_images.find(engine, tag)
     if image is None:
         return PublishCandidate(tag, "", None)
@@ -46,7 +49,7 @@ def candidate_of(engine: Engine, tag: str, journal: Journal) -> PublishCandidate
 
 
 def refusals(candidates: Sequence[PublishCandidate]) -> list[Problem]:
-    """Why any of these may not go out; empty if all may."""
+    """List the reasons why any of these may not be published; empty if all may."""
     problems = []
     for candidate in candidates:
         record = candidate.validation
@@ -72,10 +75,10 @@ def refusals(candidates: Sequence[PublishCandidate]) -> list[Problem]:
 def publish(
     engine: Engine, candidates: Sequence[PublishCandidate], to: str, on_line: Callable[[str], None]
 ) -> list[Publication]:
-    """Push all, read every digest back, then move all tags.
+    """Push all images, read every digest back, then move all tags.
 
-    Raises PublishError before anything is pushed if one may not go out, and after putting the moved
-    tags back if one cannot be moved.
+    Raises PublishError before it pushes anything, if one of them may not be published. Also raises
+    it if a tag cannot be moved, after it has moved the other tags back.
     """
     problems = refusals(candidates) or _keys(engine, candidates)
     if problems:
@@ -92,7 +95,10 @@ def publish(
 
 
 def _keys(engine: Engine, candidates: Sequence[PublishCandidate]) -> list[Problem]:
-    """Private keys in any layer, where the record does not say that they were looked for."""
+    """Find private keys in the layers of the images whose record is not a passed full one.
+
+    A full validation has looked for them already.
+    """
     problems = []
     for candidate in candidates:
         record = candidate.validation
@@ -125,7 +131,7 @@ def _move(engine: Engine, planned: Sequence[Publication], on_line: Callable[[str
 def _put_back(
     engine: Engine, moved: Sequence[Publication], on_line: Callable[[str], None]
 ) -> list[Problem]:
-    """Every moved tag back to what it named before; a problem for each that stays where it is."""
+    """Move every moved tag back to its previous digest; return a problem for each that fails."""
     stuck = []
     for one in moved:
         repository, tag = local_images.split_reference(one.reference)

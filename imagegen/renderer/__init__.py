@@ -1,4 +1,4 @@
-"""Pins and a layer order become a Recipe: Dockerfile, context, digest, image.json.
+"""Render pins and a layer order as a recipe: Dockerfile, context, digest, image.json.
 
 Others use `renderer.Renderer` and `provenance`.
 """

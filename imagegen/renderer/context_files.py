@@ -1,4 +1,4 @@
-"""The files of a build context, and the digest over them and the Dockerfile."""
+"""Collect the files of a build context, and compute the digest over them and the Dockerfile."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from imagegen.renderer.image_json import Expectation
 
 BUILD_ENV = "build-env"
-"""Context folder that the downloading steps mount; certificates join it at build time only."""
+"""The context folder that downloading steps mount; certificates are added at build time."""
 
 
 class Shared(NamedTuple):
-    """Context files that images of the same components share, in order, with the part of the
-    digest that they make: those before an image's own files, and those after."""
+    """Context files that images of the same components share, with their part of the digest.
+
+    `before` and `after` are the files before and after an image's own files, in order; `digested`
+    has the bytes of both for the digest.
+    """
 
     before: tuple[ContextFile, ...]
     after: tuple[ContextFile, ...]
@@ -30,7 +33,7 @@ class Shared(NamedTuple):
 
 
 class ContextFiles:
-    """Reads the files that components bring into a build context, each once."""
+    """Reads the files that components add to a build context, each one once."""
 
     def __init__(self, payload: Payload, catalog: Catalog) -> None:
         self._payload = payload
@@ -39,7 +42,7 @@ class ContextFiles:
         self._shared: dict[tuple[str, ...], Shared] = {}
 
     def shared(self, names: tuple[str, ...]) -> Shared:
-        """The files of these components."""
+        """Read the files of these components."""
         if names not in self._shared:
             own = f"{OWN_FOLDER}/"
             files = sorted(self._files(names), key=lambda file: file.path)
@@ -66,7 +69,7 @@ class ContextFiles:
 
 
 def own_files(document: Expectation) -> tuple[ContextFile, ...]:
-    """The files that an image has for itself, in the order of their paths."""
+    """Make the files that belong to this image alone, sorted by path."""
     lines = [f'{name}="{value}"\n' for name, value in document["env"].items()]
     return (
         ContextFile(f"{OWN_FOLDER}/etc/environment", "".join(lines).encode()),
@@ -75,7 +78,7 @@ def own_files(document: Expectation) -> tuple[ContextFile, ...]:
 
 
 def digest(dockerfile: str, files: Iterable[bytes]) -> str:
-    """sha256 over the Dockerfile and every context file, each as `digested` has it."""
+    """Compute the sha256 over the Dockerfile and the `digested` form of every context file."""
     total = hashlib.sha256(dockerfile.encode())
     for file in files:
         total.update(file)
@@ -83,6 +86,6 @@ def digest(dockerfile: str, files: Iterable[bytes]) -> str:
 
 
 def digested(file: ContextFile) -> bytes:
-    """A file with its path and mode, as it goes into the digest."""
+    """Write a file with its path and mode in the form that the digest takes."""
     head = f"\0{file.path}\0{file.mode:o}\0".encode()
     return head + hashlib.sha256(file.data).digest()

@@ -1,4 +1,4 @@
-"""A rendered Dockerfile as its instructions: which stage each is in, and what stands before it."""
+"""Split a rendered Dockerfile into its instructions, with the stage of each."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 OWN_FOLDER = "image"
-"""Context folder of what is written for one image alone: a tree that is laid over the image."""
+"""The context folder of the files of one image alone: a tree that is copied over the image."""
 
 COUNTED = ("RUN", "COPY", "ADD", "WORKDIR")
-"""What BuildKit counts as a step, and what makes an entry with a size in an image's history."""
+"""The instructions that BuildKit counts as steps; each makes a history entry with a size."""
 
 _FROM = re.compile(r"^FROM\s+\S+(?:\s+AS\s+(?P<stage>\S+))?\s*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction with its continuation lines; `index` counts the steps of its stage from 0.
+    """One instruction with its continuation lines.
 
-    What is no step has the index of the step that follows it. `first` is its line, from 0.
+    `index` counts the steps of its stage from 0; an instruction that is no step has the index of
+    the step after it. `first` is its first line, from 0.
     """
 
     stage: str
@@ -33,7 +34,7 @@ class Instruction:
 
 
 def instructions(dockerfile: str) -> Iterator[Instruction]:
-    """The instructions of all stages, in order; comments and what stands before FROM are none."""
+    """List the instructions of all stages in order, without comments and what is before FROM."""
     stage, index = "", 0
     for first, text in _statements(dockerfile):
         match = _FROM.match(text)
@@ -48,7 +49,7 @@ def instructions(dockerfile: str) -> Iterator[Instruction]:
 
 
 def _statements(dockerfile: str) -> Iterator[tuple[int, str]]:
-    """Each statement with the number of its first line; a comment inside one is left out."""
+    """List each statement with the number of its first line; comments inside it are left out."""
     kept: list[str] = []
     first = 0
     for number, line in enumerate(dockerfile.split("\n")):
@@ -62,13 +63,16 @@ def _statements(dockerfile: str) -> Iterator[tuple[int, str]]:
 
 
 def steps(dockerfile: str) -> Mapping[tuple[str, int], str]:
-    """(stage, index) -> text of each step."""
+    """Map (stage, index) to the text of each step."""
     found = instructions(dockerfile)
     return {(one.stage, one.index): one.text for one in found if one.counted}
 
 
 def until_before(dockerfile: str, stage: str, index: int) -> str:
-    """The Dockerfile cut off before a step: with `stage` as target, the state that the step met."""
+    """Cut a Dockerfile off before a step.
+
+    Built with `stage` as target, it makes the state in which that step runs.
+    """
     lines = dockerfile.split("\n")
     found = next(
         (

@@ -1,6 +1,6 @@
-"""What an image promises about itself: `/etc/imagegen/image.json`, which `validate` measures.
+"""Write `/etc/imagegen/image.json`: what an image promises, which `validate` measures.
 
-Also the contract (what a launch must give the image) and the environment: both stand in it.
+Its contract (what a launch must give the image) and its environment are computed here too.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from imagegen import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from imagegen.model.catalog import Catalog, Component, Contract, Release
+    from imagegen.model.catalog import Catalog, Component, Contract
     from imagegen.model.image import ImageSpec, Pin
+    from imagegen.model.release import Release
 
 SCHEMA = 1
 AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 BASE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BASE_ENV = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PATH": BASE_PATH}
-"""What Dockerfile.j2 sets in the base, in this order."""
+"""The variables that Dockerfile.j2 sets in the base, in this order."""
 
 
 class Expectation(TypedDict):
@@ -44,9 +45,10 @@ class Expectation(TypedDict):
 
 
 def stage_env(component: Component, release: Release, path: str) -> dict[str, str]:
-    """The ENV lines that a component adds on top of a `PATH`, sorted by name.
+    """Compute the ENV lines that a component adds on top of a `PATH`, sorted by name.
 
-    A row that is installed elsewhere than the others has `bin`, a list of folders, in its facts.
+    A row that is installed in another place than the others has `bin`, a list of folders, in its
+    facts.
     """
     env = dict(component.env)
     own = release.facts.get("bin", [])
@@ -57,7 +59,7 @@ def stage_env(component: Component, release: Release, path: str) -> dict[str, st
 
 
 def environment(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict[str, str]:
-    """The whole environment of the finished image, sorted by name."""
+    """Compute the whole environment of the finished image, sorted by name."""
     env = dict(BASE_ENV)
     pins = {pin.component: pin.release for pin in spec.pins}
     for name in order:
@@ -67,9 +69,10 @@ def environment(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict
 
 
 def contract(spec: ImageSpec, catalog: Catalog) -> Contract:
-    """What a launch has to give: capabilities, devices, ulimits, shared memory in bytes, network.
+    """Compute what a launch has to give the image.
 
-    Lists are united, the largest shared memory and the host network win.
+    These are capabilities, devices, ulimits, shared memory in bytes, and the network. Lists are
+    united; the largest shared memory wins, and the host network wins over a bridge.
     """
     return _contract(tuple(pin.component for pin in spec.pins), catalog)
 
@@ -94,7 +97,10 @@ def _united(lists: Iterable[Sequence[str]]) -> list[str]:
 
 
 def suites(spec: ImageSpec, catalog: Catalog) -> list[str]:
-    """The suites that prove this image; those of omitted components too, to say why they rest."""
+    """List the suites that prove this image.
+
+    Those of omitted components are among them: they report why they are skipped.
+    """
     names = [pin.component for pin in spec.pins] + [o.component for o in spec.cell.omitted]
     return _suites(tuple(names), catalog)
 
@@ -105,12 +111,15 @@ def _suites(names: tuple[str, ...], catalog: Catalog) -> list[str]:
 
 
 def device(spec: ImageSpec) -> str:
-    """`gpu` when a component brings CUDA, else `cpu`."""
+    """Return `gpu` when a component brings CUDA, else `cpu`."""
     return "gpu" if any(pin.release.facts.get("device") == "gpu" for pin in spec.pins) else "cpu"
 
 
 def _askers(pin: Pin, spec: ImageSpec) -> list[str]:
-    """Who led to a pin, without paths and lines: the same image must come out in every folder."""
+    """List who asked for a pin, without paths and lines.
+
+    The same image must have the same bytes in every folder.
+    """
     return _without_places(pin.via, spec.cell.file or "no file", spec.cell.matrix)
 
 
@@ -121,13 +130,13 @@ def _without_places(via: tuple[str, ...], file: str, matrix: str) -> list[str]:
 
 
 def _facts(pin: Pin, spec: ImageSpec) -> dict[str, object]:
-    """Of the row, and what was chosen of the virtual names that it asks for: its flavour, say."""
+    """Join the facts of a row with the values chosen for its virtual names, such as its flavour."""
     chosen = {name: spec.given[name] for name in pin.release.requires if name in spec.given}
     return {**chosen, **pin.release.facts}
 
 
 def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> Expectation:
-    """The document as data. Its schema is described in validate/expected.py."""
+    """Make the document as data; validate/expected.py describes its schema."""
     return {
         "schema": SCHEMA,
         "tool": __version__,
@@ -163,5 +172,5 @@ def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> Expe
 
 
 def as_json(document: Mapping[str, object]) -> bytes:
-    """The bytes of a document: same data, same bytes."""
+    """Write a document as JSON: the same bytes for the same data."""
     return orjson.dumps(document, option=AS_TEXT)

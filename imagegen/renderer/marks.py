@@ -1,7 +1,7 @@
-"""Marks in a rendered text say which template line each instruction came from.
+"""Mark each instruction of a template, to find its template line in the rendered text.
 
-Each instruction line of a template is marked with its position before Jinja compiles it; after
-rendering the marks are taken out again.
+The marks, with the position of each instruction, are added before Jinja compiles a template, and
+taken out after rendering.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import re
 from typing import NamedTuple
 
 _INSTRUCTION = re.compile(r"((?:\{%.*?%\})*)(?=RUN |COPY |ADD |WORKDIR |\{\{ [a-z_]+\.[a-z_]+\()")
-"""At the start of a line, where tags before it leave nothing behind."""
+"""An instruction at the start of a line, where tags before it leave no text."""
 _MARKS = re.compile("\x01([^\x02]*)\x02")
 _FIRST_MARKS = re.compile("^" + _MARKS.pattern, re.MULTILINE)
 
 
 class Mark(NamedTuple):
-    """Position of an instruction in a template: path below `dockerfiles/` and 1-based line."""
+    """The position of an instruction: its template's path below `dockerfiles/`, and line from 1."""
 
     template: str
     line: int
 
 
 def marked(source: str, template: str) -> str:
-    """The source of a template with a mark before each instruction."""
+    """Add a mark before each instruction in the source of a template."""
     lines = source.split("\n")
     for number, line in enumerate(lines, 1):
         if found := _INSTRUCTION.match(line):
@@ -33,7 +33,7 @@ def marked(source: str, template: str) -> str:
 
 
 def split_marks(text: str) -> tuple[str, tuple[Mark, ...]]:
-    """The text without marks, and for each instruction in it the outermost template line."""
+    """Take the marks out of a text, and return with it the outermost template line of each."""
     marks = []
     for found in _FIRST_MARKS.finditer(text):
         template, _, number = found.group(1).rpartition(":")
@@ -42,4 +42,5 @@ def split_marks(text: str) -> tuple[str, tuple[Mark, ...]]:
 
 
 def without_marks(text: str) -> str:
+    """Remove the marks from a text."""
     return _MARKS.sub("", text)

@@ -1,8 +1,8 @@
-"""What a template made once is not made again for another image that differs only unread.
+"""Reuse rendered text for an image that differs only in values that its template does not read.
 
-A template is a function of what it reads: its first question is always the same one, and each next
-one depends on the answers so far. So the questions make a tree, and an image that gives the same
-answers as one before has the same text.
+A template is a function of what it reads: the first value that it reads is always the same one, and
+each next one depends on the values so far. So these reads make a tree, and an image with the same
+values as an earlier one has the same text.
 """
 
 from __future__ import annotations
@@ -18,32 +18,33 @@ Subjects = TypeVar("Subjects", bound=Mapping[str, object])
 
 _MISSING = object()
 _EVERYTHING = "\0"
-"""The key for all of a mapping: no subject has one of that name."""
+"""The key for all of a mapping; no subject has a key of that name."""
 _PLAIN = (str, int, bool, float, type(None))
 _Question = tuple[str, ...]  # the name of a subject, then attributes and keys
 
 
 class _Node(Generic[T]):
-    """One question with a node for each answer, or what was made in the end."""
+    """One read with a node for each value, or the result at the end."""
 
     def __init__(self) -> None:
         self.question: _Question = ()
         self.answers: dict[Hashable, _Node[T]] = {}
         self.made: list[T] = []
         self.kept: list[object] = []
-        """Answers that are told apart by their identity, which must not be given to another."""
+        """Values that are compared by identity: kept alive, so that no other object gets it."""
 
 
 class Replay(Generic[T]):
-    """What was made of subjects (objects, and mappings), told apart by what was read of them."""
+    """Keeps what was made of subjects (objects, mappings), by the values read from them."""
 
     def __init__(self) -> None:
         self._trees: dict[Hashable, _Node[T]] = {}
 
     def made(self, name: Hashable, subjects: Subjects, make: Callable[[Subjects], T]) -> T:
-        """What `make` makes of these subjects, or made of others that read the same to it.
+        """Return what `make` makes of these subjects, or made of others with the same values read.
 
-        `make` gets the subjects watched. Raises what it raises; that is not kept.
+        `make` gets objects that note what it reads. Raises what `make` raises; a failure is not
+        kept.
         """
         first = node = self._trees.setdefault(name, _Node())
         while node.question:
@@ -55,7 +56,7 @@ class Replay(Generic[T]):
             return node.made[0]
         asked: dict[_Question, object] = {}
         watched = {one: _watched((one,), each, asked) for one, each in subjects.items()}
-        made = make(cast("Subjects", watched))  # they stand in for the subjects
+        made = make(cast("Subjects", watched))  # these replace the subjects
         _keep(first, asked, made)
         return made
 
@@ -77,7 +78,7 @@ def _token(answer: object) -> Hashable:
 
 def _answer(subject: object, path: _Question) -> object:
     for key in path:
-        if isinstance(subject, (dict, Mapping)):  # a dict is told at once
+        if isinstance(subject, (dict, Mapping)):  # the check for a dict is much faster
             subject = subject if key is _EVERYTHING else subject.get(key, _MISSING)
         else:
             subject = getattr(subject, key, _MISSING)
@@ -102,7 +103,7 @@ class _Watched:
 
 
 class WatchedMapping(_Watched, Mapping[str, object]):
-    """A mapping that notes which keys are read."""
+    """A mapping that notes which of its keys are read."""
 
     def __getitem__(self, key: str) -> object:
         answer = self._ask(key)
@@ -121,7 +122,7 @@ class WatchedMapping(_Watched, Mapping[str, object]):
 
 
 class WatchedObject(_Watched):
-    """An object that notes which attributes are read."""
+    """An object that notes which of its attributes are read."""
 
     def __getattr__(self, key: str) -> object:
         answer = self._ask(key)

@@ -1,7 +1,7 @@
-"""What an image was made from, written into its own label, and what of that has changed since.
+"""Write what an image was made from into its label, and find what of that has changed since.
 
-One flat map: the name of an input -> its value or a short hash of it. Two maps of one cell differ
-in exactly the inputs that make its image stale.
+It is one flat map: the name of an input to its value or a short hash of it. Two maps of one cell
+differ in exactly the inputs that make its image stale.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from imagegen.renderer.dockerfile import OWN_FOLDER, instructions, steps
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from imagegen.model.catalog import Release
     from imagegen.model.image import Pin
     from imagegen.model.recipe import Recipe
+    from imagegen.model.release import Release
 
 DERIVED = ("components", "contract", "env", "image", "os", "suites", "tool")
-"""What image.json repeats of other inputs: given only where no other input has changed."""
+"""The keys of image.json that repeat other inputs: reported only if no other input has changed."""
 
 _ROW = ("apt", "build_apt", "wheels", "facts", "origin", "source", "index", "tarball", "artifact")
 _HASH_LETTERS = 12
 
 
 def inputs_of(recipe: Recipe) -> dict[str, str]:
-    """All that the recipe's bytes were made from, sorted by name."""
+    """Map every input of a recipe to its value or a hash of it, sorted by name."""
     found = {"tool": __version__, "os": _hash(_os_facts(recipe))}
     found["order"] = " ".join(dict.fromkeys(origin.component for origin in recipe.origins))
     found |= {f"release {pin.component}": _row(pin) for pin in recipe.spec.pins}
@@ -49,9 +49,10 @@ def inputs_of(recipe: Recipe) -> dict[str, str]:
 
 
 def labelled(dockerfile: str, recipe: Recipe) -> str:
-    """A Dockerfile with the inputs of a recipe as its last label.
+    """Add the inputs of a recipe to a Dockerfile, as its last label.
 
-    A label makes no layer. In the request it would make the URL longer than proxies carry.
+    A label makes no layer. As a field of the request it would make the URL longer than proxies
+    accept.
     """
     text = json.dumps(inputs_of(recipe), separators=(",", ":")).replace("'", "\\u0027")
     return f"{dockerfile}LABEL {LABEL_INPUTS}='{text}'\n"
@@ -79,7 +80,7 @@ def _release_name(release: Release) -> str:
 
 
 def _templates(recipe: Recipe) -> dict[str, str]:
-    """The sources of the templates that made this image: its components', and the common ones."""
+    """Take the sources of the templates of this image's components, and of the common ones."""
     pinned = {pin.component for pin in recipe.spec.pins}
     return {
         f"template {name}": source
@@ -89,7 +90,7 @@ def _templates(recipe: Recipe) -> dict[str, str]:
 
 
 def _steps(recipe: Recipe) -> dict[str, str]:
-    """Each step of a template, what a stage sets without a step, and the frame around them all."""
+    """Hash each step, the settings of each stage that are no steps, and the text around stages."""
     texts = steps(recipe.dockerfile)
     found = {
         f"step {origin.stage}/{origin.index}": _hash(texts.get((origin.stage, origin.index), ""))
@@ -106,20 +107,19 @@ def _steps(recipe: Recipe) -> dict[str, str]:
 
 
 def changes(before: Mapping[str, str], recipe: Recipe) -> list[str]:
-    """Each input that differs from what an image was made from, in words, causes before effects."""
+    """Describe each input that differs from what an image was made from, causes before effects."""
     after = inputs_of(recipe)
     differing = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
-    said: list[str] = []
-    said += _tool(before, after)
+    texts = _tool(before, after)
     if "os" in differing:
-        said.append(f"OS file {recipe.spec.os.file or recipe.spec.os.id} changed")
-    said += _releases(differing, before, after, recipe)
-    said += _parts(differing, before, after)
-    said += _template_lines(differing, recipe)
-    said += _files(differing, before, after)
-    said += _order(differing, before, after)
-    said += _environment(differing, recipe)
-    return said or _promises(differing, recipe)
+        texts.append(f"OS file {recipe.spec.os.file or recipe.spec.os.id} changed")
+    texts += _releases(differing, before, after, recipe)
+    texts += _parts(differing, before, after)
+    texts += _template_lines(differing, recipe)
+    texts += _files(differing, before, after)
+    texts += _order(differing, before, after)
+    texts += _environment(differing, recipe)
+    return texts or _promises(differing, recipe)
 
 
 def _tool(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
@@ -134,21 +134,21 @@ def _names(differing: list[str], kind: str) -> list[str]:
 def _releases(
     differing: list[str], before: Mapping[str, str], after: Mapping[str, str], recipe: Recipe
 ) -> list[str]:
-    said = []
+    texts = []
     for name in _names(differing, "release"):
         old = before.get(f"release {name}", "").rpartition(" ")[0]
         new = after.get(f"release {name}", "").rpartition(" ")[0]
         pin = recipe.spec.pin(name)
         where = f" ({pin.release.file}:{pin.release.line})" if pin and pin.release.file else ""
         if old and new:
-            said.append(
+            texts.append(
                 f"release row {name} {new} changed{where}"
                 if old == new
                 else f"{name} {old} -> {new}{where}"
             )
         else:
-            said.append(f"{name} {new} is new{where}" if new else f"{name} {old} is gone")
-    return said
+            texts.append(f"{name} {new} is new{where}" if new else f"{name} {old} is gone")
+    return texts
 
 
 def _parts(differing: list[str], before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
@@ -164,10 +164,10 @@ def _fate(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> str
 
 
 def _template_lines(differing: list[str], recipe: Recipe) -> list[str]:
-    """The line of each step that reads otherwise now, where its own template was edited.
+    """Name the template line of each step that changed because its template was edited.
 
-    A step that reads otherwise although its template is as before is the effect of a row, or of a
-    macro; an edited template none of whose steps read otherwise (a comment) is no cause.
+    A step that changed although its template did not is the effect of a row or of a macro. An
+    edited template without a changed step (only a comment changed) is no cause.
     """
     edited = {f"dockerfiles/{name}" for name in _names(differing, "template")}
     steps_now = set(_names(differing, "step"))
@@ -182,7 +182,7 @@ def _template_lines(differing: list[str], recipe: Recipe) -> list[str]:
 
 
 def _unstepped(edited: set[str], stages: set[str], recipe: Recipe) -> list[str]:
-    """Edited templates whose ENV, which is no step, reads otherwise."""
+    """List the edited templates whose ENV, which is no step, has changed."""
     found = {one.template for one in recipe.origins if one.stage in stages}
     return sorted(edited & found)
 
@@ -195,7 +195,7 @@ def _files(differing: list[str], before: Mapping[str, str], after: Mapping[str, 
 
 
 def _order(differing: list[str], before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """The order of those components that were there before and are still there."""
+    """Report a new order of those components that were there before and still are."""
     old, new = before.get("order", "").split(), after["order"].split()
     both = [name for name in new if name in old]
     if "order" not in differing or both == [name for name in old if name in new]:
@@ -204,7 +204,10 @@ def _order(differing: list[str], before: Mapping[str, str], after: Mapping[str, 
 
 
 def _environment(differing: list[str], recipe: Recipe) -> list[str]:
-    """ENV lines follow from component.yaml, and from those of the components below."""
+    """Report changed ENV lines that come from component.yaml.
+
+    ENV lines also change with those of the components below; such an effect is not reported.
+    """
     changed = set(_names(differing, "env"))
     same = {one.component for one in recipe.origins if one.stage in changed}
     edited = {name.split("/")[1] for name in _names(differing, "template") if "/" in name}
@@ -216,8 +219,8 @@ def _environment(differing: list[str], recipe: Recipe) -> list[str]:
 
 
 def _promises(differing: list[str], recipe: Recipe) -> list[str]:
-    """What only image.json shows: what a matrix says of the cell, a component's contract."""
+    """Report what only image.json shows: settings of the matrix, a component's contract."""
     names = _names(differing, "promise")
     own = [name for name in names if name not in DERIVED] or names
-    said = f"what matrix {recipe.spec.cell.matrix} or component.yaml says of the cell changed"
-    return [f"{said}: {', '.join(own)}"] if own else []
+    text = f"what matrix {recipe.spec.cell.matrix} or component.yaml says of the cell changed"
+    return [f"{text}: {', '.join(own)}"] if own else []

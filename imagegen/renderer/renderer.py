@@ -1,6 +1,7 @@
-"""ImageSpec + layer order -> Recipe: Dockerfile text, context files and the digest over both.
+"""Render the recipe of an image: Dockerfile text, context files and the digest over both.
 
-Same inputs, same bytes: no clock, no network, no environment, no dictionary order.
+The same inputs give the same bytes: nothing depends on the clock, the network, the environment or
+the order of a dictionary.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from imagegen import __version__
 from imagegen.errors import RenderError
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.model.recipe import Recipe, StepOrigin
 from imagegen.renderer.context_files import ContextFiles, digest, digested, own_files
 from imagegen.renderer.dockerfile import OWN_FOLDER
@@ -25,21 +26,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from imagegen.config.payload import Payload
-    from imagegen.model.catalog import Catalog, Release
+    from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec
+    from imagegen.model.release import Release
     from imagegen.renderer.marks import Mark
 
 
 class _Seen(TypedDict):
-    """What a template of a component reads."""
+    """The values that a template of a component reads."""
 
     image: ImageSpec
     pins: Mapping[str, Release]
 
 
 class _Place(TypedDict):
-    """Where a component comes in a Dockerfile: the stages that its own begin from, and the PATH
-    there."""
+    """The place of a component in a Dockerfile.
+
+    These are the stages that its own stages start from, and the PATH there.
+    """
 
     previous: str
     base: str
@@ -47,14 +51,16 @@ class _Place(TypedDict):
 
 
 class _Placed(_Seen):
-    """What the stages of a component are made of."""
+    """The values that the stages of a component are made from."""
 
     place: _Place
 
 
 class _Part(NamedTuple):
-    """What a component adds to a Dockerfile: texts, where their instructions came from, and the
-    PATH behind it."""
+    """The part of a Dockerfile that a component makes.
+
+    These are its texts, the origins of their instructions, and the PATH after them.
+    """
 
     texts: tuple[str, ...]
     origins: tuple[StepOrigin, ...]
@@ -71,9 +77,10 @@ class Renderer:
         self._parts: Replay[_Part] = Replay()
 
     def recipe(self, spec: ImageSpec, order: Sequence[str]) -> Recipe:
-        """The recipe of one image.
+        """Render the recipe of one image.
 
-        Raises RenderError when a template fails, or none goes the way of a row or of the OS.
+        Raises RenderError when a template fails, or when no template can install a row or use the
+        OS.
         """
         need_apt(spec)
         pins = {pin.component: pin.release for pin in spec.pins}
@@ -111,7 +118,7 @@ class Renderer:
     def _base_steps(
         self, spec: ImageSpec, pins: Mapping[str, Release]
     ) -> tuple[list[str], list[StepOrigin]]:
-        """What components do to the base before anything is installed on it."""
+        """Render what components change in the base before anything is installed on it."""
         texts: list[str] = []
         origins: list[StepOrigin] = []
         subjects: _Seen = {"image": spec, "pins": pins}
@@ -150,14 +157,14 @@ class Renderer:
         subjects: Subjects,
         make: Callable[[Subjects], _Part],
     ) -> _Part:
-        """What was made of it before, if this image reads the same to the templates."""
+        """Reuse a part that was made for an image with the same values, or make it."""
         try:
             return self._parts.made((kind, name), subjects, make)
         except RenderError:
-            return make(subjects)  # raises again, in the names that a template's author knows
+            return make(subjects)  # raises again, with the names that the template uses
 
     def _part(self, name: str, tag: str, seen: _Placed) -> _Part:
-        """The stages of a component: what compiles it, if anything does, and what installs it."""
+        """Render the stages of a component: one to compile it, if needed, and one to install it."""
         release, place = seen["pins"][name], seen["place"]
         self._need_a_way(release, tag)
         texts: list[str] = []
@@ -178,7 +185,10 @@ class Renderer:
         return _Part(tuple(texts), tuple(origins), path)
 
     def _need_a_way(self, release: Release, tag: str) -> None:
-        """A row may be in the catalog before a template can install it; an image may not."""
+        """Raise RenderError for a release that no template can install.
+
+        The catalog may have a release before a template can install it; an image may not.
+        """
         name = release.component
         ways, installs = ways_of(release), self._catalog.components[name].installs
         has_template = self._templates.has(f"components/{name}/install.j2")
@@ -195,7 +205,7 @@ class Renderer:
         )
 
     def _build_base(self, name: str, order: Sequence[str]) -> str:
-        """The earliest stage of the chain that has all that a build stage needs."""
+        """Find the earliest stage of the chain that has everything a build stage needs."""
         needs = self._catalog.components[name].needs
         at = [order.index(need) for need in needs if need in order]
         return order[max(at)] if at else "base"
@@ -230,7 +240,7 @@ def _origins(stage: str, component: str, marks: Sequence[Mark]) -> tuple[StepOri
 
 
 def _tidy(text: str) -> str:
-    """One final newline, no trailing blanks, never two empty lines in a row."""
+    """Remove trailing blanks and repeated empty lines; end the text with one newline."""
     tidy = "\n".join(map(str.rstrip, text.split("\n")))
     while "\n\n\n" in tidy:
         tidy = tidy.replace("\n\n\n", "\n\n")

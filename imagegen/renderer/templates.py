@@ -1,7 +1,7 @@
-"""Jinja, as this project uses it: sandboxed, strict, compiled once, and it knows template lines.
+"""Compile and render Jinja templates: sandboxed, strict, each compiled once, with line marks.
 
-Others import this module at its first use: Jinja takes longer to load than a family of images that
-was kept from the last run.
+Others import this module where they first use it: Jinja takes longer to load than a family of
+images that was kept from the last run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Templates:
         folders: list[Path] = [root / "dockerfiles" for root in payload.roots]
         loader = _MarkingLoader(folders)
         self.hashes: Mapping[str, str] = loader.hashes
-        """Path below `dockerfiles/` -> hash of the source, of every template used so far."""
+        """The hash of every template used so far, by its path below `dockerfiles/`."""
         self._environment = ImmutableSandboxedEnvironment(
             loader=loader,
             undefined=StrictUndefined,
@@ -61,6 +61,7 @@ class Templates:
         self._there: dict[str, bool] = {}
 
     def has(self, name: str) -> bool:
+        """Say whether there is a template of this name."""
         if name not in self._there:
             self._there[name] = self._has(name)
         return self._there[name]
@@ -75,9 +76,9 @@ class Templates:
         return True
 
     def render(self, name: str, context: Mapping[str, object], image: str) -> str:
-        """The text of a template, marks still in it.
+        """Render a template; the marks stay in the text.
 
-        Raises RenderError with template, line and the image it was for.
+        Raises RenderError with template, line and the image that it was for.
         """
         try:
             return self._environment.get_template(name).render(context)

@@ -1,4 +1,4 @@
-"""The ways in which the bits of a release can be had, and those that the templates know."""
+"""Decide in which ways a release can be installed, and whether templates know the OS."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from imagegen.errors import RenderError
 
 if TYPE_CHECKING:
-    from imagegen.model.catalog import Release
     from imagegen.model.image import ImageSpec
+    from imagegen.model.release import Release
 
 
 def need_apt(spec: ImageSpec) -> None:
-    """Raise RenderError for an OS without apt: the catalog knows more of them than templates do."""
+    """Raise RenderError for an OS without apt, which no template can install on yet."""
     if spec.os.family != "debian":
         raise RenderError.of(
             f"no template installs anything on {spec.os.id} yet: all of them speak to apt",
@@ -22,7 +22,7 @@ def need_apt(spec: ImageSpec) -> None:
 
 
 def ways_of(release: Release) -> tuple[str, ...]:
-    """How the bits of a row can be had: the data that it carries for a template."""
+    """List the ways in which a release can be installed, by the data in its row."""
     data = {
         "apt": release.apt,
         "wheels": release.wheels,

@@ -1,4 +1,4 @@
-"""A custom combination of versions: constraints -> one pinned image, or the facts that collide."""
+"""Answer a request: pin one image for its constraints, or give the facts that collide."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.model import constraint
+from imagegen.model.catalog import CHECKS
 from imagegen.model.cell import Cell, Omission, Want
 from imagegen.request.arguments import (
     MATRIX,
-    OFED,
-    RDMA,
-    VALUES,
     as_cell,
     meant,
     unknown_values,
@@ -34,20 +32,16 @@ if TYPE_CHECKING:
     from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec
 
-HOSTS = (DRIVER, "gpu", "instance", "device", "flavour")
-BUILDS_DIFFER = ("flavour", "torchvision")
+FLAVOUR = "flavour"
 MOST_TAG = 127
-
-GPU_LIBRARIES = {"tensorflow": ("cuda", "cudnn")}
-"""What a framework without a CUDA of its own needs beside it to compute on a GPU."""
 
 
 def answer_to(
     constraints: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
 ) -> ImageSpec | Refusal:
-    """The image that the constraints lead to, or why there is none and what is nearest to them."""
+    """Find the image for the constraints, or why there is none and what is nearest to them."""
     constraints = meant(constraints, catalog)
-    cell = replace(as_cell(constraints), allow_unknown=allow_unknown)
+    cell = replace(as_cell(constraints, catalog), allow_unknown=allow_unknown)
     space = space_of(catalog, cell.wants)
     cell = _without_what_no_os_has(space, cell)
     cell = replace(cell, wants=_by_default(space, cell))
@@ -55,19 +49,19 @@ def answer_to(
     if fits(space, wants, allow_unknown=allow_unknown):
         spec = resolve_cell(cell, catalog, space)
         warnings = (*spec.warnings, *_left_out(cell))
-        return replace(spec, tag=_tag(spec, constraints), warnings=warnings)
+        return replace(spec, tag=_tag(spec, constraints, catalog), warnings=warnings)
     unknown = unknown_values(constraints, catalog)
     conflict = conflict_of(space, wants, allow_unknown=allow_unknown)
     if any(want.component == DRIVER for want in conflict.wants):
         drivers = {*_drivers(wants), *driver_floors(catalog, conflict.wants)}
         space = Space(catalog, sorted(drivers, key=constraint.version_key, reverse=True))
     instead = nearest(space, wants, conflict.wants, allow_unknown=allow_unknown)
-    problems = problems_of(unknown, conflict, instead, allow_unknown)
-    return Refusal(problems, (conflict,), tuple(instead), allow_unknown)
+    problems = problems_of(unknown, conflict, instead, catalog.request_keys, allow_unknown)
+    return Refusal(problems, (conflict,), tuple(instead), catalog.request_keys, allow_unknown)
 
 
 def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:
-    """Less those parts of every image of which no release is known for the OS that is asked for."""
+    """Leave out those parts of every image that have no known release for the OS asked for."""
     system = [want for want in cell.wants if want.component == OS]
     unknown = [
         want
@@ -76,23 +70,23 @@ def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:
     ]
     if not unknown or not fits(space, system):
         return cell
-    said = f"no release of it is known for {system[0].constraint}"
-    omitted = (*cell.omitted, *(Omission(want.component, said) for want in unknown))
+    why = f"no release of it is known for {system[0].constraint}"
+    omitted = (*cell.omitted, *(Omission(want.component, why) for want in unknown))
     return replace(cell, wants=tuple(w for w in cell.wants if w not in unknown), omitted=omitted)
 
 
 def _left_out(cell: Cell) -> list[str]:
     return [
-        f"{one.component} is left out: {one.reason}"
+        f"{one.component} is left out: {one.reason} (rule parts-of-every-image)"
         for one in cell.omitted
         if one.reason != THE_REQUEST
     ]
 
 
 def _by_default(space: Space, cell: Cell) -> tuple[Want, ...]:
-    """The constraints, with what they need and do not name, where it fits.
+    """Add to the constraints what they need and do not name, where it fits.
 
-    One of several frameworks, and the libraries that a framework computes on a GPU with.
+    This is one of several frameworks, and the libraries that a framework needs to compute on a GPU.
     """
     wants = cell.wants
     omitted = constraints_of(cell)[len(wants) :]
@@ -105,7 +99,7 @@ def _by_default(space: Space, cell: Cell) -> tuple[Want, ...]:
         return next(fitting, wants)
 
     wants = first_that_fits(_frameworks(space, wants))
-    return first_that_fits(_gpu_libraries({*omitted, *wants}))
+    return first_that_fits(_gpu_libraries(space.catalog, {*omitted, *wants}))
 
 
 def _frameworks(space: Space, wants: Sequence[Want]) -> list[tuple[Want, ...]]:
@@ -113,23 +107,24 @@ def _frameworks(space: Space, wants: Sequence[Want]) -> list[tuple[Want, ...]]:
     for want in wants:
         component = space.catalog.components.get(want.component)
         if component is not None and component.one_of and not asked & set(component.one_of):
-            said = f"{want.component}, by default"
-            return [(Want(name, constraint.ANY, said),) for name in component.one_of]
+            asker = f"{want.component}, by default"
+            return [(Want(name, constraint.ANY, asker),) for name in component.one_of]
     return []
 
 
-def _gpu_libraries(wants: AbstractSet[Want]) -> list[tuple[Want, ...]]:
+def _gpu_libraries(catalog: Catalog, wants: AbstractSet[Want]) -> list[tuple[Want, ...]]:
+    """List what a framework without a CUDA of its own needs to compute on a GPU."""
     asked = {want.component: want.constraint for want in wants}
     if asked.get("device") == "cpu":
         return []
     return [
         tuple(
-            Want(name, constraint.ANY, f"{framework}, by default")
-            for name in libraries
-            if name not in asked
+            Want(library, constraint.ANY, f"{name}, by default")
+            for library in framework.request.gpu_libraries
+            if library not in asked
         )
-        for framework, libraries in GPU_LIBRARIES.items()
-        if asked.get(framework, constraint.NONE) != constraint.NONE
+        for name, framework in catalog.components.items()
+        if framework.request.gpu_libraries and asked.get(name, constraint.NONE) != constraint.NONE
     ]
 
 
@@ -138,22 +133,21 @@ def _drivers(wants: Sequence[Want]) -> set[str]:
 
 
 def driver_floors(catalog: Catalog, wants: Sequence[Want]) -> set[str]:
-    """The lowest drivers that the rows of these components speak of."""
+    """List the lowest drivers that the rows of these components name."""
     rows = [
         release
         for want in wants
         if want.component in catalog.components
         for release in catalog.components[want.component].releases
     ]
-    return {
-        text.removeprefix(">=") for release in rows for text in release.constrains.get(DRIVER, ())
-    }
+    return {text.removeprefix(">=") for release in rows for text in release.limits.get(DRIVER, ())}
 
 
-def _tag(spec: ImageSpec, constraints: Mapping[str, str]) -> str:
-    asked = [p for p in spec.pins if p.component in constraints and p.component != "validate"]
-    if OFED in constraints and spec.pin(RDMA) and RDMA not in constraints:
-        asked += [pin for pin in spec.pins if pin.component == RDMA]
+def _tag(spec: ImageSpec, constraints: Mapping[str, str], catalog: Catalog) -> str:
+    checks, keys = catalog.with_role(CHECKS), catalog.request_keys
+    asked = [p for p in spec.pins if p.component in constraints and p.component != checks]
+    meant = {name for key, (name, _) in keys.items() if key in constraints}
+    asked += [p for p in spec.pins if p.component in meant - constraints.keys()]
     parts = [spec.os.id, *(f"{pin.component}{pin.version}" for pin in asked)]
     parts += [spec.given[name] for name in ("device", "flavour") if name in constraints]
     parts += [f"no-{omission.component}" for omission in spec.cell.omitted]
@@ -164,33 +158,38 @@ def _tag(spec: ImageSpec, constraints: Mapping[str, str]) -> str:
 
 
 def pinned(spec: ImageSpec) -> dict[str, str]:
-    """All that the answer settles: the OS, components, and values such as torchvision."""
+    """Map all that the answer decides to values: the OS, components, and such as torchvision."""
     return {"os": spec.os.id} | {pin.component: pin.version for pin in spec.pins} | dict(spec.given)
 
 
-def may_be(cell: Cell, spec: ImageSpec) -> bool:
-    """Whether a cell can come to the same pins: it speaks of nothing that they lack, or exclude."""
+def may_be(cell: Cell, spec: ImageSpec, catalog: Catalog) -> bool:
+    """Say whether a cell can have the same pins as an image.
+
+    It cannot if it wants a component that the image lacks, or another version.
+    """
     for want in cell.wants:
         pin = spec.pin(want.component)
         if want.component == "os":
             if want.constraint not in (spec.os.id, constraint.ANY):
                 return False
         elif pin is None:
-            if want.component not in (*VALUES, *HOSTS):
+            if want.component in catalog.components:
                 return False
         elif constraint.is_version(want.constraint) and not any(
-            constraint.matches(want.constraint, name) for name in (pin.version, *pin.release.also)
+            constraint.matches(want.constraint, name)
+            for name in (pin.version, *pin.release.aliases)
         ):
             return False
     return True
 
 
 def same_image(spec: ImageSpec, others: Sequence[ImageSpec]) -> ImageSpec | None:
-    """A cell that pins exactly the same, so that a request is answered with what exists."""
+    """Find a cell with exactly the same pins, so that an existing image answers the request."""
     return next((other for other in others if _pins(other) == _pins(spec)), None)
 
 
 def _pins(spec: ImageSpec) -> tuple[str, frozenset[tuple[str, str, str]]]:
     rows = {(pin.component, pin.version, pin.release.variant) for pin in spec.pins}
-    rows |= {(name, value, "") for name, value in spec.given.items() if name in BUILDS_DIFFER}
+    differ = {FLAVOUR, *(wheel for pin in spec.pins for wheel in pin.release.wheels)}
+    rows |= {(name, value, "") for name, value in spec.given.items() if name in differ}
     return spec.os.id, frozenset(rows)

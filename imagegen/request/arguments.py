@@ -1,4 +1,4 @@
-"""What may be asked for: `KEY=VALUE` arguments -> constraints -> a cell."""
+"""Read the `KEY=VALUE` arguments of a request: constraints, then a cell."""
 
 from __future__ import annotations
 
@@ -18,34 +18,24 @@ if TYPE_CHECKING:
 
     from imagegen.model.catalog import Catalog
 
-ALWAYS = ("python", "openmpi", "ssh", "validate")
-"""What every training image has, unless a request says `none`."""
-
 MATRIX = "request"
-CUDA = "cuda"
-RDMA, OFED, MLNX_OFED = "rdma", "ofed", "mlnx-ofed"
-VALUES = ("torchvision", "cxx11-abi")
-"""Names that another component's rows have values of, and that can be asked for."""
-
 OPEN = (constraint.ANY, constraint.NONE)
 HOST_ONLY = ("nvidia-fabricmanager", "fabricmanager", "nv-peer-memory", "nvidia-peermem", "tfabric")
-"""Services and modules of a host (R16). Source: the machine pages of the seed documents."""
+"""Services and modules of a host (rule host-only)."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_CU = re.compile(r"cu(\d{1,2})(\d)")
 _DRIVER = re.compile(r"(?:>=)?\d+(?:\.\d+)*")
 _OPERATOR = re.compile(r"([a-z0-9-]+)\s*([<>~!=]+)\s*(.*)", re.DOTALL)
 
 
 def names(catalog: Catalog) -> list[str]:
-    """Every key of a request."""
-    every = (release for one in catalog.components.values() for release in one.releases)
-    values = {name for release in every for name in release.provides if name in VALUES}
-    return [OS, *sorted({*catalog.components, *catalog.virtual, DRIVER, *values, OFED})]
+    """List every key of a request."""
+    asked = (*catalog.request_values, *catalog.request_keys)
+    return [OS, *sorted({*catalog.components, *catalog.virtual, DRIVER, *asked})]
 
 
 def parse(arguments: Sequence[str], catalog: Catalog) -> dict[str, str]:
-    """`KEY=VALUE` arguments -> component (or `os`) -> constraint.
+    """Read `KEY=VALUE` arguments as a map of component (or `os`) to constraint.
 
     Raises ConfigError with everything that is wrong in the arguments.
     """
@@ -90,14 +80,22 @@ def _why_not(name: str, value: str, catalog: Catalog) -> str:
         return "" if _NAME.fullmatch(value) else "has characters that no name has"
     if name == DRIVER:
         return "" if _DRIVER.fullmatch(value) else "is not the version of a driver"
-    if name == CUDA and _CU.fullmatch(value):
+    if _version_of_index(name, value, catalog):
         return "is the name of a wheel index, not a version"
     return constraint.problem_with(value)
 
 
+def _version_of_index(name: str, value: str, catalog: Catalog) -> str:
+    """Return the version that the name of a wheel index means (11.3 for `cu113`); else empty."""
+    component = catalog.components.get(name)
+    prefix = component.request.index_prefix if component else ""
+    found = re.fullmatch(rf"{prefix}(\d{{1,2}})(\d)", value) if prefix else None
+    return f"{found[1]}.{found[2]}" if found else ""
+
+
 def _unknown_name(name: str, value: str, known: Sequence[str]) -> Problem:
     if name.casefold().replace("_", "-").startswith(HOST_ONLY):
-        text = f"{quoted(name)} belongs to the host, bound to its driver or kernel (R16)"
+        text = f"{quoted(name)} belongs to the host, bound to its driver or kernel (rule host-only)"
         return Problem(text, hint="leave it out: no image has it")
     bare = re.sub(r"[^a-z0-9-]+", "-", name.casefold()).strip("-")
     operator = name[len(name.rstrip("<>~!= ")) :].strip()
@@ -111,17 +109,17 @@ def _unknown_name(name: str, value: str, known: Sequence[str]) -> Problem:
 
 
 def quoted(text: str) -> str:
-    """As a user reads it: control characters and the like never reach a terminal."""
+    """Quote a text so that control characters never reach a terminal."""
     return f"`{text}`" if text.isprintable() else f"`{text!a}`"
 
 
 def _near_value(name: str, value: str, catalog: Catalog) -> str:
-    """What a value that is no constraint may have meant."""
+    """Suggest what a value that is no constraint may mean."""
     if name == DRIVER:
         return "what the hosts have at least, such as `driver=470.57.02`"
-    index = _CU.fullmatch(value)
-    if index:
-        return f"did you mean `{name}={index[1]}.{index[2]}`?"
+    version = _version_of_index(name, value, catalog)
+    if version:
+        return f"did you mean `{name}={version}`?"
     bare = value.strip("=v* .").replace("_", "-")
     component = catalog.components.get(name)
     if bare != value and not constraint.problem_with(bare):
@@ -132,14 +130,15 @@ def _near_value(name: str, value: str, catalog: Catalog) -> str:
 
 
 def meant(constraints: Mapping[str, str], catalog: Catalog) -> dict[str, str]:
-    """The constraints that count: an open GPU or machine says nothing, nor does `ofed=none`.
+    """Drop constraints that mean nothing: an open GPU or machine, and `ofed=none`.
 
-    A driver is the lowest that the hosts have, so `>=470` is 470.
+    A driver is the lowest one of the hosts, so `>=470` becomes 470.
     """
-    hosts = (DRIVER, *VALUES, *catalog.virtual)
-    no_ofed = constraints.get(OFED) == constraint.NONE
-    if no_ofed and constraints.get(RDMA) not in (OFED, MLNX_OFED):
-        constraints = {name: value for name, value in constraints.items() if name != OFED}
+    hosts = (DRIVER, *catalog.request_values, *catalog.virtual)
+    for key, (component, variant) in catalog.request_keys.items():
+        none = constraints.get(key) == constraint.NONE
+        if none and constraints.get(component) not in (key, variant):
+            constraints = {name: value for name, value in constraints.items() if name != key}
     found = {
         name: value
         for name, value in constraints.items()
@@ -151,22 +150,23 @@ def meant(constraints: Mapping[str, str], catalog: Catalog) -> dict[str, str]:
     return found
 
 
-def as_cell(constraints: Mapping[str, str]) -> Cell:
-    """The constraints as a cell of a matrix that no file holds."""
-    everything = dict.fromkeys(ALWAYS, constraint.ANY) | dict(constraints)
+def as_cell(constraints: Mapping[str, str], catalog: Catalog) -> Cell:
+    """Make a cell of these constraints, in a matrix without a file."""
+    everything = dict.fromkeys(catalog.in_every_image, constraint.ANY) | dict(constraints)
+    component = {name: name for name in everything}
+    component |= {key: name for key, (name, _) in catalog.request_keys.items()}
     wants = [
-        Want(
-            RDMA if name == OFED else name,
-            value,
-            THE_REQUEST if name in constraints else EVERY_IMAGE,
-        )
+        Want(component[name], value, THE_REQUEST if name in constraints else EVERY_IMAGE)
         for name, value in everything.items()
         if value != constraint.NONE
     ]
-    if constraints.get(OFED, constraint.NONE) != constraint.NONE:
-        wants.append(Want(RDMA, MLNX_OFED, THE_REQUEST))
+    wants += [
+        Want(name, variant, THE_REQUEST)
+        for key, (name, variant) in catalog.request_keys.items()
+        if constraints.get(key, constraint.NONE) != constraint.NONE
+    ]
     omitted = [
-        Omission(RDMA if name == OFED else name, THE_REQUEST)
+        Omission(component[name], THE_REQUEST)
         for name, value in everything.items()
         if value == constraint.NONE
     ]
@@ -176,7 +176,7 @@ def as_cell(constraints: Mapping[str, str]) -> Cell:
 
 
 def unknown_values(constraints: Mapping[str, str], catalog: Catalog) -> list[Problem]:
-    """Values that no row of the catalog has: a request for them has no answer yet."""
+    """Report values that no row of the catalog has: a request for them has no answer yet."""
     return [
         problem for name, value in constraints.items() for problem in _unknown(name, value, catalog)
     ]
@@ -192,7 +192,8 @@ def _unknown(name: str, value: str, catalog: Catalog) -> Iterator[Problem]:
             yield Problem(text, evidence=tuple(evidence), hint=hint)
         return
     known = _known_names(name, catalog)
-    if not known or value in OPEN or any(_is(name, value, one) for one in known):
+    is_one = _same_version if name in catalog.request_values else _same_name
+    if not known or value in OPEN or any(is_one(value, one) for one in known):
         return
     near = get_close_matches(value.casefold(), [one.casefold() for one in known], 1)
     spelled = [one for one in known if near and one.casefold() == near[0]]
@@ -202,14 +203,16 @@ def _unknown(name: str, value: str, catalog: Catalog) -> Iterator[Problem]:
     yield Problem(text, evidence=(f"known: {', '.join(known)}",), hint=hint)
 
 
-def _is(name: str, value: str, known: str) -> bool:
-    return (
-        constraint.matches(value, known) if name in VALUES else value.casefold() == known.casefold()
-    )
+def _same_version(value: str, known: str) -> bool:
+    return constraint.matches(value, known)
+
+
+def _same_name(value: str, known: str) -> bool:
+    return value.casefold() == known.casefold()
 
 
 def _known_names(name: str, catalog: Catalog) -> list[str]:
-    """All values of a name that is no component; empty for those that any version may be of."""
+    """List all values of a name that is no component; empty if it may have any version."""
     if name == OS:
         return list(catalog.os)
     if name in catalog.virtual:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def as_data(spec: ImageSpec, found: Found, *, in_matrix: bool) -> AnswerData:
-    """An answer with its pins; `in_matrix` says that it is a cell of a matrix."""
+    """Make the answer with its pins as data; `in_matrix` says that it is a cell of a matrix."""
     return {
         "status": "exists" if found.where else "ok",
         "pins": pinned(spec),
@@ -27,7 +27,7 @@ def as_data(spec: ImageSpec, found: Found, *, in_matrix: bool) -> AnswerData:
 
 
 def show(spec: ImageSpec, found: Found, console: Console, *, in_matrix: bool) -> None:
-    """Print an answer: its pins, its warnings, whether the image is there."""
+    """Print an answer: its pins, its warnings, and whether the image exists."""
     console.data(as_data(spec, found, in_matrix=in_matrix))
     console.table(
         ("component", "version", "asked for by"),

@@ -1,4 +1,4 @@
-"""What to ask for instead: the valid combinations that change least, fewest constraints first."""
+"""Find what to ask for instead: combinations that fit and change the fewest constraints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from imagegen.model.constraint import (
 from imagegen.resolver.candidates import (
     COMPILER,
     DRIVER,
-    GCC,
     OS,
 )
 from imagegen.resolver.conflict import fits
@@ -28,24 +27,27 @@ from imagegen.resolver.search import any_answer, search
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from imagegen.model.catalog import Release
+    from imagegen.model.release import Release
     from imagegen.resolver.candidates import Space
     from imagegen.resolver.propagation import Domains
 
 HARDWARE = ("gpu", "instance", DRIVER)
-"""What a user has, rather than chooses: changed only where nothing else helps."""
+"""What a user has and does not choose: it is changed only if nothing else helps."""
 
 MOST, MOST_CHANGES, MOST_TRIES = 3, 3, 12
 FAR = 10_000
 A_GENERATION = 100
-"""Releases of an OS are never this far from one another: what is, was misspelled."""
+"""Two releases of one OS never differ by this much: a larger distance is a misspelled release."""
 
 Distance = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """Constraints that fit; `changes` are (component, asked, instead), `chosen` is the answer."""
+    """Constraints that fit.
+
+    `changes` are (component, asked, instead); `chosen` is the answer to them.
+    """
 
     changes: tuple[tuple[str, str, str], ...]
     wants: tuple[Want, ...]
@@ -56,7 +58,7 @@ class Alternative:
 def nearest(
     space: Space, wants: Sequence[Want], core: Sequence[Want], *, allow_unknown: bool = False
 ) -> list[Alternative]:
-    """Up to three, fewest changes first, then the smallest distance of versions."""
+    """Find up to three alternatives: fewest changes first, then the nearest versions."""
     strict = [want for want in wants if want.constraint != ANY]
     software = [want for want in strict if want.component not in HARDWARE]
     hardware = [want for want in strict if want.component in HARDWARE]
@@ -77,7 +79,7 @@ def _by_changes(
     blamed: Sequence[Want],
     allow_unknown: bool,
 ) -> list[Alternative]:
-    """All that change one constraint; where there are too few of them, two, then three."""
+    """Find all that change one constraint; if they are too few, two, then three."""
     found: list[Alternative] = []
     for size in range(1, MOST_CHANGES + 1):
         for some in combinations(changeable, size):
@@ -105,7 +107,7 @@ def _instead(
 def _of_one(
     space: Space, wants: Sequence[Want], want: Want, domains: Domains, allow_unknown: bool
 ) -> Iterator[Alternative]:
-    """The nearest values of one constraint that fit all the others."""
+    """Find the nearest values of one constraint that fit all the others."""
     found = 0
     for value in _values(want, domains)[:MOST_TRIES]:
         changed = [replace(one, constraint=value) if one is want else one for one in wants]
@@ -124,7 +126,10 @@ def _of_many(
     domains: Domains,
     allow_unknown: bool,
 ) -> Iterator[Alternative]:
-    """One answer for several constraints: each in turn as near as the ones before it leave it."""
+    """Find one answer for several constraints.
+
+    Each one in turn takes the nearest value that still fits with those before it.
+    """
     changed = list(wants)
     for want in some:
         rest = [one for one in some if one in changed and one is not want]
@@ -144,7 +149,7 @@ def _of_many(
 def _without(
     space: Space, wants: Sequence[Want], want: Want, allow_unknown: bool
 ) -> list[Alternative]:
-    """Going without a component, where no release of anything helps."""
+    """Leave a component out, where no release of anything helps."""
     if want.component in (OS, *HARDWARE) or want.constraint == NONE:
         return []
     kept = [one for one in wants if one.component != want.component]
@@ -157,17 +162,18 @@ def _without(
 
 
 def _other_compiler(space: Space, wants: Sequence[Want], allow_unknown: bool) -> list[Alternative]:
-    """Another gcc than the one of the OS, where none is asked for and something is compiled."""
-    if any(want.component == GCC for want in wants) or GCC not in space.catalog.components:
+    """Add a compiler other than the OS's, where none is asked for and something is compiled."""
+    own = space.overruling[COMPILER]
+    if not own or any(want.component == own for want in wants):
         return []
-    changed = [*wants, Want(GCC, ANY, "an alternative")]
+    changed = [*wants, Want(own, ANY, "an alternative")]
     domains = domains_of(space, changed, allow_unknown=allow_unknown)
     chosen = search(domains) if COMPILER in domains.present else None
     if chosen is None:
         return []
-    version = chosen[GCC].version
-    wanted = (*wants, Want(GCC, version, "an alternative"))
-    return [Alternative(((GCC, "none", version),), wanted, (0, 0, 0, 0), chosen)]
+    version = chosen[own].version
+    wanted = (*wants, Want(own, version, "an alternative"))
+    return [Alternative(((own, "none", version),), wanted, (0, 0, 0, 0), chosen)]
 
 
 def _alternative(
@@ -184,17 +190,19 @@ def _alternative(
 
 
 def _values(want: Want, domains: Domains) -> list[str]:
-    """What else a constraint might say, nearest first; builds of one version are one value."""
+    """List other values of a constraint, nearest first; builds of one version are one value."""
     name, space = want.component, domains.space
     by_full_name = bits(space.hidden(name) & space.mask(name, (want.constraint,)))
     rows = [row for row in domains.rows(name) if row.variant != "unknown"]
-    values = dict.fromkeys(row.version.partition("+")[0] for row in rows if not row.named)
+    values = dict.fromkeys(
+        row.version.partition("+")[0] for row in rows if not row.only_by_full_name
+    )
     values |= dict.fromkeys(space.candidates[name][index].version for index in by_full_name)
     return sorted(values, key=lambda value: distance(want.component, want.constraint, value))
 
 
 def distance(component: str, asked: str, value: str) -> Distance:
-    """How far a value is from the one that was asked: by major, minor and patch version."""
+    """Measure how far a value is from the one asked for, by major, minor and patch version."""
     if component == OS:
         return _os_distance(asked, value)
     found = re.search(r"\d+(\.\d+)*", asked)
@@ -206,7 +214,10 @@ def distance(component: str, asked: str, value: str) -> Distance:
 
 
 def _apart(old: tuple[int, ...], new: tuple[int, ...]) -> Distance:
-    """By the first part that differs; behind it the highest is nearest below, the lowest above."""
+    """Measure the distance by the first part that differs.
+
+    For the parts after it, the highest is nearest if the value is below, the lowest if it is above.
+    """
     parts: list[int] = []
     for place, (a, b) in enumerate(zip(old, new, strict=True)):
         if a != b:
@@ -230,6 +241,6 @@ def _os_distance(asked: str, value: str) -> Distance:
 
 
 def _unlike(asked: str, value: str) -> Distance:
-    """Of names: farther than any version, the more so the less they look alike."""
+    """Measure the distance of names: farther than any version, and more if less alike."""
     alike = SequenceMatcher(None, asked.casefold(), value.casefold()).ratio()
     return (500 + int(400 * (1 - alike)), 0, 0, 0)

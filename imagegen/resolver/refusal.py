@@ -1,4 +1,4 @@
-"""The answer to a request that has none: why, and what would fit, for people and for programs."""
+"""Answer a request that cannot be satisfied: why, and what would fit, for people and programs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import NotRequired
 
-    from imagegen.model.catalog import Release
     from imagegen.model.cell import Want
+    from imagegen.model.release import Release
     from imagegen.resolver.alternatives import Alternative
     from imagegen.resolver.conflict import Conflict
 
-EVERY_IMAGE, THE_REQUEST = "every image", "the request"
-"""Who asks for constraints that no file holds."""
+    Keys = Mapping[str, tuple[str, str]]
 
-RDMA, OFED = "rdma", "mlnx-ofed"
+EVERY_IMAGE, THE_REQUEST = "every image", "the request"
+"""Who asks for constraints that are in no file."""
 
 
 class ConflictData(TypedDict):
-    """A conflict in the JSON answer; `unknown` says that the facts are silent."""
+    """A conflict in the JSON answer; with `unknown`, no fact says that it fails."""
 
     text: str
     rows: list[str]
@@ -53,15 +53,19 @@ class AnswerData(TypedDict):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request has no answer: `problems` for people, and the parts of the JSON answer."""
+    """Why a request has no answer: `problems` for people, and the parts of the JSON answer.
+
+    `keys` are the keys of a request that are no component's name, as in the catalog.
+    """
 
     problems: tuple[Problem, ...]
     conflicts: tuple[Conflict, ...]
     alternatives: tuple[Alternative, ...]
+    keys: Keys
     allow_unknown: bool = False
 
     def as_data(self) -> AnswerData:
-        """The answer to `--format json`."""
+        """Make the answer for `--format json`."""
         return {
             "status": "impossible",
             "pins": {},
@@ -74,7 +78,7 @@ class Refusal:
                 {
                     "changes": {name: [old, new] for name, old, new in one.changes},
                     "pins": pins_of(one.chosen),
-                    "command": command(one.wants, allow_unknown=self.allow_unknown),
+                    "command": command(one.wants, self.keys, allow_unknown=self.allow_unknown),
                 }
                 for one in self.alternatives
             ],
@@ -85,12 +89,13 @@ def problems_of(
     unknown: Sequence[Problem],
     conflict: Conflict,
     instead: Sequence[Alternative],
+    keys: Keys,
     allow_unknown: bool = False,
 ) -> tuple[Problem, ...]:
-    """The problems that a user reads: what no row has, or the conflict, and ready commands."""
+    """List the problems that a user reads: what no row has, or the conflict, and ready commands."""
     ready = [
         ", ".join(f"{name} {new} for {old}" for name, old, new in one.changes)
-        + f": {command(one.wants, allow_unknown=allow_unknown)}"
+        + f": {command(one.wants, keys, allow_unknown=allow_unknown)}"
         for one in instead
     ]
     hint = "change one of them, or leave it open: `KEY=any`"
@@ -106,11 +111,14 @@ def problems_of(
     return (Problem("nothing satisfies this request", evidence=evidence, hint=hint),)
 
 
-def command(wants: Sequence[Want], *, allow_unknown: bool = False) -> str:
-    """Constraints as one types them: ready to run."""
+def command(wants: Sequence[Want], keys: Keys, *, allow_unknown: bool = False) -> str:
+    """Write constraints as a command to run."""
     asked = [(want.component, want.constraint) for want in wants if not _implied(want)]
-    if (RDMA, OFED) in asked and [name for name, _ in asked].count(RDMA) > 1:
-        asked = [("ofed" if name == RDMA else name, text) for name, text in asked if text != OFED]
+    for key, (component, variant) in keys.items():
+        own = [text for name, text in asked if name == component]
+        if variant in own and len(own) > 1:
+            kept = [one for one in asked if one != (component, variant)]
+            asked = [(key if name == component else name, text) for name, text in kept]
     words = dict.fromkeys(shlex.quote(f"{name}={text}") for name, text in asked)
     flag = ["--allow-unknown"] if allow_unknown else []
     return " ".join(["imagegen request", *words, *flag])
@@ -121,5 +129,5 @@ def _implied(want: Want) -> bool:
 
 
 def pins_of(chosen: Mapping[str, Release]) -> dict[str, str]:
-    """Component (and `os`) -> version, of what a search chose."""
+    """Map the components (and `os`) of a search result to their versions."""
     return {name: row.version for name, row in chosen.items() if row.file and row.origin}

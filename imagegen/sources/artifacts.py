@@ -1,4 +1,6 @@
-"""artifacts.yaml: vendor parts that no public archive has, and where this site keeps them.
+"""Read artifacts.yaml, which lists vendor parts that no public archive has.
+
+Its form is:
 
     artifacts:
       - name: lightcc
@@ -79,7 +81,7 @@ class ArtifactData(TypedDict):
 
 
 class ArtifactsData(TypedDict):
-    """artifacts.yaml."""
+    """The data of artifacts.yaml, after the schema has accepted it."""
 
     artifacts: list[ArtifactData]
 
@@ -88,8 +90,8 @@ class ArtifactsData(TypedDict):
 class Artifact:
     """One vendor part: `path` or `url` is set; `file_name` is its name in a build.
 
-    `os` is empty where the file is for every OS; `size_bytes` 0 is not known; `listed` and `line`
-    say where it stands in artifacts.yaml.
+    `os` is empty where the file is for every OS; `size_bytes` is 0 where unknown; `listed` and
+    `line` are its place in artifacts.yaml.
     """
 
     name: str
@@ -113,12 +115,12 @@ class Artifacts:
     parts: Mapping[tuple[str, str, str], Artifact] = field(default_factory=dict)
 
     def find(self, name: str, version: str, os: str) -> Artifact | None:
-        """What an image on an OS takes: the part for that OS comes before the one for all."""
+        """Find the part for an image on an OS: a part for that OS wins over one for every OS."""
         return self.parts.get((name, version, os)) or self.parts.get((name, version, ""))
 
 
 def read_artifacts(payload: Payload) -> Artifacts:
-    """The parts of the first root that has an artifacts.yaml; none where no root has one.
+    """Read the parts of the first root that has an artifacts.yaml; none where no root has one.
 
     Raises ConfigError with every problem of the file.
     """
@@ -137,7 +139,10 @@ def read_artifacts(payload: Payload) -> Artifacts:
 
 
 def artifact_for(artifacts: Artifacts, name: str, version: str, os: str) -> Artifact:
-    """The part of that name and version for an OS. Raises ConfigError where none is listed."""
+    """Find the part of this name and version for an OS.
+
+    Raises ConfigError where none is listed.
+    """
     found = artifacts.find(name, version, os)
     if found is not None:
         return found
@@ -166,7 +171,7 @@ def _artifact(document: Document[ArtifactsData], index: int, folder: Path) -> Ar
 
 
 def _contradictions(document: Document[ArtifactsData]) -> tuple[Problem, ...]:
-    """What a schema cannot say in words: one place for each part, and each part once."""
+    """Check what the schema cannot say in words: one place for each part, and each part once."""
     problems = []
     first: dict[tuple[str, str, str], int] = {}
     for index, row in enumerate(document.data["artifacts"]):

@@ -1,4 +1,6 @@
-"""matrices/<name>.lock.yaml: exactly what the images of a matrix were made of, to be held again.
+"""Read, write and compare lock files, which list exactly what a matrix's images were made of.
+
+The form of `matrices/<name>.lock.yaml` is:
 
 matrix: cpu
 systems:
@@ -27,7 +29,7 @@ from imagegen.config.payload import shown
 from imagegen.config.schema_check import check_schema
 from imagegen.config.yamlfile import load
 from imagegen.errors import BuildError, ConfigError, Problem
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.sources.lock_form import SCHEMA
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from imagegen.sources.lock_form import LockData
 
 LINKS = "/mnt/links.html"
-"""Where a build that is held to a lock finds the page of its files."""
+"""The path in a locked build of the page that lists its files."""
 
 NOTHING = "-"
 _HEAD = "# Written by `imagegen lock --matrix {}`. `imagegen build --locked` holds builds to it.\n"
@@ -49,8 +51,11 @@ _PIP_PAGE = re.compile(r"--find-links (?:https?|file)://\S+")
 
 @dataclass(frozen=True)
 class SystemLock:
-    """What all cells on one OS hold together: packages with their versions (of all stages), and
-    the files of wheels and source archives with their sha256."""
+    """What all cells on one OS share.
+
+    `apt` has the packages with their versions, of all stages; `wheels` has the files of wheels and
+    source archives with their sha256.
+    """
 
     base: str
     apt: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -58,13 +63,14 @@ class SystemLock:
 
     @property
     def digest(self) -> str:
+        """Compute the digest of this part of the lock."""
         text = json.dumps(asdict(self), sort_keys=True)
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 @dataclass(frozen=True)
 class CellLock:
-    """What one cell was resolved to; `parts` are sha256 by `name version`."""
+    """The releases that one cell was resolved to; `parts` maps `name version` to a sha256."""
 
     system: str
     releases: Mapping[str, str]
@@ -73,7 +79,7 @@ class CellLock:
 
 @dataclass(frozen=True)
 class Lock:
-    """One lock file."""
+    """The content of one lock file."""
 
     file: str
     matrix: str
@@ -83,7 +89,7 @@ class Lock:
 
 @dataclass(frozen=True)
 class Drift:
-    """One thing that is not as it was locked; `-` where one side has nothing."""
+    """One thing that differs from the lock; `-` where one side has nothing."""
 
     component: str
     name: str
@@ -92,13 +98,16 @@ class Drift:
 
 
 def lock_path(matrix_file: str) -> Path:
-    """Where the lock of a matrix is: beside it."""
+    """Return the path of a matrix's lock, which is beside the matrix."""
     path = Path(matrix_file)
     return path.with_name(f"{path.stem}.lock.yaml")
 
 
 def read_lock(path: Path) -> Lock:
-    """Raises ConfigError where there is none, or with every problem of the file."""
+    """Read a lock file.
+
+    Raises ConfigError where there is none, or with every problem of the file.
+    """
     if not path.is_file():
         text = f"there is no lock `{shown(path)}`"
         raise ConfigError.of(text, hint="build the cells, then `imagegen lock` writes it")
@@ -121,7 +130,7 @@ def read_lock(path: Path) -> Lock:
 
 
 def as_text(lock: Lock) -> str:
-    """The file: same lock, same bytes."""
+    """Write the text of a lock file: the same bytes for the same lock."""
     import yaml
 
     systems = {
@@ -141,7 +150,7 @@ def as_text(lock: Lock) -> str:
 
 
 def lock_entry(recipe: Recipe) -> CellLock:
-    """What a cell asks for now, in the words of a lock."""
+    """Describe the current recipe of a cell in the form of a lock."""
     spec = recipe.spec
     return CellLock(
         base_of(spec).id,
@@ -155,7 +164,10 @@ def _release(version: str, variant: str) -> str:
 
 
 def lock_for(matrix_file: str, recipes: Sequence[Recipe]) -> Lock:
-    """The lock of a matrix. Raises BuildError where these cells ask for something else now."""
+    """Read the lock of a matrix.
+
+    Raises BuildError where these cells have changed since they were locked.
+    """
     lock = read_lock(lock_path(matrix_file))
     found = drift_of_cells(lock, recipes)
     if found:
@@ -164,7 +176,7 @@ def lock_for(matrix_file: str, recipes: Sequence[Recipe]) -> Lock:
 
 
 def drift_of_cells(lock: Lock, recipes: Iterable[Recipe]) -> list[Drift]:
-    """What the cells ask for now and did not when they were locked."""
+    """Find how the current recipes of the cells differ from those that were locked."""
     found: list[Drift] = []
     for recipe in recipes:
         name = recipe.spec.cell.name
@@ -190,10 +202,10 @@ def drift_of_packages(
     installed: Mapping[str, str],
     owners: Mapping[str, str],
 ) -> list[Drift]:
-    """Locked versions that the archive does not have any more and the base does not bring.
+    """Find locked versions that the archive no longer has and the base does not contain.
 
-    A package that the base's own sources do not list at all may come from one that a step adds:
-    apt decides about it in that step.
+    A package that the base's own sources do not list may be from a source that a step adds: apt
+    decides about it in that step.
     """
     return [
         Drift(owners.get(name, "dependency"), name, version, listed[name][0])
@@ -204,7 +216,7 @@ def drift_of_packages(
 
 
 def owners_of(specs: Iterable[ImageSpec]) -> dict[str, str]:
-    """Package or project -> the component whose row names it."""
+    """Map each package or project to the component whose row names it."""
     return {
         name: pin.component
         for spec in specs
@@ -214,7 +226,7 @@ def owners_of(specs: Iterable[ImageSpec]) -> dict[str, str]:
 
 
 def drifted(lock: Lock, found: Sequence[Drift]) -> BuildError:
-    """The refusal of a locked build."""
+    """Make the error that refuses a locked build."""
     rows = [("component", "what", "locked", "found")]
     rows += [(one.component, one.name, one.locked, one.found) for one in found]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
@@ -226,24 +238,27 @@ def drifted(lock: Lock, found: Sequence[Drift]) -> BuildError:
 
 
 def exact(dockerfile: str, apt: Mapping[str, Sequence[str]]) -> str:
-    """A Dockerfile that asks apt for the locked version where it had a pattern, and pip for locked
-    files where it had an index of its own (`--no-index` wins over `--index-url`)."""
+    """Make a Dockerfile install locked versions only.
+
+    apt gets the locked version where it had a pattern. pip gets the locked files where it had an
+    index of its own (`--no-index` wins over `--index-url`).
+    """
 
     def exactly(match: re.Match[str]) -> str:
         fitting = [v for v in apt.get(match["name"], ()) if _takes(match["pattern"], v)]
         return f"'{match['name']}={fitting[-1]}'" if fitting else match[0]
 
-    held = _PIP_PAGE.sub(f"--find-links {LINKS}", _PIP_CONFIG.sub("", dockerfile))
-    return _APT_PATTERN.sub(exactly, held)
+    locked = _PIP_PAGE.sub(f"--find-links {LINKS}", _PIP_CONFIG.sub("", dockerfile))
+    return _APT_PATTERN.sub(exactly, locked)
 
 
 def _takes(pattern: str, version: str) -> bool:
-    """As apt matches `name=pattern`: an epoch may be left out. Source: apt-get(8)."""
+    """Match as apt does for `name=pattern`: an epoch may be left out. Source: apt-get(8)."""
     return any(fnmatchcase(v, pattern) for v in (version, version.partition(":")[2] or version))
 
 
 def preferences(apt: Mapping[str, Sequence[str]]) -> str:
-    """apt's preferences: the locked versions, also where that is a step back, and nothing else.
+    """Write apt's preferences: only the locked versions, even where that is a downgrade.
 
     Source: apt_preferences(5): above 1000 a version is taken even as a downgrade, below 0 never.
     """

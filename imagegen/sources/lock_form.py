@@ -1,4 +1,4 @@
-"""The form of a lock file: its JSON schema, and its data once the schema has accepted it."""
+"""Define the form of a lock file: its JSON schema, and the types of its data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SCHEMA = _object(
 
 
 class SystemData(TypedDict):
-    """What a lock file says of one OS; the versions of a package are set apart by spaces."""
+    """The data of one OS in a lock file; the versions of a package are separated by spaces."""
 
     base: str
     apt: Mapping[str, str]
@@ -51,7 +51,7 @@ class SystemData(TypedDict):
 
 
 class CellData(TypedDict):
-    """What a lock file says of one cell."""
+    """The data of one cell in a lock file."""
 
     system: str
     releases: Mapping[str, str]
@@ -59,7 +59,7 @@ class CellData(TypedDict):
 
 
 class LockData(TypedDict):
-    """A lock file, after the schema has accepted it."""
+    """The data of a lock file, after the schema has accepted it."""
 
     matrix: str
     systems: Mapping[str, SystemData]

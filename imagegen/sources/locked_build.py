@@ -1,4 +1,4 @@
-"""Write a lock from images that were built, and hold builds to one."""
+"""Write a lock from images that were built, and build exactly what a lock lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from imagegen.engine.host import archives
 from imagegen.engine.images.bases import identity
 from imagegen.engine.images.contents import installed
 from imagegen.errors import BuildError, Problem
-from imagegen.model.base import base_alias, base_of
+from imagegen.model.image import base_alias, base_of
 from imagegen.model.recipe import ContextFile
 from imagegen.sources.lock_file import (
     LINKS,
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from imagegen.config.network import BuildEnv
     from imagegen.engine.client import Engine
     from imagegen.engine.images.contents import ImageContents, Package
-    from imagegen.model.catalog import OsRelease
     from imagegen.model.image import ImageSpec
     from imagegen.model.recipe import Recipe
+    from imagegen.model.release import OsRelease
     from imagegen.sources.supply import Store
 
 MOST_AT_ONCE = 4
@@ -61,7 +61,7 @@ _PREFERENCES = b'Dir::Etc::Preferences "/mnt/preferences";\n'
 
 @dataclass(frozen=True)
 class Built:
-    """A recipe and the image that it became."""
+    """A recipe and the image that was built from it."""
 
     recipe: Recipe
     image_id: str
@@ -74,10 +74,10 @@ def lock_of(
     store: Store,
     on_line: Callable[[str], None],
 ) -> Lock:
-    """The lock of cells of one matrix, read from their images and from their build stages.
+    """Make the lock of cells of one matrix from their images and their build stages.
 
-    The stages come from the engine's cache, or are built again where it has lost them. Raises
-    BuildError where an index has no file for a distribution that is in an image.
+    The stages come from the engine's cache, or are built again where the cache has lost them.
+    Raises BuildError where an index has no file for a distribution that is in an image.
     """
     by_os: dict[str, list[Built]] = {}
     for cell in cells:
@@ -103,7 +103,7 @@ def _system(
         ids = [cell.image_id, *_stage_images(engine, cell.recipe, env, store)]
         found += [installed(engine, image_id) for image_id in ids]
     recipes = [cell.recipe for cell in cells]
-    # One distribution may be in the image and in a stage, in another folder there.
+    # The image and a stage may have the same distribution, in different folders.
     dists = {replace(dist, path="") for one in found for dist in one.of_kind("pypi")}
     on_line(f"asking for the files of {len(dists)} Python distributions")
     base = identity(engine, base_alias(base_of(recipes[0].spec)))
@@ -111,7 +111,7 @@ def _system(
 
 
 def packages_of(found: Iterable[ImageContents]) -> dict[str, tuple[str, ...]]:
-    """Package -> its versions over all that was looked into."""
+    """Map each package to its versions in all images and stages."""
     versions: dict[str, set[str]] = {}
     for one in found:
         for package, version in one.debs.items():
@@ -141,7 +141,7 @@ def _is_build(stage: str) -> bool:
 
 
 def _wheels(dists: Iterable[Package], recipes: Sequence[Recipe], env: BuildEnv) -> dict[str, str]:
-    """File -> sha256 of every distribution, as the indexes of the builds have them."""
+    """Map the file of each distribution to its sha256, as the indexes of the builds give it."""
     specs = [recipe.spec for recipe in recipes]
     vendors = {project_of(Path(part.name).name) for recipe in recipes for part in recipe.parts}
     wanted = [dist for dist in dists if project_of(f"{dist.name}-0") not in vendors]
@@ -160,14 +160,14 @@ def _wheels(dists: Iterable[Package], recipes: Sequence[Recipe], env: BuildEnv) 
 
 
 def _target(specs: Sequence[ImageSpec]) -> WheelTarget:
-    python = next((pin.version for spec in specs if (pin := spec.pin("python"))), "3")
+    python = next((spec.python for spec in specs if spec.python), "3")
     return WheelTarget(python, specs[0].os.glibc, compiled=True)
 
 
 def _listed(
     projects: Iterable[str], specs: Sequence[ImageSpec], env: BuildEnv
 ) -> dict[str, list[IndexFile]]:
-    """What the host's own indexes list of each project, then those that rows name."""
+    """List the files of each project on the host's indexes, then on those of the rows."""
     rows = {pin.release.index for spec in specs for pin in spec.pins if pin.release.index}
     names = sorted(projects)
     with tempfile.TemporaryDirectory(prefix="imagegen-lock-") as folder:
@@ -184,24 +184,27 @@ def _listed(
 
 @dataclass(frozen=True)
 class LockedBuild:
-    """Holds builds to a lock: exact versions in the Dockerfile, apt's preferences and a page of
-    links with sha256 in the build environment."""
+    """Makes builds follow a lock.
+
+    The Dockerfile gets exact versions; the build environment gets apt's preferences, and a page of
+    links with sha256.
+    """
 
     lock: Lock
 
     def digest(self, os_id: str) -> str:
-        """What an image that was held to the lock of its system has as a label."""
+        """Return the lock's digest for an OS, which becomes a label of its images."""
         return self.lock.systems[os_id].digest
 
     def recipe(self, recipe: Recipe) -> Recipe:
-        """The recipe as it is built. Its digest stays: it is the same cell."""
+        """Return the recipe to build. Its digest does not change: it is the same cell."""
         system = self.lock.systems[base_of(recipe.spec).id]
         return replace(recipe, dockerfile=exact(recipe.dockerfile, system.apt))
 
     def environment(self, engine: Engine, recipes: Sequence[Recipe], env: BuildEnv) -> BuildEnv:
-        """The build environment of the cells of one OS whose base is on the engine.
+        """Make the build environment of the cells of one OS whose base is on the engine.
 
-        Raises BuildError with all that drifted.
+        Raises BuildError with everything that drifted.
         """
         release, specs = base_of(recipes[0].spec), [recipe.spec for recipe in recipes]
         locked = self.lock.systems[release.id]
@@ -232,7 +235,7 @@ def _package_drift(
 def _locked_files(
     locked: SystemLock, specs: Sequence[ImageSpec], env: BuildEnv, owners: Mapping[str, str]
 ) -> tuple[list[IndexFile], list[Drift]]:
-    """Where the locked files are now, and those that are nowhere or have another sha256."""
+    """Find the locked files on the indexes; report those missing or with another sha256."""
     listed = _listed({project_of(name) for name in locked.wheels}, specs, env)
     files, lost = [], []
     for name, sha256 in locked.wheels.items():
@@ -247,12 +250,12 @@ def _locked_files(
 
 
 def locked_env(env: BuildEnv, locked: SystemLock, files: Sequence[IndexFile]) -> BuildEnv:
-    """The build environment with apt and pip held to the lock.
+    """Make the build environment in which apt and pip follow the lock.
 
-    BuildKit from 0.11 on takes SOURCE_DATE_EPOCH for the image's own time stamps; older ones leave
-    it alone.
+    BuildKit since 0.11 uses SOURCE_DATE_EPOCH for the image's own time stamps; older ones ignore
+    it.
     """
-    # Without settings for uv, pip alone installs: it takes nothing that is not on its page.
+    # uv.toml is left out, so pip installs everything, and only what is on its page of links.
     replaced = {f"{FOLDER}/{name}" for name in ("apt.conf", "pip.conf", "uv.toml")}
     kept = {file.path: file.data for file in env.files}
     apt_conf = kept.get(f"{FOLDER}/apt.conf", b"") + _PREFERENCES

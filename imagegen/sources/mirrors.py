@@ -1,4 +1,4 @@
-"""mirrors.yaml: where a closed network keeps what the world has, by prefix of the address."""
+"""Read mirrors.yaml, and replace addresses by those of a closed network's mirrors."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ SCHEMA: Schema = {
 
 
 class MirrorsData(TypedDict):
-    """mirrors.yaml, after the schema has accepted it."""
+    """The data of mirrors.yaml, after the schema has accepted it."""
 
     mirrors: Mapping[str, str]
 
 
 def read_mirrors(payload: Payload) -> Mapping[str, str]:
-    """Upstream prefix -> mirror prefix, of the first root that has a mirrors.yaml.
+    """Read the map of upstream prefixes to mirror prefixes from the first root that has one.
 
-    Empty where none has. Raises ConfigError with every problem of the file.
+    The map is empty where no root has a mirrors.yaml. Raises ConfigError with every problem of the
+    file.
     """
     path = payload.find(FILE)
     if path is None:
@@ -59,9 +60,10 @@ def read_mirrors(payload: Payload) -> Mapping[str, str]:
 
 
 def rewrite(url: str, mirrors: Mapping[str, str]) -> str:
-    """The address to ask instead of `url`: by the longest prefix that ends where a part ends.
+    """Replace the longest prefix of an address that has a mirror.
 
-    The address itself where no prefix fits; what a mirror answers for is not rewritten again.
+    A prefix must end at a `/`, a `?` or the end of the address. The address stays as it is where no
+    prefix fits. The address of a mirror is not rewritten again.
     """
     wanted = _lowered(url)
     prefixes = {_lowered(prefix).rstrip("/"): mirror for prefix, mirror in mirrors.items()}
@@ -73,9 +75,9 @@ def rewrite(url: str, mirrors: Mapping[str, str]) -> str:
 
 
 def rewrite_image(image: str, mirrors: Mapping[str, str]) -> str:
-    """The reference to pull instead of one of Docker Hub, by a prefix such as `https://docker.io/`.
+    """Replace a reference of Docker Hub by a mirror's, by a prefix such as `https://docker.io/`.
 
-    The reference itself where no prefix fits.
+    The reference stays as it is where no prefix fits.
     """
     path = image if "/" in image else f"library/{image}"
     upstream = f"https://docker.io/{path}"
@@ -84,7 +86,7 @@ def rewrite_image(image: str, mirrors: Mapping[str, str]) -> str:
 
 
 def _lowered(address: str) -> str:
-    """Scheme and host in lower case: in any case they mean the same."""
+    """Write scheme and host in lower case, as their case has no meaning."""
     parts = urlsplit(address)
     return urlunsplit(parts._replace(scheme=parts.scheme.lower(), netloc=parts.netloc.lower()))
 
@@ -94,7 +96,7 @@ def _leads_to(prefix: str, url: str) -> bool:
 
 
 def _repeated(document: Document[MirrorsData]) -> tuple[Problem, ...]:
-    """Prefixes that mean the same address: which of them wins would be chance."""
+    """Report prefixes that mean the same address: which one wins would depend on their order."""
     first: dict[str, str] = {}
     problems = []
     for prefix in document.data["mirrors"]:

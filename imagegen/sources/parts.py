@@ -1,7 +1,7 @@
-"""The files that a host brings into builds: vendors' parts of artifacts.yaml, tarballs of rows.
+"""Find the files from outside that a recipe needs: vendor parts, and the tarballs of rows.
 
-A template mounts `artifacts/<name>/<version>` of the context, in which one file is alone; so what
-the Dockerfile mounts is what its build needs.
+A template mounts `artifacts/<name>/<version>` of the context, a folder with one file. So the
+folders that a Dockerfile mounts are the parts that its build needs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ _MOUNT, _FOLDER = "source=artifacts/", re.compile(r"[^\s,]+")
 
 
 def with_parts(recipe: Recipe, artifacts: Artifacts) -> Recipe:
-    """The recipe with the parts that its Dockerfile mounts; a part of another sha256 is another
-    recipe. Raises RenderError where it mounts one that no row of the image names."""
+    """Add to a recipe the parts that its Dockerfile mounts.
+
+    The sha256 of a part changes the digest of the recipe. Raises RenderError where the Dockerfile
+    mounts a part that no row of the image names.
+    """
     behind = recipe.dockerfile.split(_MOUNT)[1:]
     mounted = {f"artifacts/{found[0]}" for found in map(_FOLDER.match, behind) if found}
     if not mounted:

@@ -1,4 +1,4 @@
-"""The files of a project that pip lists: where they are, their sha256, which one pip took."""
+"""Read the files of a project that pip lists: addresses, sha256, and which one pip installed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SHA256 = re.compile(r"(?:^|&)sha256=([0-9a-f]{64})")
 
 @dataclass(frozen=True)
 class IndexFile:
-    """One file of an index. `sha256` is empty where the index does not give it."""
+    """One file of an index; `sha256` is empty where the index does not give it."""
 
     name: str
     url: str
@@ -37,21 +37,24 @@ class IndexFile:
 
 
 def listed_files(project: str, lines: Iterable[str]) -> list[IndexFile]:
-    """Every file of the project that `pip index versions -vv` lists, in its order, once."""
+    """List every file of the project that `pip index versions -vv` prints, in its order, once."""
     found: dict[tuple[str, str], IndexFile] = {}
     for match in filter(None, map(FILE.search, lines)):
         sums = _SHA256.search(match["sums"] or "")
         name = unquote(match["file"])
         if project_of(name) != canonicalize_name(project):
-            continue  # of a folder of wheels pip lists every file
+            continue  # pip lists every file of a folder of wheels
         file = IndexFile(name, match["url"], sums[1] if sums else "", match["requires"] or "")
         found.setdefault((name, file.sha256), file)
     return [*found.values()]
 
 
 def file_of(dist: Package, files: Sequence[IndexFile], target: WheelTarget) -> IndexFile | None:
-    """The file that an installed distribution came from: the wheel with exactly its tags, else one
-    for the target (some wheels are renamed after they are made), else the source archive."""
+    """Find the file that an installed distribution came from.
+
+    That is the wheel with exactly its tags, else a wheel for the target (some are renamed after
+    they are made), else the source archive.
+    """
     of_version = [file for file in files if _same(taken_apart(file.name)[0], dist.version)]
     wheels = [file for file in of_version if file.name.endswith(".whl")]
     tags = {*dist.tags}
@@ -75,13 +78,15 @@ def _same(version: str, wanted: str) -> bool:
 
 
 def project_of(file: str) -> str:
-    """The project that a file belongs to, as indexes name it."""
+    """Return the name of the project that a file belongs to, as indexes write it."""
     return canonicalize_name(re.split(r"-(?=\d)", file, maxsplit=1)[0])
 
 
 def links_page(files: Iterable[IndexFile]) -> str:
-    """A page that pip takes with `--find-links`: it has these files and no other, and pip refuses
-    one that has another sha256."""
+    """Write a page for pip's `--find-links` that lists these files and no others.
+
+    pip refuses a file that has another sha256.
+    """
     rows = [
         f'<a href="{escape(file.url)}#sha256={file.sha256}">{escape(file.name)}</a>'
         for file in sorted(files, key=lambda file: file.name)

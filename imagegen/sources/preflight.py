@@ -1,4 +1,4 @@
-"""What cells are made of, and whether each part can be had, asked before minutes are spent."""
+"""List what cells need from outside, and ask whether each part is available, before a build."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from imagegen.engine.host import archives
 from imagegen.engine.host.probe import Probe, probe, without_secrets
 from imagegen.errors import ImagegenError
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.sources.artifacts import Artifacts, artifact_for
 from imagegen.sources.mirrors import rewrite, rewrite_image
 from imagegen.sources.supply import problem_of
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from imagegen.config.network import BuildEnv
     from imagegen.engine.client import Engine
     from imagegen.engine.host.archives import Listing
-    from imagegen.model.catalog import Catalog, OsRelease
+    from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec, Pin
+    from imagegen.model.release import OsRelease
 
 MOST_AT_ONCE = 8
 SourceKind = Literal["base", "apt", "wheel", "url", "artefact"]
@@ -34,11 +35,11 @@ SourceKind = Literal["base", "apt", "wheel", "url", "artefact"]
 
 @dataclass(frozen=True)
 class Source:
-    """One thing that a build fetches, for one OS.
+    """One thing that a build downloads, for one OS.
 
     `version` is a pattern for apt, and the base mode for a base; `python` is the Python that a
-    wheel is for, `index` the only place where it may come from; `compiled` says that a source
-    archive does as well as a wheel. A package is in `areas` of the archive beside `main`, or in a
+    wheel is for, `index` the only place that may have it; `compiled` says that a source archive is
+    accepted like a wheel. A package is in `areas` of the archive beside `main`, or in a
     `repository` that its step adds.
     """
 
@@ -68,7 +69,7 @@ class Source:
 
 @dataclass(frozen=True)
 class SourceFinding:
-    """What came of one source, and the names of the cells that need it."""
+    """What was found about one source, and the names of the cells that need it."""
 
     source: Source
     cells: tuple[str, ...]
@@ -77,7 +78,7 @@ class SourceFinding:
 
 @dataclass(frozen=True)
 class Means:
-    """What the sources are asked with. `state` is a folder for package lists."""
+    """What is needed to ask the sources; `state` is a folder for package lists."""
 
     engine: Engine | None
     env: BuildEnv
@@ -93,11 +94,11 @@ def sources_of(
     compiled: Collection[str],
     rendered: Mapping[str, str] | None = None,
 ) -> dict[Source, tuple[str, ...]]:
-    """Every source of the cells, and the cells that need it; `compiled` components have a stage of
-    their own, which takes their `build_apt` and that of what they need.
+    """List every source of the cells, with the cells that need it.
 
-    `rendered` are Dockerfiles by id of their cell: what such a cell does not mention it does not
-    need, such as the packages of a compiler where the flavour is `runtime`.
+    `compiled` components have a stage of their own, which takes their `build_apt` and that of what
+    they need. `rendered` has Dockerfiles by cell id; a cell needs only what its Dockerfile
+    mentions: without a compiler's packages, say, where the flavour is `runtime`.
     """
     uses: dict[Source, list[str]] = {}
     for spec in specs:
@@ -121,10 +122,10 @@ def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> It
             yield Source("apt", name, version, base, areas=areas, repository=own_archive)
         if "apt_key" in release.facts:
             yield Source("url", str(release.facts["apt_key"]), "", spec.os)
-        python = spec.pin("python")
         own = pin.component in compiled
         for name, version in release.wheels.items():
-            running = str(release.facts.get("python", python.version if python else ""))
+            # The checks may have a Python of their own.
+            running = str(release.facts.get(spec.interpreter, spec.python))
             yield Source("wheel", name, version, spec.os, running, release.index, own)
         if release.tarball:
             yield Source("url", release.tarball["url"], "", spec.os)
@@ -133,7 +134,7 @@ def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> It
 
 
 def areas_of(specs: Iterable[ImageSpec]) -> tuple[str, ...]:
-    """The areas of Debian's archive that rows of the cells ask for beside `main`."""
+    """List the areas of Debian's archive that rows of the cells need beside `main`."""
     found = [pin.release.facts.get("areas", ()) for spec in specs for pin in spec.pins]
     return tuple(dict.fromkeys(str(a) for areas in found if isinstance(areas, list) for a in areas))
 
@@ -151,15 +152,15 @@ def _mentioned(source: Source, dockerfile: str) -> bool:
 
 
 def _builds(spec: ImageSpec, pin: Pin, catalog: Catalog, compiled: Collection[str]) -> bool:
-    """Whether this component, or one that needs it, is compiled in the cell."""
+    """Say whether this component, or one that needs it, is compiled in the cell."""
     built = [other.component for other in spec.pins if other.component in compiled]
     return any(pin.component in (name, *catalog.components[name].needs) for name in built)
 
 
 def probe_sources(uses: Mapping[Source, tuple[str, ...]], means: Means) -> list[SourceFinding]:
-    """Ask for all sources side by side; a finding for each, in the order of `uses`.
+    """Ask for all sources in parallel; return a finding for each, in the order of `uses`.
 
-    What cannot be asked is `unknown`. Raises nothing for a source.
+    A source that cannot be asked is `unknown`. Raises nothing for a source.
     """
     with tempfile.TemporaryDirectory(prefix="imagegen-check-") as folder:
         environ = pip_environ(means.env, Path(folder), os.environ)
@@ -176,8 +177,10 @@ def probe_sources(uses: Mapping[Source, tuple[str, ...]], means: Means) -> list[
 
 
 def pip_environ(env: BuildEnv, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """pip's environment as the build steps have it: the host's indexes and CA bundle, and none of
-    its folders of wheels. Files of the build environment are put into `folder`."""
+    """Make pip's environment as in build steps: the host's indexes and CA bundle, no local wheels.
+
+    Files of the build environment are written into `folder`.
+    """
     settings = {name: "" for name in environ if name.startswith("PIP_")}
     settings["PIP_CONFIG_FILE"] = os.devnull
     for file in env.files:
@@ -195,7 +198,7 @@ def pip_environ(env: BuildEnv, folder: Path, environ: Mapping[str, str]) -> dict
 def _check_os(
     release: OsRelease, sources: Sequence[Source], means: Means
 ) -> list[tuple[Source, Probe]]:
-    """The bases of one OS, and its packages in one question."""
+    """Check the bases of one OS, and all its packages in one query."""
     packages = [s for s in sources if s.kind == "apt" and s.os == release]
     names = sorted({source.name for source in packages if not source.repository})
     areas = sorted({area for source in packages for area in source.areas})
@@ -222,7 +225,7 @@ def _check_os(
 
 
 def judge_package(source: Source, listing: Listing) -> Probe:
-    """Whether one of the listed versions is what `apt-get install name=pattern` would take."""
+    """Say whether `apt-get install name=pattern` would take one of the listed versions."""
     if source.repository:
         return Probe("unknown", f"in an archive that its step adds: {source.repository}")
     versions = listing.versions.get(source.name, ())
@@ -236,12 +239,12 @@ def judge_package(source: Source, listing: Listing) -> Probe:
 
 
 def _apt_takes(pattern: str, version: str) -> bool:
-    """As apt matches `name=pattern`: globs, and an epoch may be left out. Source: apt-get(8)."""
+    """Match as apt does for `name=pattern`: globs; an epoch may be left out. Source: apt-get(8)."""
     return any(fnmatchcase(v, pattern) for v in (version, version.partition(":")[2] or version))
 
 
 def judge_suite(listing: Listing) -> Probe:
-    """Whether a base can be bootstrapped from the archive that was asked for the suite."""
+    """Say whether a base can be bootstrapped from the archive that was asked for the suite."""
     if listing.problem:
         return Probe("missing" if listing.suite_missing else "unknown", listing.problem)
     return Probe("ok", f"to be bootstrapped: {listing.asked}")
@@ -259,7 +262,7 @@ def _check_wheel(
 
 
 def only_index(index: str) -> dict[str, str]:
-    """pip's settings for a project that may come from one index, or one page of links, alone."""
+    """Make pip's settings for a project that may come from one index or one page of links only."""
     if not index:
         return {}
     if index.endswith(".html"):

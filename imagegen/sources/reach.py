@@ -1,4 +1,4 @@
-"""Which cells cannot be built because their base, or a part of them, cannot be had."""
+"""Find the cells that cannot be built because their base or a part is not available."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.images import bases
 from imagegen.errors import Problem
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.sources.mirrors import rewrite_image
 from imagegen.sources.supply import missing_upstream
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def out_of_reach(engine: Engine, recipes: Sequence[Recipe], store: Store) -> dict[str, Problem]:
-    """What each cell to build lacks, by the cell's id; all servers are asked at once."""
+    """Map the id of each such cell to its problem; all servers are asked at the same time."""
     wanted = {(base_of(one.spec), one.spec.cell.base) for one in recipes}
     with ThreadPoolExecutor(max(1, len(wanted))) as pool:
         asked = {

@@ -1,14 +1,16 @@
-"""Rows that a component could have: what an index lists and the catalog does not know yet.
+"""Propose rows for releases that an index lists and the catalog does not have.
 
-They say what file names say (Pythons, glibc), and what a wheel itself asks for; the rest is for a
-maintainer to find out. Nothing is written: builds use what is in the catalog, never "latest".
+A row has what file names say (Pythons, glibc) and what a wheel itself requires; a maintainer has to
+add the rest. Nothing is written: builds use what is in the catalog, never "latest".
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import yaml
 from packaging.requirements import Requirement
@@ -21,12 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from imagegen.catalog.data import OneOrMore, ReleaseData
+    from imagegen.catalog.tables import Table
     from imagegen.model.catalog import Component
 
 _CPYTHON = re.compile(r"cp(\d)(\d+)$")
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_x86_64$")
 _LEGACY = {"manylinux2014_x86_64": 17, "manylinux2010_x86_64": 12, "manylinux1_x86_64": 5}
-"""Older names of manylinux -> minor version of glibc. Source: PEP 600."""
+"""The minor version of glibc of each older name of manylinux. Source: PEP 600."""
 
 _UNSAID = "file names do not say what else it asks for: CUDA, driver, C++ standard …"
 
@@ -42,8 +45,11 @@ class Proposal:
 
 
 def projects_of(component: Component) -> dict[str, set[str]]:
-    """Project -> versions that rows have: of the project with the component's name, else of those
-    whose versions are the releases' own."""
+    """Map the projects of a component to the versions that its rows have.
+
+    It is the project with the component's name, else those that have the same versions as the
+    releases.
+    """
     found: dict[str, set[str]] = {}
     for release in component.releases:
         for project, version in release.wheels.items():
@@ -56,9 +62,10 @@ def projects_of(component: Component) -> dict[str, set[str]]:
 def proposals(
     project: str, known: Iterable[str], lines: Iterable[str], *, every: bool = False
 ) -> list[Proposal]:
-    """Final releases that are not known, newest first; older than all known ones only with `every`.
+    """List final releases that are not known, newest first.
 
-    `lines` are those of `pip index versions -vv`.
+    Releases older than all known ones are listed only with `every`. `lines` is the output of `pip
+    index versions -vv`.
     """
     have = {version for text in known if (version := _parsed(text))}
     newest = max((Version(version.public) for version in have), default=None)
@@ -75,7 +82,10 @@ def proposals(
 
 
 def platform_of(proposal: Proposal) -> tuple[str, str]:
-    """The newest CPython (`3.13`) that a wheel is for, and its platform; empty without such."""
+    """Find the newest CPython (`3.13`) that a wheel is for, and its platform.
+
+    The CPython is `3.12` for wheels of any Python; both are empty without a wheel.
+    """
     wheels = [file for file in proposal.files if file.name.endswith(".whl")]
     tags = [tag for wheel in wheels for tag in taken_apart(wheel.name)[1]]
     pythons = _pythons(wheels)
@@ -85,7 +95,7 @@ def platform_of(proposal: Proposal) -> tuple[str, str]:
 
 
 def exact_requirements(metadata: Mapping[str, object]) -> tuple[str, ...]:
-    """The exact versions that a wheel asks for by itself: `nvidia-nccl-cu12==2.26.2`."""
+    """List the exact versions that a wheel itself requires: `nvidia-nccl-cu12==2.26.2`."""
     texts = metadata.get("requires_dist", [])
     requirements = [Requirement(text) for text in texts] if isinstance(texts, list) else []
     return tuple(
@@ -95,8 +105,12 @@ def exact_requirements(metadata: Mapping[str, object]) -> tuple[str, ...]:
     )
 
 
-def row_of(proposal: Proposal, asked: str) -> ReleaseData:
-    """The release as a row of component.yaml; `asked` is the day on which the index said so."""
+def row_of(proposal: Proposal, interpreter: str, asked: str) -> ReleaseData:
+    """Write a release as a row of the catalog.
+
+    `asked` is the day when the index was asked; `interpreter` is the name of the component that is
+    Python.
+    """
     wheels = [file for file in proposal.files if file.name.endswith(".whl")]
     notes = [_UNSAID] if not proposal.depends else []
     notes += [f"its metadata asks for {one}" for one in proposal.depends]
@@ -104,7 +118,7 @@ def row_of(proposal: Proposal, asked: str) -> ReleaseData:
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     row: ReleaseData = {
         "version": proposal.version,
-        "requires": _requires(wheels),
+        "requires": _requires(wheels, interpreter),
         "wheels": {proposal.project: proposal.version},
         "notes": notes if wheels else [*notes, "no wheel: it is compiled from its source archive"],
         "origin": f"pip {proposal.project}=={proposal.version}",
@@ -115,21 +129,52 @@ def row_of(proposal: Proposal, asked: str) -> ReleaseData:
     return row
 
 
-def _requires(wheels: Sequence[IndexFile]) -> dict[str, OneOrMore]:
-    """What the names of wheels say of Python and glibc."""
+def _requires(wheels: Sequence[IndexFile], interpreter: str) -> dict[str, OneOrMore]:
+    """Read the required Pythons and glibc from the names of wheels."""
     requires: dict[str, OneOrMore] = {}
     if pythons := _pythons(wheels):
-        requires["python"] = pythons
+        requires[interpreter] = pythons
     if floor := _glibc(wheels):
         requires["glibc"] = f">=2.{floor}"
     return requires
 
 
-def as_yaml(component: Component, rows: Sequence[Mapping[str, object]]) -> str:
-    """Rows to be pasted below `releases:` of a component.yaml."""
-
+def as_text(component: Component, rows: Sequence[ReleaseData], table: Table | None) -> str:
+    """Rows to be pasted: into the CSV file of a component, where it has one, else into its YAML."""
     if not rows:
         return f"# {component.name}: the catalog has all that the index lists"
+    kinds = [_kind_of(row, table) for row in rows] if table else [""]
+    return as_csv(table, rows, kinds) if table and all(kinds) else as_yaml(component, rows)
+
+
+def _kind_of(row: ReleaseData, table: Table) -> str:
+    """The kind of line whose template has the row's wheel, of pip's default index if there is one;
+    empty for none."""
+    project = next(iter(row.get("wheels", {})), "")
+    of_project = {
+        kind: any(leaf.path[0] == "index" for leaf in leaves)
+        for kind, leaves in table.templates().items()
+        if any(leaf.path == ("wheels", project) for leaf in leaves)
+    }
+    return min(of_project, key=lambda kind: of_project[kind], default="")
+
+
+def as_csv(table: Table, rows: Sequence[ReleaseData], kinds: Sequence[str]) -> str:
+    """Lines for a CSV file below its header; what no column has stands above them."""
+    text = io.StringIO()
+    header = table.header()
+    writer = csv.DictWriter(text, header, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    head = [f"# for {table.file}, to be completed"]
+    for row, kind in zip(rows, kinds, strict=True):
+        said = "; ".join([*row.get("notes", ()), row["source"]])
+        head.append(f"# {row['version']}: {said}")
+        writer.writerow(table.cells_of(kind, cast("Mapping[str, object]", row)))
+    return "\n".join([*head, text.getvalue().rstrip()])
+
+
+def as_yaml(component: Component, rows: Sequence[ReleaseData]) -> str:
+    """Rows to be pasted below `releases:` of a component.yaml."""
     plain = [dict(row) for row in rows]
     text = yaml.safe_dump(
         plain, sort_keys=False, width=1000, allow_unicode=True, default_flow_style=None
@@ -150,7 +195,7 @@ def _public(text: str) -> str:
 
 
 def _for_x86_64(file: IndexFile) -> bool:
-    """Source archives too: they can be compiled."""
+    """Say whether a file is for x86_64; source archives are, as they can be compiled."""
     _, tags = taken_apart(file.name)
     return not tags or any(
         tag.platform == "any" or (tag.platform.endswith("x86_64") and "linux" in tag.platform)
@@ -159,7 +204,7 @@ def _for_x86_64(file: IndexFile) -> bool:
 
 
 def _pythons(wheels: Sequence[IndexFile]) -> list[str]:
-    """The CPythons that wheels are for; none where one is for any Python 3."""
+    """List the CPythons that wheels are for; none where one wheel is for any Python 3."""
     tags = [tag for wheel in wheels for tag in taken_apart(wheel.name)[1]]
     if any(tag.interpreter.startswith("py") or tag.abi == "abi3" for tag in tags):
         return []
@@ -168,7 +213,7 @@ def _pythons(wheels: Sequence[IndexFile]) -> list[str]:
 
 
 def _glibc(wheels: Sequence[IndexFile]) -> int:
-    """The minor version of glibc that every wheel runs on; 0 where their names do not say."""
+    """Find the minor version of glibc that every wheel runs on; 0 where their names do not say."""
     floors = []
     for wheel in wheels:
         minors = [_minor(tag.platform) for tag in taken_apart(wheel.name)[1]]

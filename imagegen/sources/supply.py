@@ -1,4 +1,4 @@
-"""Bring the parts of builds onto this host: every one of them checked before any build starts."""
+"""Bring the parts of builds onto this host, and check each of them before any build starts."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ MOST_AT_ONCE = 4
 
 @dataclass(frozen=True)
 class Store:
-    """Where parts come from. `cache` keeps downloads; `allow_unverified` takes a tarball whose row
-    has no sha256."""
+    """The places that parts come from.
+
+    `cache` keeps downloads; `allow_unverified` accepts a tarball whose row has no sha256.
+    """
 
     artifacts: Artifacts
     mirrors: Mapping[str, str]
@@ -45,7 +47,10 @@ class Store:
 def open_store(
     payload: Payload, ca_bundle: Path | None = None, *, allow_unverified: bool = False
 ) -> Store:
-    """Read artifacts.yaml and mirrors.yaml. Raises ConfigError for what is wrong in them."""
+    """Read artifacts.yaml and mirrors.yaml.
+
+    Raises ConfigError for what is wrong in them.
+    """
     return Store(
         artifacts=read_artifacts(payload),
         mirrors=read_mirrors(payload),
@@ -58,10 +63,10 @@ def open_store(
 def supply(
     parts: Iterable[Part], store: Store, on_line: Callable[[str], None] = lambda _: None
 ) -> dict[Part, HostFile]:
-    """The file of every part, its sha256 checked; what has to be downloaded is, side by side.
+    """Return the file of every part, with its sha256 checked; download missing ones in parallel.
 
-    Raises the problems of all parts at once: ConfigError where one is not listed, missing, or
-    another file than it should be; BuildError where one cannot be downloaded now.
+    Raises the problems of all parts at once: ConfigError where one is not listed, missing, or not
+    the expected file; BuildError where one cannot be downloaded now.
     """
     wanted = list(dict.fromkeys(parts))
     problems = lacking(wanted, store)
@@ -76,13 +81,16 @@ def supply(
 
 
 def lacking(parts: Iterable[Part], store: Store) -> list[Problem]:
-    """What is wrong with parts as far as it can be seen without downloading anything."""
+    """List what is wrong with parts, as far as it shows without a download."""
     return [problem for part in parts if (problem := _unready(part, store))]
 
 
 def missing_upstream(parts: Iterable[Part], store: Store) -> dict[Part, Problem]:
-    """The parts whose server says that it does not have them, asked side by side; what was brought
-    in before is not asked for, and a server that does not answer now may have it."""
+    """Find the parts whose server says that it does not have them.
+
+    The servers are asked in parallel. A part that was downloaded before is not asked for. A server
+    that does not answer is not reported: it may have the part.
+    """
     wanted = [
         part
         for part in dict.fromkeys(parts)
@@ -99,7 +107,7 @@ def missing_upstream(parts: Iterable[Part], store: Store) -> dict[Part, Problem]
 
 
 def _unready(part: Part, store: Store) -> Problem | None:
-    """What can be seen to be wrong before anything is downloaded."""
+    """Find what is wrong with a part, as far as it shows without a download."""
     if part.sha256 == UNVERIFIED and not store.allow_unverified:
         return Problem(
             f"nothing vouches for the tarball of {part.row}: its sha256 is `unverified`",
@@ -134,9 +142,9 @@ def _bring(part: Part, store: Store, on_line: Callable[[str], None]) -> HostFile
 
 
 def problem_of(part: Artifact) -> Problem | None:
-    """What is wrong with the file that `path` names; None where it is right, or there is a `url`.
+    """Find what is wrong with the file at `path`; None if it is right, or if there is a `url`.
 
-    Raises nothing: a file that cannot be read is a problem like one that is not there.
+    Raises nothing: a file that cannot be read is a problem like a missing one.
     """
     if part.path is None:
         return None
@@ -158,9 +166,10 @@ def obtain(
     ca_bundle: Path | None = None,
     on_line: Callable[[str], None] = lambda _: None,
 ) -> Path:
-    """The part's file, its sha256 checked; one with a `url` is downloaded into `cache` first.
+    """Return the file of a part, its sha256 checked; download it into `cache` if it has a `url`.
 
-    Raises ConfigError where it is missing or another file, BuildError where it cannot be had now.
+    Raises ConfigError where the file is missing or not the expected one, BuildError where it cannot
+    be downloaded now.
     """
     problem = problem_of(part)
     if problem:

@@ -1,4 +1,4 @@
-"""Which files of a Python project fit an image, read from what pip says about all of them."""
+"""Decide which files of a Python project fit an image, from what pip prints about all of them."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ FILE = re.compile(
     r"(?P<url>(?:https?|file)://\S*/(?P<file>[^/\s#]+\.(?:whl|tar\.gz|zip)))(?:#(?P<sums>\S*))?"
     r"(?: \(from [^)]*\))?(?: \(requires-python:(?P<requires>.*?)\))?(?:, version: \S+)?$"
 )
-"""The files in pip's own words, whether it takes them for this host's Python or not."""
+"""A file in the output of pip, whether pip would take it for this host's Python or not."""
 
 _FAILED = re.compile(r"Could not fetch URL (\S+): ([^:]+)")
 
 _LEGACY = ((17, "manylinux2014"), (12, "manylinux2010"), (5, "manylinux1"))
-"""glibc minor -> the older name of that manylinux. Source: PEP 600."""
+"""The minor version of glibc with the older name of that manylinux. Source: PEP 600."""
 
 
 @dataclass(frozen=True)
 class WheelTarget:
     """What a file has to run on: CPython (`3.11.2`) and glibc (`2.36`) of an x86_64 image.
 
-    `compiled` says that a source archive does as well.
+    `compiled` says that a source archive is accepted too.
     """
 
     python: str
@@ -51,7 +51,7 @@ class WheelTarget:
 
 
 def judge_wheel(wanted: str, target: WheelTarget, lines: Sequence[str]) -> Probe:
-    """Whether one of the files that pip tells of is of the version `wanted`, and for the target."""
+    """Say whether one of the files that pip lists has the version `wanted` and fits the target."""
     files = [(unquote(m["file"]), m["requires"] or "") for m in map(FILE.search, lines) if m]
     versions = {file: taken_apart(file)[0] for file, _ in files}
     exactly = SpecifierSet(f"=={wanted}")
@@ -74,7 +74,10 @@ def judge_wheel(wanted: str, target: WheelTarget, lines: Sequence[str]) -> Probe
 
 
 def taken_apart(file: str) -> tuple[str, frozenset[Tag]]:
-    """Version and tags of a file name; a source archive has no tags, another file no version."""
+    """Split a file name into version and tags.
+
+    A source archive has no tags; a file that is neither has no version.
+    """
     try:
         if file.endswith(".whl"):
             _, version, _, tags = parse_wheel_filename(file)
@@ -85,12 +88,13 @@ def taken_apart(file: str) -> tuple[str, frozenset[Tag]]:
 
 
 def file_fits(file: str, requires: str, target: WheelTarget) -> bool:
+    """Say whether a file runs on the target."""
     _, tags = taken_apart(file)
     runs = not tags.isdisjoint(_supported(target)) if tags else target.compiled
     try:
         return runs and SpecifierSet(requires).contains(target.python, True)
     except InvalidSpecifier:
-        return runs  # pip goes on as if nothing were required
+        return runs  # pip ignores a requirement that it cannot read
 
 
 @cache

@@ -1,4 +1,4 @@
 """Launch an image, run `validate` in it, keep the record; reuse earlier results.
 
-Others use `in_container.validate_image`, `reuse.validate_open`, `outside` and `soft_roce`.
+Other rooms use `in_container.validate_image`, `reuse.validate_open`, `outside` and `soft_roce`.
 """

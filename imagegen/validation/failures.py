@@ -1,4 +1,4 @@
-"""What failed in images that were validated, as errors that a user reads."""
+"""Turn failed validations into errors for the user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def failed_checks(record: ValidationRecord) -> list[str]:
-    """The failed checks of a record, a line each, with the remedy where there is one."""
+    """List the failed checks of a record, one line each, with the remedy where there is one."""
     lines = []
     for check in record.report.get("checks", []):
         if check["outcome"] in ("failed", "error"):
@@ -24,7 +24,7 @@ def failed_checks(record: ValidationRecord) -> list[str]:
 
 
 def validation_failures(records: Mapping[str, ValidationRecord]) -> ValidationError | None:
-    """One error with a problem for each image that did not pass; or None."""
+    """Make one error with a problem for each image that did not pass; None where all passed."""
     lost = {ref: record for ref, record in records.items() if not record.passed}
     if not lost:
         return None

@@ -1,10 +1,10 @@
-"""On what a validation rests beside the image: a digest, the same for two runs that cannot differ.
+"""Make a digest of all that a validation depends on beside the image.
 
-It is taken over
+Two runs with equal digests have equal results. The digest covers
 
 - the tool's own code that launches and judges: `validation` and every module that it imports. The
   checks themselves, and all that they import, are in the image, whose id stands for their bytes;
-- the options of the run, but for `--only`: tier, profile, what is required;
+- the options of the run, except `--only`: tier, profile, what is required;
 - how the container is launched: capabilities, devices, limits, shared memory;
 - the host's facts, which `engine.surroundings` lists.
 """
@@ -31,12 +31,15 @@ if TYPE_CHECKING:
     from imagegen.validation.in_container import ValidationRequest
 
 ALWAYS_RUN = {"--benchmark", "--loopback", "--ranks", "benchmark"}
-"""Options, and a suite, that are not asked for to hear of an earlier run."""
+"""Options, and a suite, that the user gives to run a test now, not to read an earlier result."""
 
 
 def basis_of(engine: Engine, image: LocalImage, ref: str, request: ValidationRequest) -> str:
-    """The digest that two runs of one image share where they cannot differ; empty for a run that
-    always takes place. Raises EngineError, and ValidationError for an unreadable contract."""
+    """Make the digest of a run; equal digests mean that two runs of one image cannot differ.
+
+    It is empty for a run that always takes place. Raises EngineError, and ValidationError for an
+    unreadable contract.
+    """
     options, only = options_of(request), only_of(request)
     if ALWAYS_RUN & {*options, *only} or (only and "--require" in options) or _counts(options):
         return ""
@@ -50,13 +53,16 @@ def basis_of(engine: Engine, image: LocalImage, ref: str, request: ValidationReq
 
 
 def _counts(options: Sequence[str]) -> bool:
-    """Whether a number of devices is required (`gpu=8`): a part of a run would not ask for it."""
+    """Return whether a number of devices is required (`gpu=8`).
+
+    A run of only some suites would not check that number.
+    """
     return "--require" in options and "=" in options[options.index("--require") + 1]
 
 
 @cache
 def code_digest() -> str:
-    """Over the files of `in_container` and of all modules of imagegen that it imports."""
+    """Make a digest of the files of `in_container` and of all imagegen modules that it imports."""
     package, found = Path(__file__).parents[1], dict[str, bytes]()
     waiting = ["imagegen.validation.in_container"]
     while waiting:
@@ -80,17 +86,17 @@ def _imports(source: bytes) -> list[str]:
 
 
 def only_of(request: ValidationRequest) -> list[str]:
-    """The suites that were asked for, by their own names; none where all are."""
+    """List the suites that were asked for, by their own names; empty where all are."""
     expose_validate()
     from validate.catalogue import ALIASES
 
-    said = dict(zip(request.arguments, request.arguments[1:], strict=False)).get("--only", "")
-    names = [name.strip() for name in said.split(",") if name.strip()]
+    value = dict(zip(request.arguments, request.arguments[1:], strict=False)).get("--only", "")
+    names = [name.strip() for name in value.split(",") if name.strip()]
     return list(dict.fromkeys(ALIASES.get(name, name) for name in names))
 
 
 def options_of(request: ValidationRequest) -> list[str]:
-    """The arguments without `--only` and its value."""
+    """Return the arguments without `--only` and its value."""
     given = list(request.arguments)
     if "--only" in given:
         at = given.index("--only")

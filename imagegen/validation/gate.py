@@ -1,4 +1,4 @@
-"""The gate of a build: `validate --static` in a new image, before its tag moves."""
+"""Run `validate --static` in a new image, before its tag moves: the gate of a build."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class Gate:
-    """Judges new images, several at a time; `stop` ends what it runs."""
+    """Validate new images, several at a time; `stop` ends all of these validations."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._containers: set[str] = set()
 
     def judge(self, image_id: str, on_line: Callable[[str], None]) -> ValidationRecord:
-        """Run the static suites in an image. Raises as `validate_image` does."""
+        """Run the static suites in an image; raises the errors of `validate_image`."""
         request = ValidationRequest(static=True, look_into_layers=False)
         return validate_image(self._engine, image_id, request, on_line, self._containers.add)
 
     def stop(self) -> None:
-        """End all that runs now; those calls of `judge` then raise."""
+        """Stop all validations that run now; their calls of `judge` then raise an error."""
         for container in list(self._containers):
             stop(self._engine, container)

@@ -1,7 +1,7 @@
-"""Launch an image, run `validate` in it, keep the record; the container goes whatever happens.
+"""Launch an image, run `validate` in it, keep the record, and remove the container in every case.
 
-One thing cannot be seen from inside: a private key that one layer holds and a later one deletes. It
-is looked for here, in every layer, and joins the report as a check of its own.
+One thing is not visible in a container: a private key that one layer has and a later one deletes.
+It is searched here, in every layer, and becomes one more check of the report.
 """
 
 from __future__ import annotations
@@ -30,18 +30,21 @@ if TYPE_CHECKING:
     from imagegen.model.validation import Report
 
 REPORT_FOLDER = "/run/imagegen"
-"""Made for the report: the image's own folders for temporary files may be what is broken."""
+"""A new folder for the report, because the image's folders for temporary files may be broken."""
 REPORT_PATH = f"{REPORT_FOLDER}/report.json"
 FULL_SECONDS = 1800.0
 NOT_LOADED = "error: a suite does not load"
-"""How `validate` begins to tell of a suite that the report therefore lacks."""
+"""The begin of a line in which `validate` names a suite that is therefore not in the report."""
 
 NO_EXPECTATION, NOT_FOUND, NOT_EXECUTABLE = 2, 127, 126
 
 
 @dataclass(frozen=True)
 class ValidationRequest:
-    """What to run: `static` only or everything, more arguments for `validate`, seconds at most."""
+    """Say what to run: `static` or all suites, more arguments for `validate`, a time limit.
+
+    The limit `timeout` is in seconds.
+    """
 
     static: bool = False
     arguments: tuple[str, ...] = ()
@@ -50,19 +53,20 @@ class ValidationRequest:
 
     @property
     def tier(self) -> str:
-        """`static`, `full`, or `partial` where only some suites were asked for."""
+        """Return `static`, `full`, or `partial` where only some suites were asked for."""
         if "--only" in self.arguments:
             return "partial"
         return "static" if self.static else "full"
 
     @property
     def argv(self) -> list[str]:
+        """Return the command that runs in the container."""
         static = ["--static"] if self.static else []
         return ["validate", *static, "--json", REPORT_PATH, *self.arguments]
 
 
 def launch_spec(image_id: str, contract: Contract) -> containers.LaunchSpec:
-    """The container that the image's own contract asks for, on a network of its own."""
+    """Describe the container that the image's own contract asks for, with a private network."""
     return containers.LaunchSpec(
         image=image_id,
         command=("sleep", "infinity"),
@@ -80,9 +84,9 @@ def validate_image(
     on_line: Callable[[str], None],
     on_start: Callable[[str], None] = lambda _: None,
 ) -> ValidationRecord:
-    """Validate exactly the bytes that `ref` names now. `on_start` is told the container's id.
+    """Validate exactly the image that `ref` names now; call `on_start` with the container's id.
 
-    A failed check gives a record that did not pass; ValidationError is raised where `validate`
+    A failed check gives a record that did not pass. ValidationError is raised where `validate`
     itself could not run: no such image, no expectation file, a container that died.
     """
     image = local_images.find(engine, ref)
@@ -99,7 +103,7 @@ def validate_image(
             on_line(f"note: {note}")
         report = _run(container, ref, request, on_line)
     if request.look_into_layers:
-        # The engine hands out an image as a whole: some GB take minutes.
+        # The engine only exports an image as a whole; that takes minutes for some GB.
         on_line(f"looking for private keys in all layers, {human_bytes(image.size_bytes)}")
         keys = private_keys_in_layers(engine, image.id)
         report = with_key_check(report, keys)
@@ -117,7 +121,10 @@ def validate_image(
 
 
 def contract_of(ref: str, labels: Mapping[str, str]) -> Contract:
-    """What an image asks of its launch. Raises ValidationError where its label is not JSON."""
+    """Read what an image needs at its launch.
+
+    Raises ValidationError where its label is not a JSON object.
+    """
     try:
         found = json.loads(labels.get(LABEL_CONTRACT, "{}"))
     except ValueError:
@@ -191,13 +198,13 @@ def _tail(text: str, lines: int = 12) -> list[str]:
 
 
 def with_key_check(report: Report, keys: Sequence[str]) -> Report:
-    """The report with one more check: no layer of the image holds a private key."""
+    """Add one more check to a report: no layer of the image has a private key."""
     outcome = "failed" if keys else "passed"
     measured = "; ".join(keys) or "no private key in any layer"
     return with_check(report, "image.private-key-in-layer", outcome, measured)
 
 
 def stop(engine: Engine, container_id: str) -> None:
-    """End a validation in its container, which is removed then. One that has ended is no error."""
+    """Stop a validation by killing its container; one that has ended is no error."""
     with suppress(EngineError), engine_errors("stop a validation"):
         engine.api.kill(container_id)

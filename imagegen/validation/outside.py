@@ -1,5 +1,7 @@
-"""Containers and machines that run already: `validate --hosts`, from the checks that travel with
-the tool, through testinfra."""
+"""Validate containers and machines that run already (`validate --hosts`), through testinfra.
+
+The checks are those that are installed with the tool.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,10 @@ if TYPE_CHECKING:
 def validate_hosts(
     hosts: str, arguments: Sequence[str], on_line: Callable[[str], None]
 ) -> list[Report]:
-    """The JSON reports of the hosts, each of which has told its table to `on_line`.
+    """Validate the hosts and return their JSON reports; call `on_line` with each host's table.
 
-    Raises ConfigError where testinfra is not installed, ValidationError for hosts that cannot be
-    worked in.
+    Raises ConfigError where testinfra is not installed, and ValidationError for hosts in which no
+    command can run.
     """
     try:
         import testinfra  # noqa: F401
@@ -48,7 +50,7 @@ def validate_hosts(
 
 
 def failures(reports: Sequence[Report]) -> ImagegenError | None:
-    """The error that names the hosts that did not pass, with the checks that failed; else None."""
+    """Make the error that names the hosts that did not pass, and their failed checks; else None."""
     ill = [one for one in reports if one["exit_code"]]
     if not ill:
         return None

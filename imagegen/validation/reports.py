@@ -1,6 +1,6 @@
-"""The reports of `validate` on the host: one more check in one, and files of several.
+"""Write the reports of `validate` on the host: add a check to one, write several to files.
 
-Words and forms are those of the package `validate` that travels with the tool.
+Words and formats are those of the package `validate`, which is installed with the tool.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ FAILED, NOT_RUN = 1, 3
 
 @dataclass(frozen=True)
 class Files:
-    """Where reports go; None is nowhere."""
+    """Name the files to write reports to; None means that no such file is written."""
 
     json: Path | None = None
     junit: Path | None = None
     markdown: Path | None = None
 
     def must_have_folders(self) -> None:
-        """Raises ConfigError where a folder is missing: before the work, not after it."""
+        """Raise ConfigError where a folder is missing: before the work, not after it."""
         for path in (self.json, self.junit, self.markdown):
             if path is not None and not path.absolute().parent.is_dir():
                 raise ConfigError.of(
@@ -42,7 +42,7 @@ class Files:
 
 
 def read_report(text: str | bytes) -> Report:
-    """The report that `validate --json` wrote. Raises ValueError for what is no JSON object."""
+    """Read a report of `validate --json`. Raises ValueError unless it is a JSON object."""
     found = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError("a report is a JSON object")
@@ -52,7 +52,7 @@ def read_report(text: str | bytes) -> Report:
 def with_check(
     report: Report, check_id: str, outcome: str, measured: str, *, reason: str = ""
 ) -> Report:
-    """The report with a check that was made on the host, one of validate/host_checks.py."""
+    """Add to a report a check that was made on the host, one of validate/host_checks.py."""
     expose_validate()
     from validate.check import CheckResult
     from validate.host_checks import HOST_CHECKS
@@ -76,12 +76,12 @@ def with_check(
 
 
 def of_record(record: ValidationRecord) -> Report:
-    """The report of one image, under the name and with the id that were validated."""
+    """Make the report of one image, with the name and the id that were validated."""
     return {**record.report, "image": record.tag, "id": record.image_id}
 
 
 def of_problem(ref: str, problem: Problem) -> Report:
-    """The report of an image in which `validate` could not run: nothing was checked."""
+    """Make the report of an image in which `validate` could not run: nothing was checked."""
     broken: Check = {
         "id": "image.validate",
         "suite": "image",
@@ -110,7 +110,10 @@ def of_problem(ref: str, problem: Problem) -> Report:
 
 
 def save(files: Files, reports: Sequence[Mapping[str, object]]) -> None:
-    """Write what was asked for, each file whole. Raises ConfigError where one cannot be written."""
+    """Write the files that were asked for; a file is never half written.
+
+    Raises ConfigError where one cannot be written.
+    """
     expose_validate()
     from validate.report.files import save as write
     from validate.report.json_document import from_data

@@ -1,9 +1,9 @@
-"""Validation without what has passed already: same image, same checks, same host.
+"""Validate an image without the suites that have passed already: same image, checks and host.
 
-A suite rests where its latest run in exactly this image, on the same `basis`, came without a
-warning, a failure, or a required thing that did not run. Never skipped are runs with `--benchmark`
-or `--loopback`, those on Soft-RoCE, and anything where the engine's machine is not in sight. The
-gate of a build does not come here.
+A suite is left out if its latest run in exactly this image, with the same digest (`basis`, see
+`fingerprint`), had no warning and no failure, and nothing that it required did not run. Nothing is
+left out in runs with `--benchmark` or `--loopback`, in those on Soft-RoCE, and where the engine's
+machine is not this one. The gate of a build does not use this module.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Past = Sequence[ValidationRecord]
 
 NOTHING_RAN = 3
-"""The exit code of `validate` where every check rests; in a whole run others have run."""
+"""The exit code of `validate` where every check was skipped; in a whole run others have run."""
 
 HEAD = ("schema", "image", "tool")
 FROM_OUTSIDE = "image"
@@ -38,15 +38,17 @@ LASTING_RESTS = {
     *("no-gpu-hw", "gpu-not-passed", "no-rdma-hw", "rdma-not-passed", "not-in-recipe"),
     *("not-in-profile", "not-installed", "not-applicable", "needs-peer", "needs-root"),
 }
-"""Reasons to rest that follow from image, options and host; the others are of the moment."""
+"""Reasons to skip a check that follow from image, options and host; other reasons may change."""
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """What past runs say of a request: checks of each suite that passed, marked with the time of
-    their run, and `before`: all checks of the last whole run, empty for a run with `--only`.
+    """Hold what earlier runs say about a request.
 
-    `head` is what a report says of the image, whichever checks ran."""
+    `passed` are the checks of each suite that passed, with the time of their run as `earlier`.
+    `before` are all checks of the last whole run; it is empty for a run with `--only`. `head` is
+    the part of a report that describes the image, whichever checks ran.
+    """
 
     passed: Mapping[str, tuple[Check, ...]]
     before: tuple[Check, ...] = ()
@@ -54,12 +56,12 @@ class Earlier:
 
     @property
     def open(self) -> list[str]:
-        """The suites of the last whole run that have to run again."""
+        """List the suites of the last whole run that have to run again."""
         return [suite for suite in suites_of(self.before) if suite not in self.passed]
 
     @property
     def line(self) -> str:
-        """What is said of it."""
+        """Return the line that tells the user which suites are left out."""
         times = sorted({one["earlier"] for checks in self.passed.values() for one in checks})
         when = times[0] if len(times) == 1 else f"{times[0]} to {times[-1]}"
         which = f"{', '.join(self.passed)} " if self.open else ""
@@ -78,9 +80,12 @@ def validate_open(
     *,
     again: bool = False,
 ) -> ValidationRecord:
-    """Like `validate_image`, without the suites that passed; their checks come from `past`, which
-    is told the image's id and gives its records, the latest first. The record is complete: checks
-    of an earlier run have its time as `earlier`. Raises as `validate_image` does."""
+    """Validate an image without the suites that passed before.
+
+    `past` is called with the image's id and returns its records, the latest first. The record is
+    complete: checks of an earlier run have its time as `earlier`. Raises the errors of
+    `validate_image`.
+    """
     image = local_images.find(engine, ref)
     basis = basis_of(engine, image, ref, request) if image else ""
     earlier = None
@@ -100,9 +105,10 @@ def validate_open(
 
 
 def earlier_of(past: Past, basis: str, request: ValidationRequest) -> Earlier | None:
-    """What need not run again; None where everything does.
+    """Find what need not run again; None where everything has to run.
 
-    Which suites a whole run has, only a whole run tells. One with `--only` rests whole or not.
+    Only a record of a whole run says which suites there are. A run with `--only` is either left out
+    as a whole or not at all.
     """
     only = only_of(request)
     whole = next((one for one in past if is_whole(one, basis)), None)
@@ -118,19 +124,21 @@ def earlier_of(past: Past, basis: str, request: ValidationRequest) -> Earlier | 
         return None
     head = {name: value for name, value in past[0].report.items() if name in HEAD}
     earlier = Earlier(passed, before, cast("Report", head))
-    # A key in a layer stays there: where it is all that is open, the run is as good as whole.
+    # A private key stays in its layer. Where only that check has to run again, everything runs.
     return None if earlier.open == [FROM_OUTSIDE] else earlier
 
 
 def is_whole(record: ValidationRecord, basis: str) -> bool:
-    """Whether a record tells of all suites of a run with this basis, with nothing missing."""
+    """Return whether a record has all suites of a run with this digest, with nothing missing."""
     noted = _noted(record)
     return noted.get("digest") == basis and bool(noted.get("whole"))
 
 
 def settled(suite: str, past: Past, basis: str) -> tuple[Check, ...]:
-    """The checks of a suite from its latest run with this basis; none where a later run, with
-    whatever options, or this one was not well."""
+    """Return the checks of a suite from its latest run with this digest.
+
+    It returns none where that run, or a later one with any options, had a warning or a failure.
+    """
     for record in past:
         if record.tier == "soft-roce":  # another machine
             continue
@@ -147,19 +155,22 @@ def settled(suite: str, past: Past, basis: str) -> tuple[Check, ...]:
 
 
 def _well(check: Check, missing: bool) -> bool:
-    """In a run that missed something, whatever rested may be what was required."""
+    """Return whether a check passed, or was skipped for a reason that lasts.
+
+    In a run where something required is missing, any skipped check may be what was required.
+    """
     if check["outcome"] == "skipped":
         return not missing and check.get("reason") in LASTING_RESTS
     return bool(check["outcome"] == "passed")
 
 
 def checks_of(record: ValidationRecord) -> list[Check]:
-    """The checks of a record; none where its report has none."""
+    """Return the checks of a record; empty where its report has none."""
     return record.report.get("checks", [])
 
 
 def suites_of(checks: Iterable[Check]) -> list[str]:
-    """The suites of some checks, each once, in their order."""
+    """List the suites of some checks, each once, in their order."""
     return list(dict.fromkeys(one["suite"] for one in checks))
 
 
@@ -168,8 +179,11 @@ def _noted(record: ValidationRecord) -> RunDigest:
 
 
 def only_open(request: ValidationRequest, earlier: Earlier) -> ValidationRequest:
-    """The request for what is open. Nothing is required of it: that all of it ran before, and
-    `same_rests` that it did again."""
+    """Make the request that runs only the suites that have to run again.
+
+    It requires nothing: an earlier run had everything that is required, and `same_rests` checks
+    that this one had it too.
+    """
     names = [name for name in earlier.open if name != FROM_OUTSIDE]
     options = options_of(request)
     if "--require" in options:
@@ -181,8 +195,11 @@ def only_open(request: ValidationRequest, earlier: Earlier) -> ValidationRequest
 
 
 def same_rests(record: ValidationRecord, earlier: Earlier) -> bool:
-    """Whether of the suites that were open the same checks rest, for the same reasons, as in the
-    whole run: a check that needs one of another suite may else have been judged alone."""
+    """Return whether the same checks were skipped as in the whole run, for the same reasons.
+
+    Only the suites that ran again are compared. A check that needs one of another suite might
+    otherwise have been judged without it.
+    """
     mine = [one for one in earlier.before if one["suite"] in earlier.open]
     return _rests(checks_of(record)) == _rests(mine) and not record.report.get("unloaded")
 
@@ -197,7 +214,7 @@ def _rests(checks: Iterable[Check]) -> dict[str, str]:
 def joined(
     record: ValidationRecord, request: ValidationRequest, earlier: Earlier
 ) -> ValidationRecord:
-    """The record of a whole run: what ran now, and what passed before."""
+    """Make the record of a whole run from what ran now and what passed before."""
     now = checks_of(record)
     checks: list[Check] = []
     for suite in suites_of(earlier.before):
@@ -235,7 +252,7 @@ def _complete(
 def _with_basis(
     record: ValidationRecord, basis: str, request: ValidationRequest
 ) -> ValidationRecord:
-    """The record with what a later run needs to rest on it."""
+    """Add to a record what a later run needs to reuse it."""
     if not basis:
         return record
     at = datetime.now(timezone.utc).isoformat(timespec="seconds")

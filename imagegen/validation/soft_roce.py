@@ -1,7 +1,8 @@
-"""`imagegen validate --soft-roce`: the verbs stack of an image on a machine with an RDMA device.
+"""Validate the RDMA verbs of an image on an emulated machine (`imagegen validate --soft-roce`).
 
-The image's own root file system is booted in QEMU under a kernel with Soft-RoCE. In it `validate`
-runs the rdma suite, and two programs of the image move data through the device, for real.
+The image's own root file system is booted in QEMU with a kernel that has Soft-RoCE, an RDMA device
+in software. There `validate` runs the rdma suite, and two programs of the image really send data
+through the device.
 """
 
 from __future__ import annotations
@@ -34,12 +35,13 @@ TIER = "soft-roce"
 BOOT_SECONDS = 600
 DEVICE = "rxe0"
 
-# Row 1 of the GID table: RoCE v2 with IPv4. Few turns: the processor is emulated.
+# Row 1 of the GID table is RoCE v2 with IPv4. The repeats are few, because the processor is
+# emulated.
 TRAFFIC = {
     "rdma.pingpong": f"ibv_rc_pingpong -d {DEVICE} -g 1 -n 100",
     "rdma.write-bw": f"ib_write_bw -d {DEVICE} -x 1 -F -s 65536 -n 50",
 }
-# Both programs wait on TCP port 18515 (0x4853); the client comes when the server listens there.
+# Both programs wait on TCP port 18515 (0x4853); the client starts when the server listens there.
 _TRAFFIC_SHELL = """traffic() {
   timeout 60 $2 > /tmp/server 2>&1 &
   for _ in $(seq 100); do
@@ -75,7 +77,7 @@ _DEFAULT_SHM = 64 << 20
 
 @dataclass(frozen=True)
 class Guest:
-    """What a machine told: exit code and text of each answer, and how the machine ended."""
+    """Hold exit code and text of each answer of a machine, and how the machine ended."""
 
     told: Mapping[str, tuple[int, str]]
     powered: qemu.Powered
@@ -84,10 +86,10 @@ class Guest:
 def validate_on_soft_roce(
     engine: Engine, ref: str, cache: Path, seconds: int, on_line: Callable[[str], None]
 ) -> ValidationRecord:
-    """Boot the bytes that `ref` names now, and validate them there, in `seconds` at most.
+    """Boot the image that `ref` names now, and validate it there, in at most `seconds`.
 
     The kernel is kept in the folder `cache`. Raises ValidationError where there is no such image or
-    `validate` could not run in it, and EngineError where no machine can be made.
+    `validate` could not run in it, and EngineError where no machine can be booted.
     """
     image = local_images.find(engine, ref)
     if image is None:
@@ -118,7 +120,7 @@ def boot_image(
     seconds: int,
     on_line: Callable[[str], None],
 ) -> Guest:
-    """Run a script as root in the root file system of an image, on a machine of its own."""
+    """Run a script as root in the root file system of an image, on a virtual machine."""
     if lost := qemu.missing_programs():
         text = "programs of the Soft-RoCE machine are missing: " + ", ".join(lost)
         raise EngineError.of(text, hint="imagegen doctor --fix")
@@ -136,14 +138,17 @@ def boot_image(
 
 
 def setting(engine: Engine, image: LocalImage) -> list[str]:
-    """The first lines of a script: the image's environment, what its contract asks of a launch,
-    the device, and `answer NAME CODE FILE`, which tells the host. Raises ValidationError."""
+    """Write the first lines of a script that runs on the machine.
+
+    They set the image's environment and what its contract needs at a launch, make the device, and
+    define `answer NAME CODE FILE`, which sends a file to the host. Raises ValidationError.
+    """
     env = local_images.inspect(engine, image.id)["Config"].get("Env") or ()
     return setting_of(env, contract_of(image.id, image.labels))
 
 
 def setting_of(env: Sequence[str], contract: Contract) -> list[str]:
-    """See `setting`."""
+    """Write the lines from an environment and a contract; see `setting`."""
     size = int(contract.get("shm_bytes", 0)) or _DEFAULT_SHM
     return [
         "#!/bin/sh",
@@ -172,13 +177,13 @@ def _limits(ulimits: Mapping[str, int]) -> list[str]:
 
 
 def answers(text: str) -> dict[str, tuple[int, str]]:
-    """Exit code and text of each thing that the guest told about, whole ones only."""
+    """Map the name of each complete answer of the machine to its exit code and text."""
     found = re.findall(r"^@begin (\S+) (\d+)\n(.*?)\n@end \1$", text, re.MULTILINE | re.DOTALL)
-    return {name: (int(code), said) for name, code, said in found}
+    return {name: (int(code), answer) for name, code, answer in found}
 
 
 def report_of(ref: str, guest: Guest) -> Report:
-    """The report of `validate` with the checks of the traffic. Raises ValidationError."""
+    """Make the report of `validate` with the checks of the traffic. Raises ValidationError."""
     if "device" in guest.told:
         text = f"`rdma link add` failed in `{ref}`: there is no Soft-RoCE device to look at"
         hint = "iproute2 5.1 or later has to be in the image"
@@ -203,23 +208,23 @@ def _no_report(ref: str, powered: qemu.Powered) -> Exception:
     return ValidationError.of(text, evidence=[line for line in powered.tail if line.strip()][-12:])
 
 
-def _joined(report: Report, name: str, told: tuple[int, str] | None) -> Report:
-    """The report with one more check. It rests where `validate` has found the reason already."""
-    if told is None:
+def _joined(report: Report, name: str, answer: tuple[int, str] | None) -> Report:
+    """Add the check of one program; it is skipped where `validate` has already found the reason."""
+    if answer is None:
         culprit = next((c["id"] for c in report["checks"] if c["outcome"] == "failed"), "validate")
         return with_check(report, name, "skipped", culprit, reason="blocked-by")
-    if told[0] == 0:
-        return with_check(report, name, "passed", measured(told[1]))
-    said = ([line for line in told[1].splitlines() if line.strip()] or ["it said nothing"])[-1]
-    return with_check(report, name, "failed", f"exit code {told[0]}: {said.strip()}")
+    if answer[0] == 0:
+        return with_check(report, name, "passed", measured(answer[1]))
+    last = ([line for line in answer[1].splitlines() if line.strip()] or ["it said nothing"])[-1]
+    return with_check(report, name, "failed", f"exit code {answer[0]}: {last.strip()}")
 
 
 def measured(text: str) -> str:
-    """What a program says it moved; the row of perftest has the average in its fourth column."""
+    """Read how much a program moved; perftest's row has the average in its fourth column."""
     row = re.search(
         r"^ *(\d+)[ \t]+(\d+)[ \t]+[\d.]+[ \t]+([\d.]+)[ \t]+[\d.]+ *$", text, re.MULTILINE
     )
     if row:
         return f"{row[2]} x {row[1]} bytes, {row[3]} MB/s under emulation"
-    said = [line for line in text.splitlines() if " iters in " in line]
-    return said[-1].strip() if said else "it ended well"
+    lines = [line for line in text.splitlines() if " iters in " in line]
+    return lines[-1].strip() if lines else "it ended well"

@@ -1,4 +1,4 @@
-"""One page for each verb: the stages that it goes through, from top to bottom.
+"""Run each command: one page for each, which calls its stages from top to bottom.
 
-The only room that knows more than one stage.
+No other room knows more than one stage.
 """

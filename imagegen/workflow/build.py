@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     from imagegen.events.events import Sink
     from imagegen.journal.journal import Journal
     from imagegen.journal.resume import Unfinished
-    from imagegen.model.build import BuildRecord
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions, BuildRecord
     from imagegen.model.recipe import Recipe
     from imagegen.sources.lock_file import Lock
     from imagegen.workflow.project import Family
@@ -66,7 +65,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ActiveRun:
-    """A run of a verb that builds: where it is written down, and where it is shown."""
+    """A run of a command that builds, with its journal and its console."""
 
     id: int
     journal: Journal
@@ -74,10 +73,11 @@ class ActiveRun:
 
 
 def build(options: BuildOptions, console: Console, argv: Sequence[str] = ()) -> None:
-    """Bring the images of a matrix up to date. `argv` is the command, if not that of this process.
+    """Bring the images of a matrix up to date.
 
-    Raises ConfigError, NothingSelectedError, ResolutionError or RenderError before anything is
-    built; EngineError; BuildError for images that were not built; Interrupted.
+    `argv` is the command, if not that of this process. Raises ConfigError, NothingSelectedError,
+    ResolutionError or RenderError before anything is built; EngineError; BuildError for images that
+    were not built; Interrupted.
     """
     journal = open_journal()
     unchanged = unchanged_images(options)
@@ -97,9 +97,9 @@ def build(options: BuildOptions, console: Console, argv: Sequence[str] = ()) -> 
 
 
 def unchanged_images(options: BuildOptions) -> tuple[BuildRecord, ...]:
-    """A record for each cell where the engine has the images of all recipes of the last run.
+    """Make a record for each cell, if the engine still has all images that the last run wanted.
 
-    Nothing is read or rendered for it; empty where something may have changed.
+    Nothing is read or rendered for it. The result is empty where something may have changed.
     """
     if options.cells or options.force or options.locked or options.measured or options.ca_bundle:
         return ()
@@ -122,12 +122,15 @@ def _report_unchanged(
 
 
 def unfinished_build() -> Unfinished:
-    """What the last build of this folder still owes. Raises as `last_build` does."""
+    """Find the cells that the last build in this folder did not finish.
+
+    Raises as `last_build` does.
+    """
     return last_build(open_journal(), state_folder(), str(Path.cwd()))
 
 
 def select_recipes(project: Project, options: BuildOptions) -> tuple[Family, list[Recipe]]:
-    """Read, resolve, order and render the cells that are asked for, and remember what that gave."""
+    """Read, resolve, order and render the selected cells, and keep what images they should be."""
     memory = None if options.cells else project.last_expected(options.matrix)
     family = project.family(options.matrix)
     recipes = project.recipes(family, options.cells)
@@ -144,7 +147,7 @@ def build_recipes(
     run: ActiveRun,
     lock: Lock | None = None,
 ) -> BuildResult:
-    """Build what is stale of these recipes. Failures are in the records."""
+    """Build the stale ones of these recipes; failures are in the records."""
     machine = client.engine_machine(engine)
     plan = plan_build(project, machine, options, run, lock)
     cells = tuple(recipe.spec.cell.id for recipe in recipes)
@@ -164,7 +167,10 @@ def plan_build(
     run: ActiveRun,
     lock: Lock | None,
 ) -> BuildPlan:
-    """What the builds of a run stand on, as yet without cells. Raises ConfigError."""
+    """Collect what the builds of a run need, without their cells.
+
+    Raises ConfigError.
+    """
     network = host_network(options.ca_bundle)
     for note in network.notes:
         run.console.note(f"build steps use {note}")
@@ -195,7 +201,7 @@ def _forecast(
     options: BuildOptions,
     sink: Sink,
 ) -> BuildPlan:
-    """What the build will take: time, disk, and the layers that its cells share.
+    """Predict the time and the disk that a build takes, and find the layers that its cells share.
 
     Raises BuildError where the images will not fit on the engine's disk.
     """
@@ -220,7 +226,7 @@ def _forecast(
 
 
 def _pace(plan: BuildPlan, options: BuildOptions, journal: Journal) -> BuildPace:
-    """How this engine builds, exports and validates, as far as the journal has measured it."""
+    """Say how fast this engine is, as far as the journal has measured it."""
     return BuildPace(
         jobs=plan.jobs,
         in_flight=IN_FLIGHT * plan.jobs,
@@ -233,7 +239,7 @@ def _pace(plan: BuildPlan, options: BuildOptions, journal: Journal) -> BuildPace
 
 
 def raise_failures(result: BuildResult, console: Console) -> None:
-    """Raise what ended a build early, after the failures that came before it; or the failures."""
+    """Raise the error that ended a build early, after printing its failures; or the failures."""
     if result.broken is not None:
         failures = build_failures(one for one in result.records if one.outcome != "cancelled")
         if failures is not None:

@@ -1,4 +1,4 @@
-"""`imagegen request --build`: build the image that a request was answered with."""
+"""Build the image that a request was answered with, for `imagegen request --build`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console.console import Console
+    from imagegen.model.build import BuildOptions
     from imagegen.model.image import ImageSpec
-    from imagegen.model.options import BuildOptions
 
 
 def build_request(
     spec: ImageSpec, arguments: Sequence[str], options: BuildOptions, console: Console
 ) -> None:
-    """Build one image. `arguments` are those of the request, for the command that repeats it."""
+    """Build one image.
+
+    `arguments` are those of the request, for the command that repeats it.
+    """
     journal = open_journal()
     project = Project(options.overlay)
     recipe = project.recipe_of(spec)
@@ -36,7 +39,10 @@ def build_request(
 
 
 def _again(arguments: Sequence[str], spec: ImageSpec, overlay: Path | None) -> str:
-    """The command that builds it, or the two that do: a request is in no matrix until it is."""
+    """Write the command that builds the image again.
+
+    These are two commands for a request that is in no matrix: the first one saves it.
+    """
     more = ["--overlay", str(overlay)] if overlay else []
     if spec.cell.file:
         return shlex.join(["imagegen", "build", "--matrix", spec.cell.matrix, *more])

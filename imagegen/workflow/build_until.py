@@ -1,4 +1,4 @@
-"""`imagegen build --until COMPONENT`: one cell up to a component, and a shell there."""
+"""Build one cell up to a component, with a shell there, for `imagegen build --until`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from imagegen.workflow.project import Project
 if TYPE_CHECKING:
     from imagegen.builder.until import Reached
     from imagegen.console.console import Console
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions
 
 
 def build_until(options: BuildOptions, component: str, console: Console, *, shell: bool) -> None:
-    """Build one cell up to a component; a shell there, or before the step that failed.
+    """Build one cell up to a component; `shell` opens a shell there, or before the failed step.
 
     Raises ConfigError where the options select another number of cells than one, BuildError for a
     step that failed.

@@ -1,4 +1,4 @@
-"""`imagegen check-sources` asks whether all that the cells are made of can be had."""
+"""`imagegen check-sources` asks whether everything that cells are made of is available."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ HINTS = {
     "artefact": "put the file there, and list it in artifacts.yaml",
 }
 MOST_CELLS = 2
-"""Cells that a line of the table names; more are counted."""
+"""The most cells that a line of the table names; more are counted."""
 
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """The options of the command line, by their names there."""
+    """The options of the command line, with the same names."""
 
     matrix: str
     cells: tuple[str, ...] = ()
@@ -49,9 +49,9 @@ class CheckOptions:
 
 
 def check_sources(options: CheckOptions, console: Console) -> None:
-    """Ask for every source of the cells, and show what was found.
+    """Ask for every source of the cells, and show the answers.
 
-    Raises BuildError with a problem for each that is missing.
+    Raises BuildError with a problem for each source that is missing.
     """
     started = time.monotonic()
     project = Project(options.overlay)
@@ -79,7 +79,7 @@ def _means(project: Project, ca_bundle: Path | None) -> Means:
 
 
 def _engine() -> Engine | None:
-    """The engine; without one, this host's own clients are asked alone."""
+    """Connect to the engine; without one (None), only this host's clients are asked."""
     try:
         return client.connect()
     except EngineError:
@@ -87,7 +87,7 @@ def _engine() -> Engine | None:
 
 
 def _dockerfiles(project: Project, family: Family, specs: Sequence[ImageSpec]) -> dict[str, str]:
-    """Dockerfiles by id of their cell; a cell that no template can install yet has none."""
+    """Map cell ids to Dockerfiles; leave out cells that no template can install yet."""
     found = {}
     for spec in specs:
         with suppress(RenderError):
@@ -97,7 +97,7 @@ def _dockerfiles(project: Project, family: Family, specs: Sequence[ImageSpec]) -
 
 
 def _compiled(project: Project) -> set[str]:
-    """The components that have a build stage of their own."""
+    """List the components that have a build stage of their own."""
     template, find = "dockerfiles/components/{}/build.j2", project.payload.find
     return {name for name in project.catalog.components if find(template.format(name))}
 
@@ -122,8 +122,8 @@ def _show(found: Sequence[SourceFinding], cells: int, seconds: float, console: C
     counts = dict.fromkeys(("ok", "missing", "unknown"), 0)
     for finding in found:
         counts[finding.probe.state] += 1
-    said = ", ".join(f"{count} {state}" for state, count in counts.items())
-    console.line(f"{len(found)} sources of {cells} cells: {said}, in {human_seconds(seconds)}")
+    states = ", ".join(f"{count} {state}" for state, count in counts.items())
+    console.line(f"{len(found)} sources of {cells} cells: {states}, in {human_seconds(seconds)}")
 
 
 def _cells(names: Sequence[str], all_cells: int) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def diff(
     before: str, after: str, overlay: Path | None, console: Console, most_rows: int | None
 ) -> None:
-    """Show what differs from one image to another; each is an image or a cell by its name."""
+    """Show what differs between two images; each is named as an image or as a cell."""
     engine = client.connect()
     images = [image_of(engine, name, overlay) for name in (before, after)]
     if images[0].id == images[1].id:

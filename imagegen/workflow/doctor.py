@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from imagegen.maintenance.doctor import Facts, Finding
 
 BYTES_FOR_A_CELL = 2_000_000_000
-"""What a CPU image of this project takes on disk with its build stage, measured."""
+"""The disk that a CPU image of this project takes with its build stage, measured."""
 
 ANY_IMAGE = "debian:bookworm-slim"
-"""The image whose registry is tried where no matrix says which bases it wants."""
+"""The image whose registry is tried where no matrix says which bases it needs."""
 
 
 def doctor(matrix: str | None, overlay: Path | None, console: Console, *, fix: bool) -> None:
-    """Judge this machine, set it up with `fix`, and show what was found.
+    """Check this machine, set it up if `fix` is given, and show what was found.
 
-    Raises EngineError with a problem for each thing that fails.
+    Raises EngineError with a problem for each check that fails.
     """
     needed, image = _needs(matrix, overlay)
     facts = look(needed, image)
@@ -40,7 +40,7 @@ def doctor(matrix: str | None, overlay: Path | None, console: Console, *, fix: b
 
 
 def _needs(matrix: str | None, overlay: Path | None) -> tuple[int, str]:
-    """Bytes that a matrix takes on the engine, and one of the base images that it stands on."""
+    """Return the bytes that a matrix takes on the engine, and one of its base images."""
     if matrix is None:
         return BYTES_FOR_A_CELL, ANY_IMAGE
     specs = Project(overlay).family(matrix).specs
@@ -48,7 +48,7 @@ def _needs(matrix: str | None, overlay: Path | None) -> tuple[int, str]:
 
 
 def _set_up(facts: Facts, found: Sequence[Finding], console: Console) -> bool:
-    """Set up what is missing; whether there was anything."""
+    """Set up what is missing; say whether anything was."""
     plan = fix_plan(found, facts.machine.host)
     apply(plan, facts.machine.host, lambda line: console.note(f"+ {line}"), console.note)
     return bool(plan)

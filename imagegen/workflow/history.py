@@ -40,7 +40,7 @@ def show_runs(limit: int, console: Console) -> None:
 
 
 def show_run(run_id: int, console: Console) -> None:
-    """Show the cells of a run, each with the steps that took longest or made most bytes.
+    """Show the cells of a run, each with the steps that took longest or made the most bytes.
 
     Raises NothingSelectedError where that run built nothing.
     """
@@ -66,7 +66,7 @@ def _line(record: BuildRecord) -> str:
 
 
 def _short(step: str) -> str:
-    """`[torch 1/2]` of a step of a Dockerfile, the whole name of another."""
+    """Return `[torch 1/2]` of a step of a Dockerfile, the whole name of another step."""
     return step.split("]")[0] + "]" if step.startswith("[") else step
 
 

@@ -1,4 +1,4 @@
-"""The image that a user means: a name that the engine knows, or a cell."""
+"""Find the image that a user names: by its name on the engine, or as a cell."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def image_of(engine: Engine, name: str, overlay: Path | None) -> LocalImage:
-    """An image by its reference or id, else that of the one cell of that name.
+    """Find an image by its reference or id, else as the image of the one cell of that name.
 
-    Raises NothingSelectedError where there is neither, or the cell is not built, EngineError.
+    Raises NothingSelectedError where there is neither, or the cell is not built; EngineError.
     """
     found = local_images.find(engine, name)
     if found is not None:

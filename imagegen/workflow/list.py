@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def list_cells(
     overlay: Path | None, matrix: str | None = None, patterns: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """A row for each cell of one matrix, or of all, that the patterns select."""
+    """Make a row for each cell of one matrix, or of all, that the patterns select."""
     project = Project(overlay)
     families = [project.family(matrix)] if matrix else project.families()
     matrices = {family.matrix.name: family.matrix for family in families}

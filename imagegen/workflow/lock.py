@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LockOptions:
-    """The options of the command line, by their names there."""
+    """The options of the command line, with the same names."""
 
     matrix: str
     cells: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class LockOptions:
 
 
 def lock(options: LockOptions, console: Console) -> None:
-    """Lock what is in the images of a matrix, and write its lock file."""
+    """Write the lock file of a matrix from what is in its images."""
     project = Project(options.overlay)
     family = project.family(options.matrix)
     recipes = project.recipes(family, options.cells)
@@ -52,7 +52,10 @@ def lock(options: LockOptions, console: Console) -> None:
 
 
 def _built(judged: Sequence[Staleness]) -> list[Built]:
-    """The images of the recipes. Raises BuildError for those that are not as the recipes say."""
+    """Return the images of the recipes.
+
+    Raises BuildError for images that are missing, stale, or were built from a lock.
+    """
     problems, built = [], []
     for found in judged:
         cell = found.recipe.spec.cell

@@ -1,6 +1,6 @@
-"""`imagegen nightly`: build what is stale, validate what is new, publish what passed, report.
+"""`imagegen nightly` builds what is stale, validates what is new, publishes what passed, reports.
 
-A broken cell stops no other. What is published moves its tags together or not at all.
+A broken cell does not stop the others. The tags of all published images move together, or none do.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ if TYPE_CHECKING:
 
     from imagegen.console.console import Console
     from imagegen.engine.client import Engine
-    from imagegen.model.build import BuildRecord
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions, BuildRecord
     from imagegen.model.recipe import Recipe
     from imagegen.model.validation import ValidationRecord
 
 
 @dataclass(frozen=True)
 class NightlyOptions:
-    """`to` is where the images go, `REGISTRY/NAMESPACE`; `summary` the folder for the reports."""
+    """The options of a nightly.
+
+    `to` is the target of the images, `REGISTRY/NAMESPACE`; `summary` is the folder for the reports.
+    """
 
     matrices: tuple[str, ...]
     to: str
@@ -49,7 +51,7 @@ class NightlyOptions:
 def nightly(options: NightlyOptions, console: Console) -> None:
     """Bring the published images of the matrices up to date, and write the reports.
 
-    Raises BuildError for broken cells, and what ended the night early.
+    Raises BuildError for broken cells, or the error that ended the run early.
     """
     journal = open_journal()
     project = Project(options.build.overlay)
@@ -69,7 +71,7 @@ def nightly(options: NightlyOptions, console: Console) -> None:
 
 @dataclass
 class _Night:
-    """A night that goes on: what is known of each cell, the records of images that passed."""
+    """The state of a nightly: what is known of each cell, and the records of images that passed."""
 
     cells: dict[str, CellReport]
     records: dict[str, ValidationRecord] = field(default_factory=dict)
@@ -86,7 +88,7 @@ class _Night:
 def validate_and_publish(
     recipes: Sequence[Recipe], built: Sequence[BuildRecord], engine: Engine, to: str, run: ActiveRun
 ) -> NightReport:
-    """Judge every image that is not broken, publish those that passed, and report."""
+    """Validate every image that is not broken, publish those that passed, and report."""
     night = _Night({record.cell_id: _cell_report(record) for record in built})
     failure: ImagegenError | None = None
     try:
@@ -112,7 +114,7 @@ def _cell_report(record: BuildRecord) -> CellReport:
 
 
 def _validate(cell: CellReport, night: _Night, engine: Engine, run: ActiveRun) -> None:
-    """Judge the image of a cell, unless these very bytes passed before."""
+    """Validate the image of a cell, unless an image of the same digest passed before."""
     known = run.journal.validation_of(cell.image_id)
     if known is not None and known.passed and known.tier == "full":
         night.records[cell.image] = known
@@ -135,7 +137,7 @@ def _validate(cell: CellReport, night: _Night, engine: Engine, run: ActiveRun) -
 
 
 def _publish(night: _Night, engine: Engine, to: str, run: ActiveRun) -> None:
-    """Push what is not in the registry yet; all tags move, or none."""
+    """Push the images that are not in the registry yet; move all their tags, or none."""
     waiting = []
     for cell in night.healthy:
         reference = published_reference(cell.image, to)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """The options of the command line, by their names there."""
+    """The options of the command line, with the same names."""
 
     matrix: str
     cells: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ def plan_cells(
 def _recipes(
     project: Project, family: Family, specs: Sequence[ImageSpec], store: Store
 ) -> tuple[list[Recipe], dict[str, Problem]]:
-    """The recipes of the cells, and by id the cells without a template or without their parts."""
+    """Render the cells; also return, by id, the problems of cells that cannot be built."""
     recipes: list[Recipe] = []
     blocked: dict[str, Problem] = {}
     for spec in specs:
@@ -110,7 +110,7 @@ def _recipes(
 def _states(
     specs: Sequence[ImageSpec], judged: Sequence[Staleness], blocked: Mapping[str, Problem]
 ) -> list[PlannedCell]:
-    """Each cell: up to date, stale, or blocked by what no build can do without."""
+    """Find the state of each cell: up to date, stale, or blocked by a problem."""
     found = {one.recipe.spec.cell.id: one for one in judged}
     cells = []
     for spec in specs:

@@ -1,4 +1,4 @@
-"""A matrix read, resolved, ordered and rendered: the family of images that the verbs work on."""
+"""Read, resolve, order and render a matrix: the images that the commands work on."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ class Family:
 
 
 class Project:
-    """The catalog and the matrices in reach of one run.
+    """The catalog and the matrices of one run.
 
-    Its methods import the stages that they call: `imagegen list` and `imagegen request` mostly need
-    no more than what the last run kept, and would take a third longer (benchmarks, row 6).
+    Its methods import the stages that they call. `imagegen list` and `imagegen request` mostly need
+    only what the last run kept; with all imports they would take a third longer (benchmarks, row
+    6).
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Project:
 
     @cached_property
     def catalog(self) -> Catalog:
+        """Read the catalog, from the last run where no file has changed since."""
         files = self.payload.catalog_files()
         return remembered("catalog", files, self._read_catalog)
 
@@ -62,6 +64,7 @@ class Project:
 
     @cached_property
     def artifacts(self) -> Artifacts:
+        """Read the vendor parts that artifacts.yaml lists."""
         from imagegen.sources.artifacts import read_artifacts
 
         return read_artifacts(self.payload)
@@ -78,7 +81,10 @@ class Project:
         return with_parts(self._renderer.recipe(spec, order), self.artifacts)
 
     def family(self, name: str) -> Family:
-        """Raises ConfigError, NothingSelectedError or ResolutionError."""
+        """Read a matrix, resolve its cells, and order their layers.
+
+        Raises ConfigError, NothingSelectedError or ResolutionError.
+        """
         from imagegen.matrix.reader import read_matrix
         from imagegen.planner.layer_order import layer_orders
         from imagegen.resolver.resolve import resolve_cells
@@ -89,7 +95,10 @@ class Project:
             return Family(matrix, specs, layer_orders(specs, self.catalog, self._measured))
 
     def families(self) -> tuple[Family, ...]:
-        """All matrices in reach. Raises the problems of all of them at once."""
+        """Read and resolve all matrices of the payload.
+
+        Raises the problems of all of them at once.
+        """
         from imagegen.matrix.reader import matrix_names
 
         found, errors = [], []
@@ -103,7 +112,7 @@ class Project:
         return tuple(found)
 
     def cells(self) -> Mapping[str, tuple[Cell, ...]]:
-        """The cells of all matrices that are well, by matrix, before they are resolved."""
+        """List the cells of all matrices without errors, by matrix, before they are resolved."""
         files = (*self.payload.catalog_files(), *self.payload.matrix_files())
         return remembered("cells", files, self._read_cells)
 
@@ -117,14 +126,15 @@ class Project:
         return found
 
     def recipes(self, family: Family, patterns: Sequence[str] = ()) -> list[Recipe]:
-        """Recipes of the cells that the patterns select, all without patterns."""
+        """Render the cells that the patterns select, or all without patterns."""
         with no_collection():
             return [self.recipe(family, spec) for spec in select(family.specs, patterns)]
 
     def last_expected(self, matrix: str) -> Memory[tuple[ExpectedImage, ...]] | None:
-        """Where the last run that rendered all cells of a matrix left what it wanted of an engine.
+        """Return the memory of the images that the last run wanted for all cells of a matrix.
 
-        None for a matrix that is given by its path, and for an order of layers of this machine.
+        The result is None for a matrix that is given by its path, and where the order of layers
+        follows what was measured on this machine.
         """
         files = self.payload.recipe_files(matrix, self.trees())
         if not files or self._measured:
@@ -132,7 +142,7 @@ class Project:
         return Memory("wanted", files, matrix)
 
     def trees(self) -> tuple[str, ...]:
-        """The folders that components copy into images beside files of their own."""
+        """List the folders that components copy into images beside their own files."""
         return remembered("trees", self.payload.catalog_files(), self._trees)
 
     def _trees(self) -> tuple[str, ...]:
@@ -140,11 +150,14 @@ class Project:
         return tuple(sorted({tree for one in components for tree in one.trees.values()}))
 
     def recipe(self, family: Family, spec: ImageSpec) -> Recipe:
-        """The recipe of one cell. Raises RenderError where no template can make it."""
+        """Render one cell of a family.
+
+        Raises RenderError where no template can make it.
+        """
         return self._recipe(spec, family.orders[spec.os.id])
 
     def recipe_of(self, spec: ImageSpec) -> Recipe:
-        """The recipe of a cell of any matrix, in the family's order, or of a lone request."""
+        """Render a cell of any matrix in its family's layer order, or a request in no matrix."""
         from imagegen.matrix.reader import matrix_names
         from imagegen.planner.layer_order import layer_orders
 
@@ -156,9 +169,9 @@ class Project:
         return self._recipe(spec, order)
 
     def cell(self, pattern: str) -> tuple[Family, ImageSpec]:
-        """The one cell that a name, `matrix/name`, tag or glob means, over all matrices.
+        """Find the one cell that a name, `matrix/name`, tag or glob matches, over all matrices.
 
-        Raises NothingSelectedError where it is none, or more than one.
+        Raises NothingSelectedError where it matches none, or more than one.
         """
         families = self.families()
         every = [(family, spec) for family in families for spec in family.specs]
@@ -173,14 +186,14 @@ class Project:
 
 
 def names_of(spec: ImageSpec) -> tuple[str, ...]:
-    """What a user may call a cell: its name, `matrix/name`, or its image."""
+    """List the names that a user may give a cell: its name, `matrix/name`, or its image."""
     return (spec.cell.name, spec.cell.id, spec.tag)
 
 
 def select(specs: Iterable[ImageSpec], patterns: Sequence[str]) -> list[ImageSpec]:
-    """The cells that any of the globs matches, in their order; all without patterns.
+    """Select the cells that any of the globs matches, in their order; all without patterns.
 
-    Raises NothingSelectedError for each pattern that matches nothing, with the near misses.
+    Raises NothingSelectedError for a pattern that matches nothing, with similar names.
     """
     everything = list(specs)
     if not patterns:

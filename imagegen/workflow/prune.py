@@ -1,4 +1,4 @@
-"""`imagegen prune` gives back the disk of images and cache that nobody needs any more."""
+"""`imagegen prune` removes images and build cache that are no longer needed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PruneOptions:
-    """The options of the command line, by their names there."""
+    """The options of the command line, with the same names."""
 
     matrices: tuple[str, ...] = ()
     dry_run: bool = False
@@ -44,9 +44,9 @@ class PruneOptions:
 
 
 def prune(options: PruneOptions, console: Console) -> None:
-    """Remove what nobody needs, or with `dry_run` show what would go."""
+    """Remove what is no longer needed; with `dry_run`, only show it."""
     engine, state = client.connect(), state_folder()
-    # Before the look at the engine: an image that is built in the meantime keeps its bill.
+    # Read before the engine's images are listed, so that an image built meanwhile keeps its bill.
     billed = billed_images(state)
     found = engine_contents(engine, COUNTED)
     published = open_journal().published_images()
@@ -69,14 +69,20 @@ def _being_built(locks: Path, tag: str) -> bool:
 
 
 def _remove(engine: Engine, images: Sequence[Goes], containers: Sequence[str]) -> list[Goes]:
-    """Remove them; those that really went: an image may have got a tag in the meantime."""
+    """Remove images and containers; return the images that were removed.
+
+    An image that got a tag in the meantime is not removed.
+    """
     for name in containers:
         remove_container(engine, name)
     return [one for one in images if remove_image(engine, one.id)]
 
 
 def _prune_cache(engine: Engine, options: PruneOptions) -> int:
-    """Remove old build cache, or count it; its bytes. It stays where only some matrices go."""
+    """Remove old build cache, or count it with `dry_run`; return its bytes.
+
+    Nothing is removed where only some matrices are selected.
+    """
     if options.keep_cache or options.matrices:
         return 0
     if options.dry_run:

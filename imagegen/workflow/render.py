@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def render(matrix: str, cells: Sequence[str], out: Path, overlay: Path | None) -> list[Recipe]:
-    """Write a folder below `out` for each cell; what was rendered.
+    """Write a folder below `out` for each cell; return the recipes.
 
     Raises RenderError where a template fails or a folder cannot be written.
     """
@@ -35,7 +35,7 @@ def render(matrix: str, cells: Sequence[str], out: Path, overlay: Path | None) -
 
 
 def _write(recipe: Recipe, folder: Path) -> None:
-    """Write beside the folder and swap: a failed render leaves the old one whole."""
+    """Write to a temporary folder, then exchange it: a failure leaves the old folder whole."""
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".render-") as temporary:
         fresh = Path(temporary, "context")
         fresh.mkdir()

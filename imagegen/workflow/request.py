@@ -1,4 +1,4 @@
-"""`imagegen request KEY=VALUE…`: pin a combination of versions, or say why there is none."""
+"""`imagegen request` pins a combination of versions, or says why there is none."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """What a user asks: `KEY=VALUE` arguments, or the files of a queue.
+    """The options of a request: `KEY=VALUE` arguments, or the files of a queue.
 
-    `registry` is looked into for the image; `save` is the name of the matrix to write, with
-    `owner` and `expires`, over one of that name with `overwrite`.
+    The image is also searched for in `registry`. `save` is the name of the matrix to write, with
+    `owner` and `expires`; `overwrite` allows to replace a matrix of that name.
     """
 
     arguments: tuple[str, ...]
@@ -43,7 +43,7 @@ class RequestOptions:
 
 @dataclass(frozen=True)
 class Answered:
-    """How a request was answered: the exit code, and the image if nobody has built it yet."""
+    """The exit code of a request, and its image if it is not built yet."""
 
     exit_code: int
     to_build: ImageSpec | None = None
@@ -72,7 +72,7 @@ def request(options: RequestOptions, console: Console) -> Answered:
 
 
 def answer_queue(options: RequestOptions, console: Console) -> int:
-    """Answer each file of a queue, a line (or a JSON document) each; the worst exit code."""
+    """Answer each file of a queue with a line (or a JSON document); return the worst exit code."""
     check_registry(options.registry)
     project = Project(options.overlay)
     worst, rows = 0, []
@@ -86,7 +86,10 @@ def answer_queue(options: RequestOptions, console: Console) -> int:
 
 
 def _path_to_save(project: Project, options: RequestOptions) -> Path | None:
-    """Checked before anything is asked, so that no answer is lost to a misspelt date."""
+    """Return the path to save to, after checking the options for it.
+
+    They are checked before the request is answered, so that a misspelt date loses no answer.
+    """
     if options.save is None:
         return None
     about = (options.owner, options.expires)
@@ -94,16 +97,20 @@ def _path_to_save(project: Project, options: RequestOptions) -> Path | None:
 
 
 def _possible_cells(project: Project, spec: ImageSpec) -> list[ImageSpec]:
-    """The cells of all matrices that may be this image. A wrong one is no answer, and no error."""
+    """List the cells of all matrices that may be this image.
+
+    A cell that cannot be resolved is left out, without an error.
+    """
     found: list[ImageSpec] = []
     for cells in project.cells().values():
         with suppress(ImagegenError):
-            found += resolve_cells([c for c in cells if may_be(c, spec)], project.catalog)
+            possible = [cell for cell in cells if may_be(cell, spec, project.catalog)]
+            found += resolve_cells(possible, project.catalog)
     return found
 
 
 def _find(project: Project, spec: ImageSpec, registry: str) -> Found:
-    """Where the image is already. Without an image of its tag nothing is rendered."""
+    """Find the image, if it exists already; render the recipe only if an image has its tag."""
     images, digest = tagged_images(spec.tag, registry), ""
     if images.any:
         with suppress(RenderError):
@@ -112,7 +119,7 @@ def _find(project: Project, spec: ImageSpec, registry: str) -> Found:
 
 
 def _refuse(refusal: Refusal, console: Console) -> int:
-    """A machine reads why on standard output, people read it as any other error."""
+    """Report a refusal: as JSON on standard output, or for people as any other error."""
     if not console.wants_json:
         raise ResolutionError(*refusal.problems)
     console.data(refusal.as_data())
@@ -122,7 +129,7 @@ def _refuse(refusal: Refusal, console: Console) -> int:
 def _answer_file(
     file: Path, project: Project, options: RequestOptions
 ) -> tuple[int, tuple[str, str], dict[str, object]]:
-    """One of a queue: exit code, answer and image (or why there is none), and the JSON answer."""
+    """Answer one file of a queue: exit code, answer, image (or why there is none), and JSON."""
     try:
         constraints, about = read_request(file, project.catalog)
     except ConfigError as error:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def sbom(name: str, kind: str, out: Path | None, overlay: Path | None, console: Console) -> None:
-    """Write the bill of an image or a cell into a file, or print it."""
+    """Write the bill of materials of an image or a cell into a file, or print it."""
     engine = client.connect()
     image = image_of(engine, name, overlay)
     paths = dict(zip(FORMATS, keep_sboms(engine, image.id, state_folder()), strict=True))

@@ -1,10 +1,10 @@
-"""`imagegen show` says what an image consists of, where each part comes from, who asked for it."""
+"""`imagegen show` shows what an image consists of, and where each part comes from."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.renderer.image_json import contract, expectation
 from imagegen.workflow.project import Project
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console.console import Console
-    from imagegen.model.catalog import Release
     from imagegen.model.image import ImageSpec
+    from imagegen.model.release import Release
 
 
 def show(cell: str, overlay: Path | None, console: Console) -> None:
@@ -42,7 +42,7 @@ def _rows(spec: ImageSpec, order: Sequence[str]) -> list[tuple[str, str, str, st
 
 
 def _lines(spec: ImageSpec, asked: Mapping[str, object]) -> Iterator[str]:
-    """What stands below the table."""
+    """Write the lines below the table."""
     yield from (f"{name}: {value}" for name, value in spec.given.items())
     yield from _parts(spec)
     yield from (f"sets: {name}={value}" for name, value in spec.cell.env.items())
@@ -53,7 +53,7 @@ def _lines(spec: ImageSpec, asked: Mapping[str, object]) -> Iterator[str]:
 
 
 def _parts(spec: ImageSpec) -> Iterator[str]:
-    """What the host brings into the build: parts that the user gives, files that it downloads."""
+    """Write what the host brings into the build: parts from the user, and downloads."""
     for pin in spec.pins:
         if pin.release.artifact:
             where = f"{pin.release.artifact} {pin.version} in artifacts.yaml"
@@ -63,29 +63,29 @@ def _parts(spec: ImageSpec) -> Iterator[str]:
 
 
 def _launch(asked: Mapping[str, object]) -> str:
-    """What a launch has to give the image, in the units that people write."""
-    said = [f"network {asked['network']}"]
+    """Write what a launch has to give the image, in units for people."""
+    words = [f"network {asked['network']}"]
     shm, ulimits = asked["shm_bytes"], asked["ulimits"]
     if isinstance(shm, int) and shm:
-        said.append(f"shared memory {shm / 1024**3:g} GiB")
+        words.append(f"shared memory {shm / 1024**3:g} GiB")
     for name, limit in ulimits.items() if isinstance(ulimits, dict) else ():
-        said.append(f"{name} {_limit(limit)}")
+        words.append(f"{name} {_limit(limit)}")
     for kind, label in (("caps", "capabilities"), ("devices", "devices")):
         values = asked[kind]
         if isinstance(values, list) and values:
-            said.append(f"{label} {' '.join(values)}")
-    return f"at launch: {', '.join(said)}; `imagegen launch` writes the command"
+            words.append(f"{label} {' '.join(values)}")
+    return f"at launch: {', '.join(words)}; `imagegen launch` writes the command"
 
 
 def _limit(value: int) -> str:
-    """A ulimit as people write it; sizes are powers of two."""
+    """Write a ulimit for people; sizes are powers of two."""
     if value == -1:
         return "unlimited"
     return f"{value // 1024**2} MiB" if value % 1024**2 == 0 else str(value)
 
 
 def _version(release: Release) -> str:
-    """With the other names that a document may call it by, and the variant."""
-    more = [*release.also, release.variant]
-    said = ", ".join(one for one in more if one)
-    return f"{release.version} ({said})" if said else release.version
+    """Write a version with its other names, which a document may use, and its variant."""
+    more = [*release.aliases, release.variant]
+    others = ", ".join(one for one in more if one)
+    return f"{release.version} ({others})" if others else release.version

@@ -1,4 +1,4 @@
-"""`imagegen validate` launches images, runs `validate` in each, and keeps what it found."""
+"""`imagegen validate` starts images, runs `validate` in each, and keeps the results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValidateOptions:
-    """The options of the command line, by their names there."""
+    """The options of the command line, with the same names."""
 
     images: tuple[str, ...] = ()
     matrix: str | None = None
@@ -54,12 +54,12 @@ class ValidateOptions:
 
     @property
     def files(self) -> Files:
-        """Where the reports go."""
+        """Return the files to write the reports to."""
         return Files(self.json_file, self.junit, self.markdown)
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Those of `validate` in the image, as far as they were given."""
+        """List the arguments of `validate` in the image, as far as they were given."""
         valued = {"--only": self.only, "--require": self.require, "--profile": self.profile}
         valued["--ranks"] = str(self.ranks) if self.ranks else None
         flags = {"--benchmark": self.benchmark, "--loopback": self.loopback}
@@ -68,13 +68,13 @@ class ValidateOptions:
 
     @property
     def request(self) -> ValidationRequest:
-        """What runs in each image."""
+        """Return what to run in each image."""
         return ValidationRequest(self.static, self.arguments, timeout=self.timeout)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What came of one image: a report, with its record, or why `validate` could not run in it."""
+    """The result of one image: a report with its record, or why `validate` could not run in it."""
 
     reference: str
     report: Mapping[str, Any]
@@ -83,7 +83,7 @@ class Judged:
 
 
 def validate(options: ValidateOptions, console: Console) -> None:
-    """Validate images, or containers that run already.
+    """Validate images, or containers that are running already.
 
     Raises ValidationError with a problem for each that did not pass.
     """
@@ -116,7 +116,10 @@ def _validate_images(options: ValidateOptions, console: Console) -> None:
 
 
 def _references(options: ValidateOptions) -> list[str]:
-    """Cells become their image; whatever is no cell is taken as an image reference."""
+    """List the images to validate.
+
+    A cell stands for its image; a name that is no cell is taken as an image reference.
+    """
     if not options.images and options.matrix is None:
         raise ConfigError.of("no image named", hint="imagegen validate IMAGE, or --matrix NAME")
     project = Project(options.overlay)
@@ -133,7 +136,7 @@ def _references(options: ValidateOptions) -> list[str]:
 
 
 def _check_soft_roce(options: ValidateOptions) -> None:
-    """Raises ConfigError where other options stand beside `--soft-roce`."""
+    """Raise ConfigError where other options are given with `--soft-roce`."""
     if options.soft_roce and options.request.argv != ValidationRequest().argv:
         raise ConfigError.of(
             "`--soft-roce` runs suites of its own choice", hint="leave the other options out"
@@ -148,9 +151,9 @@ def _judge_all(
     run_id: int,
     console: Console,
 ) -> list[Judged]:
-    """Judge every image, also after one that `validate` could not run in, and write the reports.
+    """Validate every image, even after one that `validate` could not run in, and write the reports.
 
-    What ends the run early, such as an engine that died, still leaves the reports that there are.
+    If an error ends the run early, such as an engine that died, the reports so far are written.
     """
     judged: list[Judged] = []
     try:
@@ -172,7 +175,7 @@ def _judge_all(
 def _judge(
     engine: Engine, reference: str, options: ValidateOptions, journal: Journal, console: Console
 ) -> ValidationRecord:
-    """Boot the image with an RDMA device, or launch it for the suites that are still open."""
+    """Boot the image with an RDMA device, or start it for the suites that have not passed yet."""
     request, say = options.request, console.line
     if options.soft_roce:
         seconds = min(int(request.timeout), BOOT_SECONDS)
@@ -182,7 +185,7 @@ def _judge(
 
 
 def row_of(report: Mapping[str, Any], record: ValidationRecord | None) -> dict[str, object]:
-    """What a program reads of an image; without a record `validate` could not run in it."""
+    """Write the result of an image for programs; without a record, `validate` could not run."""
     return {
         "image": report["image"],
         "id": record.image_id if record else "",
@@ -195,7 +198,7 @@ def row_of(report: Mapping[str, Any], record: ValidationRecord | None) -> dict[s
 
 
 def _raise_failures(judged: Sequence[Judged]) -> None:
-    """Raises ValidationError where an image did not pass, or `validate` could not run in one."""
+    """Raise ValidationError where an image did not pass, or `validate` could not run in it."""
     problems = [problem for one in judged for problem in one.problems]
     failed = validation_failures({one.reference: one.record for one in judged if one.record})
     problems += failed.problems if failed else ()

@@ -1,4 +1,4 @@
-"""`imagegen --version` says which imagegen this is, and where it reads its data."""
+"""`imagegen --version` shows which imagegen this is, and where it reads its data."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ def commit_of(root: Path) -> str:
         ended = process.run(asked, lambda _: None)
     except OSError:
         return UNKNOWN
-    said = ended.tail[-1] if ended.code == 0 and ended.tail else ""
-    return said if COMMIT.fullmatch(said) else UNKNOWN
+    commit = ended.tail[-1] if ended.code == 0 and ended.tail else ""
+    return commit if COMMIT.fullmatch(commit) else UNKNOWN

@@ -1,4 +1,4 @@
-"""Other engines, beside that of this machine: Debian 13's Docker 26, and Debian 12's podman."""
+"""Start other engines beside that of this machine: Debian 13's Docker 26 and Debian 12's podman."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ import time
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-import pytest
 from debian_root import DebianRoot
 from own_engine import DIES_WITH_THE_TEST, OwnEngine, bridged
-
-from imagegen.engine.images import local_images
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,20 +23,14 @@ SECONDS = 60
 
 @contextmanager
 def docker_26(folder: Path, first: Engine, base: str) -> Iterator[OwnEngine]:
-    """Runs until the end of the block, and is what `docker` and `imagegen` find until then.
-
-    It has the base that the first engine has, if that has one, and no other image.
-    """
+    """Run Docker 26 while the block lasts, with the base of the first engine and no other image."""
     DOCKER_26.ensure()
-    with bridged(folder, DOCKER_26) as made, pytest.MonkeyPatch.context() as patch:
+    with bridged(folder, DOCKER_26) as made:
         _copy(first, made, base)
-        patch.setenv("DOCKER_HOST", made.address)
         yield made
 
 
 def _copy(first: Engine, other: OwnEngine, ref: str) -> None:
-    if local_images.find(first, ref) is None:
-        return
     with closing(other.connected().api) as api, closing(first.fresh()) as source:
         saved = b"".join(source.get_image(ref))
         loaded = list(api.load_image(saved))  # type: ignore[no-untyped-call]
@@ -48,7 +39,7 @@ def _copy(first: Engine, other: OwnEngine, ref: str) -> None:
 
 @contextmanager
 def podman(folder: Path) -> Iterator[str]:
-    """The address of podman's socket that talks as Docker does."""
+    """Yield the address of podman's socket for Docker's API."""
     PODMAN.ensure()
     socket = folder / "podman.sock"
     options = [f"--root={folder}/data", f"--runroot={folder}/run", f"--tmpdir={folder}/tmp"]

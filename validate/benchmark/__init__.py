@@ -1,1 +1,1 @@
-"""The benchmark trains for a moment under mpirun, as a real launch does, and is judged."""
+"""Train for a moment under mpirun, as a real launch does, and judge the result."""

@@ -1,4 +1,4 @@
-"""The fixed parts of the checks that `validate --benchmark` makes."""
+"""Define the checks that `validate --benchmark` makes."""
 
 from typing import Tuple
 

@@ -1,4 +1,4 @@
-"""The options of `validate --benchmark`."""
+"""Define the options of `validate --benchmark`."""
 
 import argparse
 
@@ -6,7 +6,7 @@ MODELS = ("resnet50", "small")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add them to the parser of `validate`."""
+    """Add the options to the parser of `validate`."""
     group = parser.add_argument_group("benchmark")
     group.add_argument("--benchmark", action="store_true", help="run the synthetic benchmark too")
     group.add_argument("--ranks", type=_positive, default=1, help="MPI ranks (%(default)s)")

@@ -1,5 +1,4 @@
-"""Reads what the benchmark printed, between whatever else mpirun and NCCL print on the same
-stream."""
+"""Parse what the benchmark printed, among the other lines of mpirun and NCCL on the same stream."""
 
 import re
 from typing import Any, Dict, List, NamedTuple, Tuple
@@ -13,7 +12,7 @@ ALLREDUCE = re.compile(r"^Allreduce: rank (\d+) of (\d+) sum " + NUMBER + "$")
 
 
 class Total(NamedTuple):
-    """A summary line: images a second over all ranks, and 1.96 standard deviations of it."""
+    """Hold a summary line: images per second over all ranks, and 1.96 standard deviations of it."""
 
     ranks: int
     device: str
@@ -22,7 +21,7 @@ class Total(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Everything of note, in the order it was printed; the parser judges nothing."""
+    """Hold all lines of interest in the order they were printed, without judging them."""
 
     devices: List[Tuple[str, int]]
     iterations: List[float]
@@ -30,7 +29,7 @@ class Output(NamedTuple):
     sums: List[Tuple[int, int, float]]
 
     def as_data(self) -> Dict[str, Any]:
-        """For the JSON report: images a second."""
+        """Return the images per second as data for the JSON report."""
         totals = [{"ranks": t.ranks, "device": t.device, "speed": t.speed} for t in self.totals]
         return {"iterations": self.iterations, "totals": totals}
 

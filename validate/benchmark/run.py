@@ -1,5 +1,4 @@
-"""`validate --benchmark`: train for a moment under mpirun as a real launch does, and judge
-what came out."""
+"""Run `validate --benchmark`: train for a moment under mpirun and judge the result."""
 
 import os
 import re
@@ -27,16 +26,19 @@ from validate.process import Result, run
 LIMIT_SECONDS = 1500.0
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "synthetic.py")
 FORWARDED = ("NCCL_", "HOROVOD_", "LIGHT_")
-"""Variables that change what is measured, so the ranks must see them."""
+"""mpirun passes variables with these prefixes to the ranks: they change what is measured."""
 
 WITHOUT_HOROVOD = "the image has no Horovod: one rank trains with PyTorch alone, two cannot"
 
 NOISY = 0.1
+"""The largest standard deviation of the iterations that is no warning, as a share of their mean."""
 
 
 def run_benchmark(arguments: Any, expected: Expected) -> List[CheckResult]:
-    """Run it and judge it; what it prints is shown as it comes. `arguments` are those of the
-    command line."""
+    """Run the benchmark, show its output as it comes, and judge the result.
+
+    `arguments` are those of the command line.
+    """
     if "openmpi" not in expected.components or "torch" not in expected.components:
         return _skipped("the image has no Open MPI or no PyTorch")
     if arguments.ranks > 1 and not expected.has("horovod"):
@@ -55,7 +57,7 @@ def run_benchmark(arguments: Any, expected: Expected) -> List[CheckResult]:
 
 
 def command(arguments: Any, expected: Expected, env: Dict[str, str]) -> List[str]:
-    """The launch: mpirun, the image's own Python, the script, its options."""
+    """Build the command line: mpirun, the image's own Python, the script and its options."""
     python = find_python(env, expected)
     script = [python, "-u", SCRIPT, "--model", arguments.model]
     script += ["--batch-size", str(arguments.batch_size), "--num-iters", str(arguments.num_iters)]
@@ -75,7 +77,7 @@ def _skipped(why: str) -> List[CheckResult]:
 
 
 def judge(result: Result, output: Output, ranks: int, expected: Expected) -> List[CheckResult]:
-    """One finding for each check of the benchmark."""
+    """Return a result for each check of the benchmark."""
     if not result.ok:
         failed = _found(RUN, result.says(), "it did not end well")
         return [failed] + [
@@ -100,7 +102,10 @@ def judge(result: Result, output: Output, ranks: int, expected: Expected) -> Lis
 
 
 def _stability(output: Output, device: str) -> CheckResult:
-    """Judged on GPUs only: processors of a machine with other work vary by more than that."""
+    """Judge how much the iterations vary, on GPUs only.
+
+    The speed of processors varies more than the limit when the machine has other work.
+    """
     speeds = output.iterations
     mean = sum(speeds) / len(speeds)
     share = (sum((one - mean) ** 2 for one in speeds) / len(speeds)) ** 0.5 / mean if mean else 0
@@ -111,7 +116,7 @@ def _stability(output: Output, device: str) -> CheckResult:
 
 
 def _net(result: Result, expected: Expected) -> CheckResult:
-    """One rank without Horovod needs no NCCL: then there is nothing to judge."""
+    """Judge the network that NCCL used; skip if NCCL was not needed: one rank without Horovod."""
     used = sorted(set(re.findall(r"Using network (\S+)", result.out + result.err)))
     profile = str(expected.data.get("profile", ""))
     if not used:
@@ -131,12 +136,15 @@ def _found(check: Check, problem: str, measured: str, seconds: float = 0.0) -> C
 
 
 def _wrong_sums(output: Output, ranks: int) -> str:
-    """Rank r gives r + 1, so the sum over n ranks is n (n + 1) / 2."""
+    """Say which ranks have a wrong sum; empty if none.
+
+    Rank r gives r + 1, so the sum over n ranks is n (n + 1) / 2.
+    """
     wanted = [(rank, ranks, ranks * (ranks + 1) / 2) for rank in range(ranks)]
     if sorted(output.sums) == wanted:
         return ""
-    said = ["rank {} of {}: {}".format(*one) for one in sorted(output.sums)]
-    return "the ranks say {}".format("; ".join(said) or "nothing")
+    sums = ["rank {} of {}: {}".format(*one) for one in sorted(output.sums)]
+    return "the ranks say {}".format("; ".join(sums) or "nothing")
 
 
 def _wrong_total(output: Output, ranks: int) -> str:

@@ -1,9 +1,8 @@
-"""Synthetic training benchmark: random images through a model, with Horovod where it is asked for.
+"""Train a model on random images to measure speed, with Horovod if it is asked for.
 
-Runs in the image's own Python, under mpirun, and needs only torch (and horovod). What it
-prints is, line
-for line, what Horovod's pytorch_synthetic_benchmark.py prints, so that numbers and parsers
-carry over.
+This script runs in the image's own Python, under mpirun, and needs only torch (and horovod). It
+prints the same lines as Horovod's pytorch_synthetic_benchmark.py, so that numbers and parsers of
+that script can be used.
 """
 
 import argparse
@@ -16,12 +15,11 @@ from torch import nn
 
 CLASSES = 1000
 BLOCKS = (3, 4, 6, 3)
-"""Bottlenecks in each of the four stages of a ResNet-50 (He et al. 2015, table 1)."""
+"""Number of bottlenecks in each of the four stages of a ResNet-50 (He et al. 2015, table 1)."""
 
 
 class Bottleneck(nn.Module):  # type: ignore[misc]  # torch is not there when types are checked
-    """1x1, 3x3, 1x1 convolutions beside a shortcut; four times as many channels go out as
-    `width`."""
+    """Apply 1x1, 3x3 and 1x1 convolutions beside a shortcut; 4 * `width` channels go out."""
 
     def __init__(self, channels: int, width: int, stride: int) -> None:
         super().__init__()
@@ -38,6 +36,7 @@ class Bottleneck(nn.Module):  # type: ignore[misc]  # torch is not there when ty
         self.last = nn.ReLU(inplace=True)
 
     def forward(self, images: Any) -> Any:
+        """Return the output of the block for a batch of images."""
         return self.last(self.body(images) + self.shortcut(images))
 
 
@@ -56,15 +55,17 @@ def _bottlenecks() -> Iterator[nn.Module]:
 
 
 def resnet50() -> nn.Module:
-    """ResNet-50: 25.6 million parameters, images of 224 x 224."""
+    """Build a ResNet-50: 25.6 million parameters, images of 224 x 224."""
     head = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, CLASSES)]
     stem = [*_convolution(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
     return nn.Sequential(*stem, *_bottlenecks(), *head)
 
 
 def small() -> nn.Module:
-    """Two convolutions and a classifier: seconds on a laptop, the same path through every
-    library."""
+    """Build two convolutions and a classifier.
+
+    It takes seconds on a laptop, and calls every library that a large model calls.
+    """
     body = [*_convolution(3, 16, 7, 4), nn.ReLU(inplace=True), *_convolution(16, 32, 3, 4)]
     return nn.Sequential(*body, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, CLASSES))
 
@@ -73,19 +74,23 @@ MODELS = {"resnet50": resnet50, "small": small}
 
 
 class Alone:
-    """What Horovod says, where there is one rank and no Horovod."""
+    """Stand in for Horovod when there is one rank and no Horovod."""
 
     def rank(self) -> int:
+        """Return 0, the only rank."""
         return 0
 
     def size(self) -> int:
+        """Return 1, the number of ranks."""
         return 1
 
     def local_rank(self) -> int:
+        """Return 0, the only rank on this machine."""
         return 0
 
 
 def arguments() -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", choices=sorted(MODELS), default="small")
     parser.add_argument("--batch-size", type=int, default=32)
@@ -101,7 +106,7 @@ def arguments() -> argparse.Namespace:
 
 
 def communicator(with_horovod: bool) -> Any:
-    """Horovod, initialised, or a stand-in for one rank."""
+    """Return Horovod, initialised, or a stand-in for one rank."""
     if not with_horovod:
         return Alone()
     import horovod.torch as hvd
@@ -111,19 +116,19 @@ def communicator(with_horovod: bool) -> Any:
 
 
 def say(text: str) -> None:
-    """One write a line: the lines of several ranks must not mix."""
+    """Print a line in one write, so that the lines of several ranks do not mix."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def allreduce(comm: Any) -> None:
-    """Every rank says what the sum of rank + 1 over all ranks came to."""
+    """Sum rank + 1 over all ranks and print the sum on every rank."""
     total = comm.allreduce(torch.tensor([comm.rank() + 1.0]), op=comm.Sum, name="imagegen.sum")
     say("Allreduce: rank %d of %d sum %.1f" % (comm.rank(), comm.size(), float(total[0])))
 
 
 class Training:
-    """A model with its data on one device; `step` is one batch forward and back."""
+    """Hold a model and its data on one device."""
 
     def __init__(self, args: argparse.Namespace, comm: Any, cuda: bool) -> None:
         self.device = torch.device("cuda", comm.local_rank()) if cuda else torch.device("cpu")
@@ -139,6 +144,7 @@ class Training:
         self.labels = (torch.rand(args.batch_size) * CLASSES).long().to(self.device)
 
     def step(self) -> None:
+        """Train on one batch, forward and back, and wait for the device."""
         self.optimizer.zero_grad()
         loss = nn.functional.cross_entropy(self.model(self.images), self.labels)
         loss.backward()
@@ -148,6 +154,7 @@ class Training:
 
 
 def main() -> None:
+    """Run the benchmark and print the images per second."""
     args = arguments()
     comm = communicator(args.horovod)
     if args.allreduce:

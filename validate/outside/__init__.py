@@ -1,1 +1,1 @@
-"""Other containers and machines are checked from here, through testinfra."""
+"""Check other containers and machines from here, through testinfra."""

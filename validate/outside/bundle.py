@@ -1,8 +1,8 @@
-"""A Python of our own with the checks in it, as one archive: for machines without a usable one.
+"""Pack a Python with the checks into one archive, for machines without a usable Python.
 
-It is the interpreter that runs this, its standard library, pytest and testinfra, and the C library
-that they were linked against. The C library of the target is taken where the interpreter starts
-with it; the one that came along, where the target's is older.
+The archive holds the interpreter that runs this, its standard library, pytest and testinfra, and
+the C library that they were linked against. The target uses its own C library if the interpreter
+starts with it, and the packed one if its own is older.
 """
 
 import importlib.util
@@ -21,7 +21,9 @@ MODULES = (
     *("exceptiongroup", "tomli", "attr", "attrs", "py", "importlib_metadata", "zipp"),
     *("typing_extensions", "pyparsing", "validate"),
 )
-"""What the checks import beside the standard library; those that this Python has go along."""
+"""Modules that the checks import, apart from the standard library. Those that this Python has are
+packed.
+"""
 
 LEFT_OUT = {
     "test",
@@ -33,11 +35,13 @@ LEFT_OUT = {
     "turtledemo",
     "pydoc_data",
 }
+"""Folders of the standard library that the checks do not need."""
 LEFT_OUT |= {"site-packages", "dist-packages", "__pycache__", "distutils", "msilib"}
 NOT_NEEDED = re.compile(
     r"_(tkinter|test\w*|dbm|gdbm|curses\w*|sqlite3|ssl|hashlib|xxtestfuzz|codecs_\w+|ctypes_test)\."
     r"|(readline|nis|ossaudiodev|xxlimited\w*|audioop)\."
 )
+"""Extension modules that the checks do not need."""
 C_LIBRARY = re.compile(r"(ld-linux\S*|lib(c|m|pthread|dl|rt|util|resolv)\.so\.\d+)$")
 
 LAUNCHER = """\
@@ -70,7 +74,7 @@ bin/python -I -c 'import ctypes, json, struct, select, math' 2> /dev/null || tou
 
 
 def archive(folder: str) -> bytes:
-    """The bundle for a folder there, as the bytes of a .tar.gz."""
+    """Pack all files for a folder on the target into the bytes of a .tar.gz."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as tar:
         for name, path in _files():
@@ -88,7 +92,7 @@ def _text(tar: tarfile.TarFile, name: str, text: str) -> None:
 
 
 def _files() -> Iterator[Tuple[str, str]]:
-    """(name in the archive, path here)."""
+    """Yield (name in the archive, path here) of every file to pack."""
     python = os.path.realpath(sys.executable)
     standard = sysconfig.get_paths()["stdlib"]
     version = "python{}.{}".format(*sys.version_info[:2])
@@ -110,7 +114,7 @@ def _tree(top: str) -> Iterator[str]:
     for folder, folders, files in os.walk(top):
         folders[:] = sorted(f for f in folders if f not in LEFT_OUT and not f.startswith("config-"))
         for name in sorted(files):
-            if name.endswith((".py", ".so")) and not NOT_NEEDED.match(name):
+            if name.endswith((".py", ".so", ".json")) and not NOT_NEEDED.match(name):
                 yield os.path.join(folder, name)
 
 
@@ -128,7 +132,7 @@ def _modules() -> Iterator[Tuple[str, str]]:
 
 
 def _libraries(binaries: List[str]) -> Dict[str, str]:
-    """SONAME -> path of all that the binaries load."""
+    """Map the SONAME of every library that the binaries load to its path."""
     found: Dict[str, str] = {}
     for line in run(["ldd", *binaries]).out.splitlines():
         match = re.match(r"\s+(\S+) => (/\S+)", line) or re.match(r"\s+((/\S+))", line)

@@ -1,7 +1,7 @@
-"""`validate --hosts`: the same checks in other containers and machines, through testinfra.
+"""Run `validate --hosts`: the same checks in other containers and machines, through testinfra.
 
-A container that has `validate` runs its own. To any other the checks are brought along with a
-Python of their own, and taken away again: an image whose Python is too old is validated so.
+A container that has `validate` runs its own. To any other the checks are sent with a Python of
+their own, and removed afterwards: this also works for an image whose Python is too old.
 """
 
 import io
@@ -30,7 +30,7 @@ FLAGS = ("--static", "--loopback", "--benchmark")
 
 
 def forwarded(arguments: Any) -> List[str]:
-    """Of the command line what the other side is to be told."""
+    """Return the options of the command line that apply on the other side."""
     words: List[str] = []
     for option in FORWARDED:
         value = getattr(arguments, option.lstrip("-").replace("-", "_"))
@@ -39,7 +39,7 @@ def forwarded(arguments: Any) -> List[str]:
 
 
 class Visit:
-    """A stay in one container: `with Visit(...) as visit: visit.document()`."""
+    """Run the checks in one container, then clean up: `with Visit(...) as v: v.document()`."""
 
     def __init__(self, spec: str, arguments: Any) -> None:
         self._arguments = arguments
@@ -48,28 +48,28 @@ class Visit:
         self.how = OWN
 
     def __enter__(self) -> "Visit":
-        said = self._remote.run("mkdir -p {0} && chmod 0700 {0}".format(self._folder))
-        if not said.ok:
+        result = self._remote.run("mkdir -p {0} && chmod 0700 {0}".format(self._folder))
+        if not result.ok:
             text = "`{}` cannot be reached: {}"
-            raise RemoteError(text.format(self._remote.spec, said.last()))
+            raise RemoteError(text.format(self._remote.spec, result.last()))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._remote.run("rm -rf {}".format(self._folder))
 
     def document(self) -> Dict[str, Any]:
-        """The JSON report of the other side. Raises RemoteError where there is none."""
+        """Run the checks and return their JSON report. Raises RemoteError if there is none."""
         words = self._program() + forwarded(self._arguments) + self._files() + ["--json", "-"]
         limit = int(RUN_SECONDS)
-        said = self._remote.run("timeout {} {}".format(limit, joined(words)), limit + 30)
+        result = self._remote.run("timeout {} {}".format(limit, joined(words)), limit + 30)
         try:
-            found = json.loads(said.out[said.out.index("{") :])
+            found = json.loads(result.out[result.out.index("{") :])
         except ValueError:
-            error = [line for line in said.err.splitlines() if line.startswith("error: ")]
-            text = error[0][7:] if error else said.last()
+            error = [line for line in result.err.splitlines() if line.startswith("error: ")]
+            text = error[0][7:] if error else result.last()
             raise RemoteError("`{}`: {}".format(self._remote.spec, text)) from None
-        if "error: " in said.err:
-            sys.stderr.write(said.err)
+        if "error: " in result.err:
+            sys.stderr.write(result.err)
         head = {"host": self._remote.spec, "how": self.how}
         return dict(head, **found)
 
@@ -83,7 +83,7 @@ class Visit:
         return [self._folder + "/bin/python", "-I", "-B", self._folder + "/start.py"]
 
     def _files(self) -> List[str]:
-        """The expectation file and the user's suites, where they lie on this side."""
+        """Copy the expectation file and the user's suites; return the options for the copies."""
         words: List[str] = []
         if self._arguments.expect != DEFAULT_PATH:
             with open(self._arguments.expect, "rb") as file:
@@ -108,7 +108,7 @@ def _packed(folder: str) -> bytes:
 
 
 def check_hosts(arguments: Any) -> int:
-    """Visit each host; the largest exit code."""
+    """Check each host, write the reports, and return the largest exit code."""
     specs = [spec.strip() for spec in arguments.hosts.split(",") if spec.strip()]
     documents, problems = visits(specs, arguments)
     for problem in problems:
@@ -144,7 +144,7 @@ HINT = (
 
 
 def visits(specs: List[str], arguments: Any) -> Tuple[List[Dict[str, Any]], List[str]]:
-    """The reports of the hosts that gave one, and what is wrong with the others."""
+    """Return the reports of the hosts that gave one, and the problems of the others."""
     documents, problems = [], []
     for spec in specs:
         try:
@@ -156,7 +156,7 @@ def visits(specs: List[str], arguments: Any) -> Tuple[List[Dict[str, Any]], List
 
 
 def _not_from_outside(report: Report) -> str:
-    """A line that names the checks that cannot be made from outside; empty where all were."""
+    """Name the checks that cannot run from outside in one line; empty if all ran."""
     kept = [
         one.check.id for one in report.results if one.reason in ("not-from-outside", "needs-root")
     ]

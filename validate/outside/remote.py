@@ -1,4 +1,4 @@
-"""A container or machine that testinfra reaches, with a time limit on every command."""
+"""Run commands in a container or on a machine through testinfra, with a time limit on each."""
 
 import copy
 import re
@@ -11,16 +11,16 @@ import testinfra
 from validate.process import run
 
 EXEC = re.compile(r"^((?:docker|podman|kubectl)\b.*? exec) ")
-"""The commands of testinfra that hand on what comes on stdin only where they are told to."""
+"""Commands of testinfra that pass stdin on only with the option `-i`."""
 COMMAND_SECONDS = 120.0
 
 
 class RemoteError(Exception):
-    """A machine that cannot be reached or worked in. The words are for a user."""
+    """Signal that a machine cannot be reached or used. The message is written for a user."""
 
 
 class RemoteResult(NamedTuple):
-    """How a command ended there."""
+    """Hold how a command ended on the other side."""
 
     code: int
     out: str
@@ -28,32 +28,36 @@ class RemoteResult(NamedTuple):
 
     @property
     def ok(self) -> bool:
+        """Return whether the command ended with exit code 0."""
         return self.code == 0
 
     def last(self) -> str:
+        """Return the last line that the command printed."""
         lines = [line for line in (self.out + "\n" + self.err).splitlines() if line.strip()]
         return lines[-1] if lines else "it said nothing"
 
 
 class Remote:
-    """One of `--hosts`. Raises RemoteError where there is no such host."""
+    """Connect to one of `--hosts`. Raises RemoteError if there is no such host."""
 
     def __init__(self, spec: str) -> None:
         self.spec = spec
         self._seconds = COMMAND_SECONDS
         self._stdin: Optional[IO[bytes]] = None
         try:
-            # A copy: testinfra keeps its backends, and hands them to whoever asks next.
+            # A copy, because testinfra keeps its backends and returns them to later callers.
             self._backend = copy.copy(testinfra.get_host(spec).backend)
         except (RuntimeError, ValueError, ImportError, AttributeError, TypeError) as error:
             raise RemoteError("`{}` is no host: {}".format(spec, error)) from None
         if not hasattr(self._backend, "run_local"):
             raise RemoteError("`{}`: testinfra reaches it by no command".format(spec))
-        self._backend._encoding = "utf-8"  # testinfra would ask a Python there, which may be none
+        self._backend._encoding = (
+            "utf-8"  # else testinfra asks a Python there, which may be missing
+        )
         self._backend.run_local = self._bounded
 
     def _bounded(self, command: str, *arguments: str) -> Any:
-        """testinfra's own has no time limit."""
+        """Run a command with a time limit, in place of testinfra's method, which has none."""
         backend = self._backend
         line = backend.quote(command, *arguments)
         line = EXEC.sub(r"\1 -i ", line, 1) if self._stdin else line
@@ -63,24 +67,24 @@ class Remote:
         return backend.result(code, line.encode("utf-8"), out, err)
 
     def run(self, script: str, seconds: float = COMMAND_SECONDS) -> RemoteResult:
-        """A shell script there."""
+        """Run a shell script on the other side; `seconds` is its time limit."""
         self._seconds = seconds
         try:
             result = self._backend.run(script)
-        except RuntimeError as error:  # testinfra's for 255, ssh's own word that it failed
+        except RuntimeError as error:  # testinfra raises it for 255, ssh's own failure
             result = error.args[0]
         return RemoteResult(result.rc, result.stdout, result.stderr)
 
     def run_or_raise(self, script: str, seconds: float = COMMAND_SECONDS) -> str:
-        """What a script printed. Raises RemoteError where it fails."""
-        said = self.run(script, seconds)
-        if not said.ok:
+        """Run a shell script and return what it printed. Raises RemoteError if it fails."""
+        result = self.run(script, seconds)
+        if not result.ok:
             text = "`{}`: `{}` ended with exit code {}: {}"
-            raise RemoteError(text.format(self.spec, script[:60], said.code, said.last()))
-        return said.out.strip()
+            raise RemoteError(text.format(self.spec, script[:60], result.code, result.last()))
+        return result.out.strip()
 
     def put(self, path: str, data: bytes) -> None:
-        """A file there. Raises RemoteError."""
+        """Write a file on the other side. Raises RemoteError if that fails."""
         with tempfile.TemporaryFile() as file:
             file.write(data)
             file.seek(0)
@@ -92,4 +96,5 @@ class Remote:
 
 
 def joined(words: List[str]) -> str:
+    """Join words into a shell command, quoted where needed."""
     return " ".join(shlex.quote(word) for word in words)

@@ -1,1 +1,1 @@
-"""Probes read the world for the checks (/proc, /sys, ELF files, commands) and judge nothing."""
+"""Measure for the checks (/proc, /sys, ELF files, commands) without judging the result."""

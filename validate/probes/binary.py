@@ -1,4 +1,4 @@
-"""Marks in the bytes of libraries, also of very large ones, and the symbols that they export."""
+"""Find patterns in the bytes of libraries, also of very large ones, and the symbols they export."""
 
 import mmap
 import os
@@ -11,9 +11,10 @@ UNDEFINED = 0
 
 
 def marks(path: str, pattern: bytes) -> List[str]:
-    """The distinct matches of a pattern (of its group, where it has one) in a file, sorted.
+    """Return the distinct matches of a pattern (of its group, if it has one) in a file, sorted.
 
-    The file is mapped, not read: libtorch_cuda.so has more than a GiB. None if it cannot be read.
+    The file is mapped, not read: libtorch_cuda.so has more than a GiB. The list is empty if the
+    file cannot be read.
     """
     try:
         with open(path, "rb") as file:
@@ -30,7 +31,7 @@ def _all(pattern: bytes, data: "mmap.mmap") -> List[bytes]:
 
 
 def exported(path: str, prefix: str) -> List[str]:
-    """Names of the dynamic symbols that a 64-bit object defines, of those with this prefix."""
+    """List the dynamic symbols that a 64-bit object defines and whose names have this prefix."""
     try:
         with open(path, "rb") as file:
             return sorted(name for name in _defined(file) if name.startswith(prefix))
@@ -39,7 +40,11 @@ def exported(path: str, prefix: str) -> List[str]:
 
 
 def _defined(file: IO[bytes]) -> List[str]:
-    """elf(5): a symbol with a section of its own is defined here, one without is wanted."""
+    """List the dynamic symbols that an object defines.
+
+    elf(5): a symbol with a section of its own is defined here, one without is needed from
+    elsewhere.
+    """
     sections = _sections(file)
     found: List[str] = []
     for kind, offset, size, link in sections:
@@ -54,7 +59,7 @@ def _defined(file: IO[bytes]) -> List[str]:
 
 
 def _sections(file: IO[bytes]) -> List[Tuple[int, int, int, int]]:
-    """(type, offset, size, linked section) of each section of an object."""
+    """Return (type, offset, size, linked section) of each section of an object."""
     head = _at(file, 0, 64)
     if head[:6] != b"\x7fELF\x02\x01":
         return []

@@ -1,4 +1,4 @@
-"""CUDA: its toolkit and driver library as they lie there, and the GPUs that the host has.
+"""Find the CUDA toolkit, the driver library and the GPUs of the host, from files.
 
 Drivers: NVIDIA's release notes of each toolkit, section "CUDA Driver", and its documentation on
 minor version compatibility and forward compatibility.
@@ -14,7 +14,7 @@ from validate.probes import sysfs
 from validate.probes.files import names, read, under
 
 INSUFFICIENT_DRIVER = 35
-"""cudaErrorInsufficientDriver: before CUDA 12 cudaRuntimeGetVersion answers so without a driver."""
+"""cudaErrorInsufficientDriver: before CUDA 12 cudaRuntimeGetVersion returns it without a driver."""
 
 GPU_CLASSES = ["0x0300", "0x0302"]
 HOME = "/usr/local/cuda"
@@ -78,7 +78,7 @@ INIT_CODES = {
         "docker restart CONTAINER   # or start it again",
     ),
 }
-"""What cuInit returns (cuda.h, CUresult) -> cause, remedy."""
+"""Code that cuInit returns (cuda.h, CUresult) -> cause, remedy."""
 
 BAD_ENV = (
     "NSIGHT_CUDA_DEBUGGER",
@@ -96,41 +96,43 @@ BAD_ENV = (
 
 
 def gpus(root: str) -> List[str]:
-    """PCI addresses of the host's NVIDIA GPUs, passed to the container or not."""
+    """List the PCI addresses of the host's NVIDIA GPUs, passed to the container or not."""
     return sysfs.pci_functions(root, sysfs.NVIDIA, GPU_CLASSES)
 
 
 def nodes(root: str) -> List[str]:
-    """The device nodes of GPUs in the container."""
+    """List the device nodes of GPUs in the container."""
     found = [name for name in names(under(root, "/dev")) if re.match(r"nvidia(ctl|\d+)$", name)]
     return ["/dev/" + name for name in found]
 
 
 def release(number: int) -> str:
-    """The number that the run time and the driver report, as a release: 12040 is 12.4."""
+    """Convert the number that the run time and the driver report to a release: 12040 is 12.4."""
     return "{}.{}".format(number // 1000, number % 1000 // 10)
 
 
 def major_minor(version: str) -> str:
-    """The release of a version: `12.4.131` is 12.4."""
+    """Return the release of a version: `12.4.131` is 12.4."""
     return ".".join(version.split(".")[:2])
 
 
 def cudart(version: str) -> str:
-    """The name of the run time of a release: since 11 it is one for all minor releases."""
+    """Return the run time library of a release: since 11 all minor releases share one name."""
     major, _, minor = major_minor(version).partition(".")
     tail = major if int(major) > 11 else "11.0" if major == "11" else "{}.{}".format(major, minor)
     return "libcudart.so." + tail
 
 
 def numbers(version: str) -> Tuple[int, ...]:
-    """A version that compares: `470.57.02` is (470, 57, 2)."""
+    """Convert a version to a tuple that can be compared: `470.57.02` is (470, 57, 2)."""
     return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
 def written(root: str) -> Dict[str, str]:
-    """Versions that files of the toolkit name, by file: version.json since 11.1, version.txt before
-    that, and the header in devel images."""
+    """Return the versions that the files of the toolkit name, by file.
+
+    version.json has it since 11.1, version.txt before that, and the header in devel images.
+    """
     found = _version_json(read(under(root, HOME + "/version.json")))
     text = re.search(r"CUDA Version ([\d.]+)", read(under(root, HOME + "/version.txt")))
     if text:
@@ -143,15 +145,17 @@ def written(root: str) -> Dict[str, str]:
 
 
 def compiler(root: str, path: str) -> str:
-    """Where nvcc is: at home, or on PATH as Debian packs it; empty where it is not."""
+    """Find nvcc in the toolkit's folder, or on PATH as Debian packs it; empty if there is none."""
     folders = [HOME + "/bin", *filter(None, path.split(":"))]
     places = [under(root, os.path.join(folder, "nvcc")) for folder in folders]
     return next((place for place in places if os.access(place, os.X_OK)), "")
 
 
 def kind(version: str) -> str:
-    """What the third part of a version counts: 12.4.1 patches, 12.4.131 builds of nvcc,
-    11.3.20210326 days."""
+    """Say what the third part of a version counts: `patch`, `build` or `date`; empty without one.
+
+    12.4.1 counts patches, 12.4.131 builds of nvcc, 11.3.20210326 days.
+    """
     third = numbers(version)[2:3]
     if not third:
         return ""
@@ -159,9 +163,10 @@ def kind(version: str) -> str:
 
 
 def differs(promised: str, found: Dict[str, str]) -> str:
-    """What in some toolkit's own words is against the recipe; empty where nothing is.
+    """Say which files of a toolkit disagree with the recipe; empty if none does.
 
-    All must be of its release; of those that count as the recipe does one must be the same.
+    All versions must be of the promised release. Of those whose third part counts the same thing as
+    the promised one, at least one must be equal to it.
     """
     others = [name for name, one in found.items() if not same_version(major_minor(promised), one)]
     if others:
@@ -187,18 +192,18 @@ def _version_json(text: str) -> Dict[str, str]:
 
 
 def parse_nvcc(text: str) -> str:
-    """`nvcc --version` -> its build, such as 11.3.109."""
+    """Read the build of nvcc from `nvcc --version`, such as 11.3.109."""
     found = re.search(r"release [\d.]+, V([\d.]+)", text)
     return found.group(1) if found else ""
 
 
 def driver_on_host(root: str) -> str:
-    """The version of the kernel's driver; empty where there is none, or /proc does not show it."""
+    """Return the version of the kernel's driver; empty if /proc does not show one."""
     text = read(under(root, "/proc/driver/nvidia/version"))
     found = re.search(r"(?:Kernel Module|Open Kernel Module for \S+) +(\d[\d.]+)", text)
     return found.group(1) if found else ""
 
 
 def switches(root: str) -> List[str]:
-    """PCI addresses of the host's NVSwitches: bridges of NVIDIA's that are no GPU."""
+    """List the PCI addresses of the host's NVSwitches: NVIDIA bridges that are no GPU."""
     return sysfs.pci_functions(root, sysfs.NVIDIA, ["0x0680"])

@@ -1,4 +1,4 @@
-"""What an ELF file says about itself and what it needs, from its headers alone (elf(5))."""
+"""Read from the headers of an ELF file what it is called and which libraries it needs (elf(5))."""
 
 import struct
 from typing import IO, Dict, List, NamedTuple, Optional, Tuple
@@ -9,8 +9,7 @@ LONGEST_NAME = 4096
 
 
 class Elf(NamedTuple):
-    """The dynamic section of one shared object; `rpath` and `runpath` as written, `$ORIGIN`
-    and all."""
+    """Hold the dynamic section of one shared object; `rpath` and `runpath` may have `$ORIGIN`."""
 
     soname: str
     needed: Tuple[str, ...]
@@ -19,7 +18,7 @@ class Elf(NamedTuple):
 
 
 def read_elf(path: str) -> Optional[Elf]:
-    """The dynamic section of a 64-bit little-endian object; None for anything else."""
+    """Read the dynamic section of a 64-bit little-endian object; None for anything else."""
     try:
         with open(path, "rb") as file:
             return _read(file)
@@ -40,19 +39,19 @@ def _read(file: IO[bytes]) -> Optional[Elf]:
         return None
     strings = _offset(segments, tags[DT_STRTAB][0])
 
-    def said(tag: int) -> List[str]:
+    def strings_of(tag: int) -> List[str]:
         return [_string(file, strings + at) for at in tags.get(tag, [])]
 
     return Elf(
-        soname="".join(said(DT_SONAME)[:1]),
-        needed=tuple(said(DT_NEEDED)),
-        rpath=_folders(said(DT_RPATH)),
-        runpath=_folders(said(DT_RUNPATH)),
+        soname="".join(strings_of(DT_SONAME)[:1]),
+        needed=tuple(strings_of(DT_NEEDED)),
+        rpath=_folders(strings_of(DT_RPATH)),
+        runpath=_folders(strings_of(DT_RUNPATH)),
     )
 
 
 def _segments(file: IO[bytes], head: bytes) -> List[Tuple[int, int, int, int]]:
-    """(type, file offset, address, size in the file) of each program header."""
+    """Return (type, file offset, address, size in the file) of each program header."""
     start, size, count = struct.unpack_from("<Q", head, 32) + struct.unpack_from("<HH", head, 54)
     file.seek(start)
     table = file.read(size * count)

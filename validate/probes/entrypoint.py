@@ -1,4 +1,4 @@
-"""Whether the container has finished starting: keys and sshd come from its entrypoint."""
+"""Find out whether the container has started: its entrypoint makes the keys and starts sshd."""
 
 import os
 import time
@@ -8,7 +8,7 @@ MOST_SECONDS = 20.0
 
 
 def starting(root: str) -> bool:
-    """Whether process 1 is still the entrypoint: at its end it becomes the command."""
+    """Return whether process 1 is still the entrypoint, which at its end becomes the command."""
     try:
         with open(os.path.join(root, "proc/1/cmdline"), "rb") as file:
             return NAME in file.read()
@@ -17,7 +17,7 @@ def starting(root: str) -> bool:
 
 
 def await_start(root: str, seconds: float = MOST_SECONDS) -> None:
-    """Return when the entrypoint is done, or after `seconds`: the checks then say what is wrong."""
+    """Wait until the entrypoint is done, at most `seconds`: the checks then say what is wrong."""
     end = time.time() + seconds
     while starting(root) and time.time() < end:
         time.sleep(0.05)

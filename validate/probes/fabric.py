@@ -1,4 +1,4 @@
-"""RDMA ports in use: GID tables, the interfaces below them, peer memory, counters, and a loopback.
+"""Measure RDMA ports in use: GID tables, network interfaces, peer memory, counters, a loopback.
 
 Paths: the kernel's Documentation/ABI/stable/sysfs-class-infiniband. What NCCL looks for:
 NVIDIA/nccl, src/transport/net_ib.cc of its release tags. ABI numbers: rdma-core's kernel headers.
@@ -16,10 +16,10 @@ ROCE_V2 = "RoCE v2"
 KERNEL_ABI = (3, 6)
 """IB_USER_VERBS_MIN_ABI_VERSION and ..._MAX_... of libibverbs."""
 DEVICE_ABI = {"mlx5": (1, 1), "mlx4": (3, 4)}
-"""Driver -> the ABI of its kernel part that its provider understands."""
+"""Driver -> the ABIs of its kernel part that its provider understands, lowest and highest."""
 
 PICKS_GID_ITSELF = (2, 21)
-"""From here on NCCL finds the RoCE v2 index itself; before that it takes 0."""
+"""From this release on NCCL finds the RoCE v2 index itself; before, it takes 0."""
 
 ERRORS = (
     "link_downed",
@@ -42,7 +42,7 @@ print("\\n" + json.dumps({"count": count.value}))
 
 
 class Gid(NamedTuple):
-    """A row of the GID table of a port."""
+    """Hold a row of the GID table of a port."""
 
     number: int
     gid: str
@@ -51,7 +51,7 @@ class Gid(NamedTuple):
 
     @property
     def routable(self) -> bool:
-        """RoCE v2 with an IPv4 address (RFC 4291: ::ffff:a.b.c.d)."""
+        """Return whether this is RoCE v2 with an IPv4 address (RFC 4291: ::ffff:a.b.c.d)."""
         return self.kind == ROCE_V2 and self.gid.startswith("0000:0000:0000:0000:0000:ffff:")
 
 
@@ -60,13 +60,16 @@ def _port(root: str, port: Port) -> str:
 
 
 def roce_ports(root: str) -> List[Port]:
-    """The Ethernet ports with a link."""
+    """List the Ethernet ports with a link."""
     return [one for one in ports(root) if one.active and one.link_layer == "Ethernet"]
 
 
 def gids(root: str, port: Port) -> List[Gid]:
-    """The filled rows of a port. Reading the type of an empty row, or of one whose interface is in
-    another network namespace, is refused (EINVAL)."""
+    """List the filled rows of the GID table of a port.
+
+    The kernel refuses (EINVAL) to give the type of an empty row, or of a row whose interface is in
+    another network namespace. Such rows are left out.
+    """
     top = _port(root, port)
     found = []
     for name in sorted(names(os.path.join(top, "gids")), key=int):
@@ -78,16 +81,17 @@ def gids(root: str, port: Port) -> List[Gid]:
 
 
 def best_index(table: List[Gid]) -> Optional[int]:
-    """The row that NCCL_IB_GID_INDEX should name."""
+    """Return the row that NCCL_IB_GID_INDEX should name; None if no row is routable."""
     return next((row.number for row in table if row.routable), None)
 
 
 def kernel_abi(root: str) -> str:
+    """Return the ABI version of the kernel's verbs; empty if the kernel has none."""
     return read(under(root, "/sys/class/infiniband_verbs/abi_version"))
 
 
 def device_abis(root: str) -> List[Tuple[str, str]]:
-    """(device, ABI of its kernel driver)."""
+    """List (device, ABI of its kernel driver)."""
     top = under(root, "/sys/class/infiniband_verbs")
     found = []
     for name in names(top):
@@ -97,12 +101,13 @@ def device_abis(root: str) -> List[Tuple[str, str]]:
     return found
 
 
-def within(said: str, limits: Tuple[int, int]) -> bool:
-    return said.isdigit() and limits[0] <= int(said) <= limits[1]
+def within(number: str, limits: Tuple[int, int]) -> bool:
+    """Return whether a text is a number between two limits, both included."""
+    return number.isdigit() and limits[0] <= int(number) <= limits[1]
 
 
 def peer_memory_places(nccl: str) -> List[str]:
-    """The files by which an NCCL knows that the kernel registers GPU memory."""
+    """List the files by which an NCCL of this version sees that the kernel registers GPU memory."""
     top = "/sys/kernel/mm/memory_peers/"
     places = [top + "nv_mem/version"]
     release = numbers(nccl) or (99,)
@@ -116,29 +121,30 @@ def peer_memory_places(nccl: str) -> List[str]:
 
 
 def peer_memory(root: str, nccl: str) -> List[str]:
-    """Of those files the ones that are there."""
+    """List those of these files that exist."""
     return [path for path in peer_memory_places(nccl) if os.path.exists(under(root, path))]
 
 
 def modules(root: str) -> List[str]:
-    """Of the kernel modules for peer memory those that are loaded."""
+    """List the loaded kernel modules for peer memory."""
     loaded = {line.split()[0] for line in read(under(root, "/proc/modules"), 1 << 22).splitlines()}
     return [name for name in ("nvidia_peermem", "nv_peer_mem") if name in loaded]
 
 
 def interface_mtu(root: str, device: str) -> int:
-    said = read(under(root, "/sys/class/net/{}/mtu".format(device)))
-    return int(said) if said.isdigit() else 0
+    """Return the MTU of a network interface; 0 if it is not known."""
+    mtu = read(under(root, "/sys/class/net/{}/mtu".format(device)))
+    return int(mtu) if mtu.isdigit() else 0
 
 
 def numa_nodes(root: str, functions: List[str]) -> Dict[str, str]:
-    """PCI address -> NUMA node."""
+    """Map PCI addresses to their NUMA nodes."""
     top = "/sys/bus/pci/devices"
     return {one: read(under(root, os.path.join(top, one, "numa_node"))) for one in functions}
 
 
 def hca_nodes(root: str) -> Dict[str, str]:
-    """RDMA device -> NUMA node."""
+    """Map RDMA devices to their NUMA nodes."""
     top = "/sys/class/infiniband"
     return {
         one: read(under(root, os.path.join(top, one, "device/numa_node")))
@@ -147,26 +153,29 @@ def hca_nodes(root: str) -> Dict[str, str]:
 
 
 def errors(root: str) -> Dict[str, int]:
-    """`mlx5_0/1 link_downed` -> count since the driver was loaded."""
+    """Count errors since the driver was loaded: `mlx5_0/1 link_downed` -> count."""
     found = {}
     for port in ports(root):
         for folder in ("counters", "hw_counters"):
             for name in ERRORS:
-                said = read(os.path.join(_port(root, port), folder, name))
-                if said.isdigit():
-                    found["{}/{} {}".format(port.device, port.number, name)] = int(said)
+                count = read(os.path.join(_port(root, port), folder, name))
+                if count.isdigit():
+                    found["{}/{} {}".format(port.device, port.number, name)] = int(count)
     return found
 
 
 def gigabits(rate: str) -> float:
-    """`100 Gb/sec (4X EDR)` -> 100."""
+    """Convert a rate to Gb/s: `100 Gb/sec (4X EDR)` is 100."""
     match = re.match(r"([\d.]+) Gb/sec", rate)
     return float(match.group(1)) if match else 0.0
 
 
 def why_down(port: Port) -> Tuple[str, str]:
-    """Cause and remedy of a port without a link, by its states (InfiniBand specification, vol. 1,
-    PortInfo): Disabled, Polling and Sleep are of the wire, INIT waits for a subnet manager."""
+    """Return cause and remedy of a port without a link, from its states.
+
+    InfiniBand specification, vol. 1, PortInfo: Disabled, Polling and Sleep concern the cable; INIT
+    waits for a subnet manager.
+    """
     physical = port.physical.partition(": ")[2]
     ethernet = port.link_layer == "Ethernet"
     on = "mlxlink -d {} --port_state UP   # on the host"
@@ -186,7 +195,7 @@ def why_down(port: Port) -> Tuple[str, str]:
 
 
 def slower(found: List[Port]) -> List[Port]:
-    """Active ports below the rate of the fastest one on a card of the same model."""
+    """List the active ports that are slower than the fastest one on a card of the same model."""
     best: Dict[Tuple[str, str], float] = {}
     for port in found:
         kind = (port.board, port.link_layer)
@@ -199,7 +208,7 @@ def slower(found: List[Port]) -> List[Port]:
 
 
 def loopback_script(port: Port, index: Optional[int]) -> str:
-    """A shell script: ib_write_bw against itself over one port."""
+    """Return a shell script that runs ib_write_bw against itself over one port."""
     base = "ib_write_bw -d {} -i {} -F --report_gbits -s 1048576 -n 1000"
     command = base.format(port.device, port.number)
     command += " -x {}".format(index) if index is not None else ""
@@ -207,7 +216,7 @@ def loopback_script(port: Port, index: Optional[int]) -> str:
 
 
 def parse_bandwidth(text: str) -> float:
-    """The average of the only row that ib_write_bw prints, in Gb/s; 0 where there is none."""
+    """Read the average of the only row that ib_write_bw prints, in Gb/s; 0 if there is no row."""
     row = r"^[ \t]*\d+[ \t]+\d+[ \t]+[\d.]+[ \t]+([\d.]+)[ \t]+[\d.]+[ \t]*$"
     rows = re.findall(row, text, re.MULTILINE)
     return float(rows[-1]) if rows else 0.0

@@ -1,5 +1,4 @@
-"""Files of a container, or of a tree that stands for one; and which of them were mounted into
-it."""
+"""Read files of a container, or of a tree that stands for one, and find mounts."""
 
 import os
 import re
@@ -7,12 +6,12 @@ from typing import Dict, Iterator, List, Sequence, Set
 
 
 def under(root: str, path: str) -> str:
-    """An absolute path of the container as seen below `root`."""
+    """Return where an absolute path of the container is below `root`."""
     return os.path.join(root, path.lstrip("/"))
 
 
 def read(path: str, limit: int = 1 << 20) -> str:
-    """The text of a file, stripped; empty where there is none or it cannot be read."""
+    """Return the text of a file, stripped; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(limit).strip()
@@ -21,14 +20,14 @@ def read(path: str, limit: int = 1 << 20) -> str:
 
 
 def header_version(path: str, macros: Sequence[str]) -> str:
-    """The version that the macros of a C header define; empty where it defines none."""
+    """Return the version that the macros of a C header define; empty if it defines none."""
     text = read(path)
     found = [re.search(r"#define {}\s+(\d+)".format(name), text) for name in macros]
     return ".".join(match.group(1) for match in found if match)
 
 
 def names(path: str) -> List[str]:
-    """The sorted names in a folder; none where there is no folder."""
+    """Return the sorted names in a folder; empty if there is no such folder."""
     try:
         return sorted(os.listdir(path))
     except OSError:
@@ -36,7 +35,7 @@ def names(path: str) -> List[str]:
 
 
 def distinct_files(paths: Sequence[str]) -> List[str]:
-    """The paths without those that lead to a file which an earlier one leads to."""
+    """Drop the paths that lead to the same file as an earlier path."""
     found: Dict[str, str] = {}
     for path in paths:
         found.setdefault(os.path.realpath(path), path)
@@ -44,14 +43,14 @@ def distinct_files(paths: Sequence[str]) -> List[str]:
 
 
 def mount_points(root: str) -> Set[str]:
-    """Every mount point but `/` itself (proc_pid_mountinfo(5), fifth field)."""
+    """Return every mount point except `/` (proc_pid_mountinfo(5), fifth field)."""
     lines = read(under(root, "/proc/self/mountinfo")).splitlines()
     points = {line.split()[4].replace("\\040", " ") for line in lines if len(line.split()) > 4}
     return points - {"/"}
 
 
 def is_mounted(path: str, points: Set[str]) -> bool:
-    """Whether a path comes from a mount: it is then not part of the image."""
+    """Return whether a path comes from a mount, and so is not part of the image."""
     while path not in ("", "/"):
         if path in points:
             return True
@@ -60,7 +59,7 @@ def is_mounted(path: str, points: Set[str]) -> bool:
 
 
 def walk(root: str, top: str, limit: int = 20000) -> Iterator[str]:
-    """Paths (as the container names them) of the image's own files below `top`, at most `limit`."""
+    """Yield the paths in the container of the image's own files below `top`, at most `limit`."""
     points = mount_points(root)
     if is_mounted(top, points):
         return
@@ -77,8 +76,10 @@ def walk(root: str, top: str, limit: int = 20000) -> Iterator[str]:
 
 
 def started_at(root: str) -> float:
-    """When process 1 started, in seconds of the epoch (proc_pid_stat(5), field 22); 0 if
-    unknown."""
+    """Return when process 1 started, in seconds since the epoch; 0 if unknown.
+
+    Source: proc_pid_stat(5), field 22.
+    """
     fields = read(under(root, "/proc/1/stat")).rpartition(")")[2].split()
     boot = [
         line.split()[1]

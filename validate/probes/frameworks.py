@@ -1,4 +1,4 @@
-"""TensorFlow, MXNet and LightCC, as the image's own Python sees them."""
+"""Ask TensorFlow, MXNet and LightCC for their versions in the image's own Python."""
 
 from typing import Dict, List
 
@@ -44,11 +44,12 @@ print(json.dumps({str(name).lower(): str(version) for name, version in found}))
 
 
 def python(image: Situation) -> str:
+    """Return the interpreter of the image."""
     return find_python(image.env, image.expected)
 
 
 def ask_framework(image: Situation, script: str) -> Answer:
-    """What a framework says of itself, asked once in a run."""
+    """Run a script in the image's Python, once in a run, and return its answer."""
     found: Answer = image.once(
         script, lambda: ask(python(image), script, image.env, IMPORT_SECONDS)
     )
@@ -56,17 +57,20 @@ def ask_framework(image: Situation, script: str) -> Answer:
 
 
 def distributions(image: Situation) -> Dict[str, str]:
-    """Every installed distribution: name in small letters -> version."""
+    """Return every installed distribution: name in lower case -> version."""
     return {str(k): str(v) for k, v in ask_framework(image, DISTRIBUTIONS).facts.items()}
 
 
 def wants_driver(answer: Answer) -> bool:
-    """Old GPU wheels are linked against libcuda.so.1: they do not load without a driver."""
+    """Return whether an import failed only because there is no driver.
+
+    Old GPU wheels are linked against libcuda.so.1: they do not load without a driver.
+    """
     return "libcuda.so.1" in answer.problem
 
 
 def require_import(image: Situation, answer: Answer) -> None:
-    """Return where a framework loaded; rest where only a GPU is missing; fail otherwise."""
+    """Return if a framework loaded; skip the check if only a GPU is missing; fail it otherwise."""
     if answer.ok:
         return
     if not wants_driver(answer):
@@ -77,8 +81,11 @@ def require_import(image: Situation, answer: Answer) -> None:
 
 
 def version_of(image: Situation, answer: Answer, dists: List[str]) -> str:
-    """The version by the framework's own word, or by its metadata where only the driver is
-    missing."""
+    """Return the version that the framework reports.
+
+    Where only the driver is missing, it comes from the metadata of the distribution. Empty if
+    neither is there.
+    """
     if answer.ok:
         return str(answer.facts["version"])
     if not wants_driver(answer):

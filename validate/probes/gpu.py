@@ -1,4 +1,4 @@
-"""The GPUs of a container, as NVML and the CUDA driver see them.
+"""Ask NVML and the CUDA driver about the GPUs of a container.
 
 Names, structures and numbers: NVIDIA's NVML API reference (nvml.h) and CUDA driver API (cuda.h).
 Each library is asked in a process of its own: a driver that hangs ends with that process.
@@ -10,7 +10,7 @@ from validate.probes.native import ended, facts_of, run_script
 
 NVML, DRIVER = "libnvidia-ml.so.1", "libcuda.so.1"
 DRIVER_LIBRARIES = (NVML, DRIVER)
-"""They come with the host's driver at start, never with an image."""
+"""Libraries that the host's driver brings when a container starts; no image has them."""
 
 ASK_NVML = """
 import ctypes, json, sys
@@ -122,7 +122,7 @@ NVML_CODES = {
         "docker restart CONTAINER   # or start it again",
     ),
 }
-"""What nvmlInit and nvmlDeviceGetCount return -> cause, remedy."""
+"""Code that nvmlInit and nvmlDeviceGetCount return -> cause, remedy."""
 
 SLOWDOWNS = {
     0x4: "power cap",
@@ -139,17 +139,19 @@ FULL_ABOVE = 0.1
 
 
 class GpuAnswer(NamedTuple):
-    """What a library answered, or why it answered nothing."""
+    """Hold the answer of a library, or the problem if there is none."""
 
     problem: str
     facts: Dict[str, Any]
 
     @property
     def code(self) -> int:
+        """Return the return code of the library; -1 if there is none."""
         return int(self.facts.get("code", -1))
 
     @property
     def devices(self) -> List[Dict[str, Any]]:
+        """Return the facts of each device."""
         return list(self.facts.get("devices", []))
 
 
@@ -162,12 +164,12 @@ def ask_library(script: str, library: str, env: Dict[str, str]) -> GpuAnswer:
 
 
 def number_at(values: Any, index: int = 0) -> int:
-    """One number of an answer; 0 where the device does not know."""
+    """Return one number of an answer; 0 if the device does not know it."""
     return int(values[index]) if values else 0
 
 
 def ailments(device: Dict[str, Any]) -> List[str]:
-    """What makes one GPU less fit to train than a good one, in words."""
+    """Say in words what makes a GPU less fit to train than a good one; empty if nothing does."""
     found = []
     if number_at(device.get("ecc")):
         found.append("{} uncorrected ECC errors".format(number_at(device["ecc"])))
@@ -193,19 +195,21 @@ CURES = {
     "   # on the host: end what is left over",
     "slowed down": "nvidia-smi -i {} -q -d PERFORMANCE,POWER,TEMPERATURE   # on the host",
 }
-"""Words of an ailment -> the line for it, with the index of the GPU."""
+"""Words of an ailment -> the command line against it, with the index of the GPU."""
 
 
 def cure(index: int, ailment: str) -> str:
-    """The line to paste for an ailment of a GPU."""
+    """Return the command line to paste for an ailment of a GPU."""
     return next(line for words, line in CURES.items() if words in ailment).format(index)
 
 
 def not_as_many(
     wanted: int, devices: Sequence[Dict[str, Any]], bus: Sequence[str]
 ) -> Tuple[str, str, str]:
-    """What is measured, cause and remedy where NVML counts other than so many GPUs; `bus` are the
-    PCI addresses of those of the host."""
+    """Say what is measured, cause and remedy if NVML does not count the required number of GPUs.
+
+    `bus` lists the PCI addresses of the host's GPUs.
+    """
     text = "{} GPUs are required, NVML counts {}".format(wanted, len(devices))
     if len(devices) > wanted:
         remedy = "docker run --gpus {} IMAGE".format(wanted)
@@ -222,5 +226,5 @@ def not_as_many(
 
 
 def mig_devices(devices: Sequence[Dict[str, Any]]) -> List[int]:
-    """Indices of GPUs that are cut into MIG instances."""
+    """List the indices of the GPUs that are split into MIG instances."""
     return [int(one["index"]) for one in devices if number_at(one.get("mig"))]

@@ -1,4 +1,4 @@
-"""What HARP, a network stack in user space, needs of the host and of the launch.
+"""Measure what HARP, a network stack in user space, needs of the host and of the launch.
 
 Numbers and paths: Tencent Cloud's documents on TACO Train (set-up of HARP, and of TKE).
 """
@@ -20,11 +20,11 @@ PAGES_PER_GPU, PAGES_MORE = 5, 10
 """50 pages on a machine of 8 GPUs."""
 
 SETUP = "curl -s -L http://mirrors.tencent.com/install/GPU/taco/harp_setup.sh | sudo bash"
-"""Run on the host; seen in the vendor's article on TKE."""
+"""The command that sets HARP up, to run on the host; from the vendor's article on TKE."""
 
 
 class Pages(NamedTuple):
-    """Huge pages of 1 GiB on the host, and the size in KiB of those that are made by default."""
+    """Hold the number of 1 GiB huge pages of the host, and the default page size in KiB."""
 
     total: int
     free: int
@@ -32,12 +32,13 @@ class Pages(NamedTuple):
 
 
 def config_files(root: str) -> List[str]:
-    """The files that the set-up on the host writes, of those with something in them."""
+    """List the files that the set-up on the host writes and that are not empty."""
     found = glob.glob(under(root, CONFIG))
     return sorted(path for path in found if os.path.isfile(path) and os.path.getsize(path))
 
 
 def pages(root: str) -> Pages:
+    """Count the 1 GiB huge pages of the host."""
     top = under(root, "/sys/kernel/mm/hugepages/hugepages-1048576kB")
     default = re.search(r"Hugepagesize: +(\d+) kB", read(under(root, "/proc/meminfo")))
     total, free = [read(os.path.join(top, kind + "_hugepages")) or "0" for kind in ("nr", "free")]
@@ -45,11 +46,12 @@ def pages(root: str) -> Pages:
 
 
 def pages_needed(gpus: int) -> int:
+    """Return how many 1 GiB huge pages HARP needs for some GPUs."""
     return PAGES_PER_GPU * gpus + PAGES_MORE
 
 
 def mounted_page_size(root: str) -> str:
-    """The `pagesize=` of the hugetlbfs at /dev/hugepages; empty where none is mounted there."""
+    """Return `pagesize=` of the hugetlbfs at /dev/hugepages; empty if none is mounted there."""
     for line in read(under(root, "/proc/mounts")).splitlines():
         fields = line.split()
         if len(fields) > 3 and fields[1] == MOUNT and fields[2] == "hugetlbfs":
@@ -59,7 +61,7 @@ def mounted_page_size(root: str) -> str:
 
 
 def map_one_page(root: str) -> str:
-    """Why one page cannot be mapped; empty where it can. Nothing is left behind."""
+    """Try to map one page and say why it fails; empty if it works. Nothing is left behind."""
     path = under(root, "{}/imagegen-validate-{}".format(MOUNT, os.getpid()))
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
@@ -77,20 +79,20 @@ def map_one_page(root: str) -> str:
 
 
 def cgroup_pages(root: str) -> Optional[int]:
-    """Pages of 1 GiB that the container may use (cgroup v2, else v1); None for no limit."""
+    """Return how many 1 GiB pages the container may use (cgroup v2, else v1); None for no limit."""
     top = under(root, "/sys/fs/cgroup")
     places = ("hugetlb.1GB.max", "hugetlb/hugetlb.1GB.limit_in_bytes")
-    said = next(filter(None, (read(os.path.join(top, place)) for place in places)), "max")
-    return int(said) // GIB if said.isdigit() and int(said) < 1 << 60 else None
+    limit = next(filter(None, (read(os.path.join(top, place)) for place in places)), "max")
+    return int(limit) // GIB if limit.isdigit() and int(limit) < 1 << 60 else None
 
 
 def network_cards(root: str) -> List[str]:
-    """PCI addresses of virtio network cards, also of those that left the kernel for HARP."""
+    """List the PCI addresses of virtio network cards, also of those that HARP has taken over."""
     return sysfs.pci_functions(root, VIRTIO, [sysfs.ETHERNET_CLASS])
 
 
 def privileged(root: str) -> bool:
-    """Whether this process has the capabilities of `--privileged` (SYS_ADMIN and SYS_RAWIO)."""
+    """Return whether this process has the capabilities of `--privileged` (SYS_ADMIN, SYS_RAWIO)."""
     status = read(under(root, "/proc/self/status"))
     found = re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)
     bits = int(found.group(1), 16) if found else 0

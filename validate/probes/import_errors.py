@@ -1,5 +1,4 @@
-"""Why a framework does not import, from the last words of the loader or of Python: cause and
-remedy."""
+"""Explain why a framework does not import, from the last words of the loader or of Python."""
 
 import os
 import re
@@ -11,7 +10,7 @@ Env = Dict[str, str]
 
 
 class Why(NamedTuple):
-    """Both empty where the words are of no known kind."""
+    """Hold cause and remedy; both are empty if the message is of no known kind."""
 
     cause: str = ""
     remedy: str = ""
@@ -49,7 +48,7 @@ KNOWN = (
 
 
 def why(answer: Answer, env: Env) -> Why:
-    """Of an answer that is none; `env` is the environment of the process that was asked."""
+    """Explain a failed answer; `env` is the environment of the process that was asked."""
     if answer.timed_out:
         return SLOW
     too_old = TOO_OLD.search(answer.problem)
@@ -66,7 +65,7 @@ def why(answer: Answer, env: Env) -> Why:
 
 
 def _too_old(env: Env, path: str, version: str, wanted_by: str) -> Why:
-    """A library has not what another one was linked against."""
+    """Explain that a library is too old for another one that is linked against it."""
     folder = os.path.dirname(path)
     if folder in env.get("LD_LIBRARY_PATH", "").split(":"):
         cause = "LD_LIBRARY_PATH brings {} to the front, which has no {}".format(path, version)
@@ -78,6 +77,6 @@ def _too_old(env: Env, path: str, version: str, wanted_by: str) -> Why:
 
 
 def without(env: Env, folder: str) -> str:
-    """The line that takes a folder out of LD_LIBRARY_PATH."""
+    """Return the command line that takes a folder out of LD_LIBRARY_PATH."""
     rest = [one for one in env.get("LD_LIBRARY_PATH", "").split(":") if one and one != folder]
     return "export LD_LIBRARY_PATH={}".format(":".join(rest)) if rest else "unset LD_LIBRARY_PATH"

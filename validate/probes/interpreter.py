@@ -1,7 +1,7 @@
-"""The image's own Python, asked from outside: `validate` runs in another one.
+"""Ask the image's own Python from outside: `validate` runs in another Python.
 
-Each question is a script of its own, run by the target interpreter, that prints one JSON object as
-its last line. The scripts run on Python 3.6 and later.
+Each question is a script that the target interpreter runs, and that prints one JSON object as its
+last line. The scripts run on Python 3.6 and later.
 """
 
 import json
@@ -61,12 +61,13 @@ sys.stdout.flush()
 
 
 IMPORT_SECONDS = 200.0
-"""For an import of a framework: minutes, where the disk is cold and the machine is loaded. Below
-the ceiling of a check."""
+"""Time limit for the import of a framework, which takes minutes on a loaded machine with a slow
+disk. It is less than the time limit of a check.
+"""
 
 
 class Answer(NamedTuple):
-    """What a script printed, or why it printed nothing usable."""
+    """Hold what a script printed, or why it printed nothing usable."""
 
     facts: Dict[str, Any]
     problem: str
@@ -74,11 +75,12 @@ class Answer(NamedTuple):
 
     @property
     def ok(self) -> bool:
+        """Return whether there is an answer."""
         return not self.problem
 
 
 def ask(interpreter: str, script: str, env: Dict[str, str], timeout: float) -> Answer:
-    """Run a script in the target interpreter; `timeout` in seconds."""
+    """Run a script in the target interpreter; `timeout` is in seconds."""
     result = run([interpreter, "-c", script], timeout, env)
     if not result.ok:
         return Answer({}, result.says(), result.timed_out)
@@ -90,6 +92,6 @@ def ask(interpreter: str, script: str, env: Dict[str, str], timeout: float) -> A
 
 
 def find_python(env: Dict[str, str], expected: Expected) -> str:
-    """The interpreter that the recipe states, else the first `python3` on PATH."""
+    """Return the interpreter that the recipe names, else the first `python3` on PATH."""
     stated = str(expected.fact("python", "interpreter", ""))
     return stated or shutil.which("python3", path=env.get("PATH", "")) or "python3"

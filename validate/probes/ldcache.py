@@ -1,4 +1,4 @@
-"""Where the dynamic loader looks: its cache, its configuration, and what a library would load."""
+"""Resolve libraries as the dynamic loader does, from its cache and its configuration."""
 
 import glob
 import os
@@ -11,7 +11,7 @@ Cache = Dict[str, List[str]]
 
 
 def parse_cache(text: str) -> Cache:
-    """`ldconfig -p` -> SONAME: paths, in the loader's order."""
+    """Parse `ldconfig -p` into SONAME -> paths, in the loader's order."""
     cache: Cache = {}
     for line in text.splitlines():
         name, arrow, path = line.strip().partition(" => ")
@@ -21,7 +21,7 @@ def parse_cache(text: str) -> Cache:
 
 
 def configured_folders(root: str, conf: str = "/etc/ld.so.conf") -> List[str]:
-    """The folders that /etc/ld.so.conf and what it includes name (ldconfig(8))."""
+    """List the folders that /etc/ld.so.conf and the files it includes name (ldconfig(8))."""
     folders = []
     for line in read(under(root, conf)).splitlines():
         words = line.partition("#")[0].split()
@@ -35,7 +35,7 @@ def configured_folders(root: str, conf: str = "/etc/ld.so.conf") -> List[str]:
 
 
 def not_in_cache(root: str, folders: Iterable[str], cache: Cache) -> List[str]:
-    """Libraries of these folders whose SONAME the cache does not know."""
+    """List the libraries in these folders whose SONAME is not in the cache."""
     found = []
     for folder in folders:
         for name in names(under(root, folder)):
@@ -49,7 +49,7 @@ def not_in_cache(root: str, folders: Iterable[str], cache: Cache) -> List[str]:
 
 
 def broken_links(root: str, folders: Iterable[str]) -> List[str]:
-    """Links in these folders that lead nowhere."""
+    """List the links to libraries in these folders whose target does not exist."""
     found = []
     for folder in folders:
         for name in names(under(root, folder)):
@@ -60,7 +60,7 @@ def broken_links(root: str, folders: Iterable[str]) -> List[str]:
 
 
 class Loader:
-    """Resolves names as ld.so(8) does: RPATH, LD_LIBRARY_PATH, RUNPATH, cache, default folders."""
+    """Resolve names as ld.so(8) does: RPATH, LD_LIBRARY_PATH, RUNPATH, cache, default folders."""
 
     def __init__(self, cache: Cache, library_path: Sequence[str], defaults: Sequence[str]) -> None:
         self._cache = cache
@@ -68,9 +68,9 @@ class Loader:
         self._defaults = list(defaults)
 
     def missing(self, paths: Iterable[str]) -> Dict[str, str]:
-        """SONAMEs that these objects, and all that they load, need in vain -> who needs each.
+        """Map each SONAME that these objects, and all that they load, do not find to who needs it.
 
-        A name that anything else in the same set brought in counts as there: the loader matches
+        A name that another object of the same set brings counts as found: the loader matches
         SONAMEs that are loaded already.
         """
         todo: List[Tuple[str, Tuple[str, ...]]] = [(path, ()) for path in paths]

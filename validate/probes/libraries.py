@@ -1,4 +1,4 @@
-"""The libraries of the image by name: on the loader's path, and in wheels of its Python."""
+"""Find the libraries of the image by name, on the loader's path and in wheels of its Python."""
 
 import os
 import re
@@ -18,18 +18,20 @@ print(json.dumps({"sites": [path for path in sys.path if path and os.path.isdir(
 SECONDS = 30.0
 SETTINGS = "/etc/ld.so.conf.d"
 OF_DISTRIBUTION = re.compile(r"libc\.conf$|\S+-linux-gnu\.conf$")
-"""Files there that stay: what was copied into one of their folders goes."""
+"""Settings files of the distribution. They must stay: a wrong library in one of their folders is
+removed instead.
+"""
 
 
 class Libraries(NamedTuple):
-    """Where to look: `sites` are the folders that the image's Python imports from."""
+    """Search the loader's path and `sites`, the folders that the image's Python imports from."""
 
     loader: LoaderPath
     sites: List[str]
 
     @property
     def wheel_folders(self) -> List[str]:
-        """The library folders of NVIDIA's wheels, and of PyTorch."""
+        """Return the library folders of NVIDIA's wheels and of PyTorch."""
         places = []
         for site in self.sites:
             top = os.path.join(site, "nvidia")
@@ -38,21 +40,21 @@ class Libraries(NamedTuple):
         return [place for place in places if os.path.isdir(place)]
 
     def in_wheels(self, name: str) -> List[str]:
-        """Every library of this name that a wheel brought, no file twice."""
+        """List every library of this name in wheels; no file twice."""
         paths = [os.path.join(folder, name) for folder in self.wheel_folders]
         return distinct_files([path for path in paths if os.path.isfile(path)])
 
     def copies(self, name: str) -> List[str]:
-        """Every library of this name: what dlopen takes first, what wheels bring last."""
+        """List every library of this name: first what dlopen takes, last those in wheels."""
         return distinct_files(self.loader.find(name) + self.in_wheels(name))
 
     def first(self, name: str) -> str:
-        """The library that counts as the image's own; empty where there is none."""
+        """Return the library that counts as the image's own; empty if there is none."""
         return next(iter(self.copies(name)), "")
 
 
 def libraries(image: Situation) -> Libraries:
-    """Of the image, looked up once in a run."""
+    """Return the libraries of the image, looked up once in a run."""
     found: Libraries = image.once("libraries", lambda: _look(image))
     return found
 
@@ -68,7 +70,7 @@ def _sites(image: Situation) -> List[str]:
 
 
 def out_of_the_way(image: Situation, path: str) -> Tuple[str, str]:
-    """Cause and remedy of a library that comes first: where its folder was named."""
+    """Return cause and remedy of a library that comes first: the setting that names its folder."""
     folder = os.path.dirname(path)
     if image.root != "/":
         folder = "/" + os.path.relpath(folder, image.root)
@@ -84,8 +86,10 @@ def out_of_the_way(image: Situation, path: str) -> Tuple[str, str]:
 
 
 def instead_of(image: Situation, name: str, package: str, version: str) -> Tuple[str, str]:
-    """Cause and remedy where the library that counts is of another version than the recipe's: one
-    that comes before another is put out of its way, the only one is replaced."""
+    """Return cause and remedy if the library in use is of another version than the recipe's.
+
+    If there are several copies, the first one is taken off the path. A single copy is replaced.
+    """
     copies = libraries(image).copies(name)
     if len(copies) > 1:
         return out_of_the_way(image, copies[0])
@@ -94,7 +98,7 @@ def instead_of(image: Situation, name: str, package: str, version: str) -> Tuple
 
 
 def nccl_copies(image: Situation) -> List[nccl.Copy]:
-    """Every NCCL of the image, looked up once in a run: their bytes are many."""
+    """List every NCCL of the image, once in a run: their files are large."""
     there = libraries(image)
     found: List[nccl.Copy] = image.once(
         "nccl copies", lambda: nccl.copies(there.copies(nccl.LIBRARY), there.sites)
@@ -103,8 +107,11 @@ def nccl_copies(image: Situation) -> List[nccl.Copy]:
 
 
 def back_on_the_path(image: Situation, component: str, path: str) -> str:
-    """The line that shows the loader what a wheel brought, as the recipe does: without it PyTorch
-    alone finds the library. Empty where the loader knows it, or the recipe never said."""
+    """Return the command line that makes a wheel's library known to the loader, as the recipe does.
+
+    Without it only PyTorch finds the library. Empty if the loader knows it, or if the recipe does
+    not take it from a wheel.
+    """
     variant = image.expected.components[component].get("variant")
     if variant != "pypi" or libraries(image).loader.first(os.path.basename(path)):
         return ""
@@ -113,10 +120,10 @@ def back_on_the_path(image: Situation, component: str, path: str) -> str:
 
 
 def version_in_name(path: str, wheel: str) -> str:
-    """The version in the real name of a library (`libcudnn.so.8.2.0`), or of the wheel that it is
-    part of (`cudnn` of nvidia-cudnn-cu11); empty where neither tells.
+    """Return the version of a library from its real name, or from the wheel that it belongs to.
 
-    `libcudart.so.11.0`, as wheels have it, names an ABI.
+    Such a name is `libcudnn.so.8.2.0`; such a wheel is `cudnn` of nvidia-cudnn-cu11. Empty if
+    neither has a version. `libcudart.so.11.0`, as in wheels, names an ABI, not a version.
     """
     if not path:
         return ""
@@ -130,21 +137,25 @@ def version_in_name(path: str, wheel: str) -> str:
 
 
 def without_driver(image: Situation) -> str:
-    """The skip code of what cannot be asked for want of a driver."""
+    """Return the skip code for a check that needs a driver where there is none."""
     return "gpu-not-passed" if cuda.gpus(image.root) else "no-gpu-hw"
 
 
 def flavour(image: Situation) -> str:
-    """`devel` (headers and nvcc), `runtime`, or empty where the recipe does not say."""
+    """Return `devel` (headers and nvcc) or `runtime`; empty if the recipe does not say."""
     return str(image.expected.fact("cuda", "flavour", ""))
 
 
 def environment(image: Situation, path: str) -> Dict[str, str]:
-    """For a process that loads a library: what a wheel brought finds the rest of the wheels, as it
-    does below PyTorch; a tree of files has its libraries found only by path."""
+    """Return the environment for a process that loads a library.
+
+    A library of a wheel finds those of the other wheels, as it does when PyTorch loads it. In a
+    tree of files LD_LIBRARY_PATH names all folders, because the loader finds libraries there by
+    path only.
+    """
     there, here = libraries(image), os.path.dirname(path)
-    said = [image.env.get("LD_LIBRARY_PATH", "")]
-    folders = said if image.root == "/" else there.loader.folders
+    library_path = [image.env.get("LD_LIBRARY_PATH", "")]
+    folders = library_path if image.root == "/" else there.loader.folders
     if here in there.wheel_folders:
         folders = [here, *there.wheel_folders, *folders]
     joined = ":".join(filter(None, folders))

@@ -1,4 +1,4 @@
-"""LightCC, a Horovod of Tencent Cloud: its settings, and the marks of it in its libraries.
+"""Recognise LightCC, Tencent Cloud's fork of Horovod, by its settings and its libraries.
 
 Names and defaults: Tencent Cloud's documents on TACO Train.
 """
@@ -25,14 +25,14 @@ MARK = b"LIGHT_2D_ALLREDUCE"
 
 
 def unknown(env: Dict[str, str]) -> Dict[str, str]:
-    """Settings that LightCC does not know -> the one that was probably meant, or nothing."""
+    """Map each setting that LightCC does not know to the most similar known one, or to nothing."""
     found = [name for name in sorted(env) if name.startswith(PREFIX) and name not in KNOBS]
     near = {name: difflib.get_close_matches(name, KNOBS, 1) for name in found}
     return {name: "".join(matches) for name, matches in near.items()}
 
 
 def extensions(sites: List[str]) -> List[str]:
-    """The compiled parts of Horovod, one for each framework."""
+    """List the compiled parts of Horovod, one for each framework."""
     found = []
     for site in sites:
         for part in ("torch", "tensorflow", "mxnet"):
@@ -42,5 +42,5 @@ def extensions(sites: List[str]) -> List[str]:
 
 
 def marked(path: str) -> bool:
-    """Whether a library is LightCC's own, not plain Horovod's."""
+    """Return whether a library is LightCC's own, not plain Horovod's."""
     return bool(marks(path, MARK))

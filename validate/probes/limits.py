@@ -1,4 +1,4 @@
-"""What the container is allowed: resource limits, shared memory, control groups, capabilities."""
+"""Measure what the container may use: limits, shared memory, control groups, capabilities."""
 
 import os
 import resource
@@ -19,13 +19,13 @@ KINDS = {
 
 
 def soft_limit(kind: str) -> int:
-    """The soft limit of this process: bytes, or a number of files; -1 for none."""
+    """Return the soft limit of this process, in bytes or a number of files; -1 for no limit."""
     value = resource.getrlimit(KINDS[kind])[0]
     return UNLIMITED if value == resource.RLIM_INFINITY else value
 
 
 def shm_bytes(root: str) -> int:
-    """The size of /dev/shm in bytes, used or not; 0 where there is none."""
+    """Return the size of /dev/shm in bytes, used or not; 0 if there is none."""
     try:
         found = os.statvfs(under(root, "/dev/shm"))
     except OSError:
@@ -34,7 +34,7 @@ def shm_bytes(root: str) -> int:
 
 
 def capabilities(root: str) -> List[str]:
-    """The effective capabilities of this process, of those that matter here."""
+    """List the effective capabilities of this process that matter to training."""
     for line in read(under(root, "/proc/self/status")).splitlines():
         if line.startswith("CapEff:"):
             bits = int(line.split()[1], 16)
@@ -43,7 +43,7 @@ def capabilities(root: str) -> List[str]:
 
 
 def seccomp(root: str) -> str:
-    """Whether system calls of this process are filtered, in a word (proc(5))."""
+    """Return in one word whether system calls of this process are filtered (proc(5))."""
     words = {"0": "off", "1": "strict", "2": "filters"}
     for line in read(under(root, "/proc/self/status")).splitlines():
         if line.startswith("Seccomp:"):
@@ -52,8 +52,7 @@ def seccomp(root: str) -> str:
 
 
 def control_group(root: str) -> Dict[str, str]:
-    """The limits that the container sees (cgroup v2, else v1); those that are not set are left
-    out."""
+    """Return the limits of the container's control group (v2, else v1); unset ones are left out."""
     places = {
         "cpus": ("cpu.max", "cpu/cpu.cfs_quota_us"),
         "memory": ("memory.max", "memory/memory.limit_in_bytes"),
@@ -62,20 +61,23 @@ def control_group(root: str) -> Dict[str, str]:
     }
     found = {}
     for name, files in places.items():
-        said = [read(under(root, "/sys/fs/cgroup/" + file)) for file in files]
-        value = next((text for text in said if text), "")
+        texts = [read(under(root, "/sys/fs/cgroup/" + file)) for file in files]
+        value = next((text for text in texts if text), "")
         if value and not _no_limit(value):
             found[name] = value
     return found
 
 
 def _no_limit(value: str) -> bool:
-    """cgroup v2 says `max`; v1 says -1, or for memory the largest page-aligned number."""
+    """Return whether a value means that there is no limit.
+
+    cgroup v2 has `max`; v1 has -1, or for memory the largest page-aligned number.
+    """
     return value.startswith(("max", "-1")) or (value.isdigit() and int(value) >= 1 << 60)
 
 
 def bytes_in_words(number: int) -> str:
-    """Bytes in words: `64 MiB`; -1 is `unlimited`."""
+    """Write a number of bytes with a unit: `64 MiB`; -1 is `unlimited`."""
     if number == UNLIMITED:
         return "unlimited"
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):

@@ -1,5 +1,4 @@
-"""Libraries that a process of PyTorch and Horovod has more than once, and which of them Horovod
-calls."""
+"""Find libraries that a process of PyTorch and Horovod loads twice, and which Horovod calls."""
 
 import os
 from typing import Dict, List, Sequence, Tuple
@@ -17,11 +16,11 @@ WHEELS = {
     "libtorch_cpu": "",
     "libc10": "",
 }
-"""Family of a library -> the wheel of NVIDIA's that brings it."""
+"""Family of a library -> the wheel of NVIDIA that brings it."""
 
 
 def families(mapped: Sequence[str]) -> Dict[str, List[str]]:
-    """Family -> the files of it that are in a process, by real path."""
+    """Group the files that are mapped in a process by the family of their library."""
     found: Dict[str, List[str]] = {}
     for path in mapped:
         if family_of(path) in WHEELS:
@@ -30,25 +29,28 @@ def families(mapped: Sequence[str]) -> Dict[str, List[str]]:
 
 
 def family_of(path: str) -> str:
-    """`/usr/lib/libnccl.so.2.20.5` is of `libnccl`."""
+    """Return the family of a library: `/usr/lib/libnccl.so.2.20.5` belongs to `libnccl`."""
     return os.path.basename(path).partition(".so")[0]
 
 
 def library_release(path: str) -> str:
-    """The release of a library, by its bytes, its name or its wheel; empty where none tells."""
+    """Return the release of a library, from its bytes, its name or its wheel; empty if unknown."""
     if family_of(path) == "libnccl":
         return nccl.built(path)[0]
     return version_in_name(path, WHEELS[family_of(path)])
 
 
 def describe_copies(paths: Sequence[str]) -> str:
-    """Copies of one library in words, each with its release."""
+    """Describe the copies of one library in words, each with its release."""
     return ", ".join("{} {}".format(library_release(path), path).strip() for path in paths)
 
 
 def mixed(twice: Dict[str, List[str]], extension: str) -> Tuple[str, ...]:
-    """Of the families with more than one copy those of different releases that Horovod's extension
-    is linked to (`HOROVOD_NCCL_LINK=SHARED`): it may call one release, PyTorch another."""
+    """List the families that Horovod's extension needs and the process has in several releases.
+
+    Horovod may call one release and PyTorch another. The extension needs NCCL if it was built with
+    `HOROVOD_NCCL_LINK=SHARED`.
+    """
     elf = read_elf(extension)
     linked = {family_of(name) for name in (elf.needed if elf else ())}
     return tuple(

@@ -1,36 +1,36 @@
-"""Open MPI's launcher and what it says about itself."""
+"""Read what Open MPI prints about itself, and build the command line of a launch."""
 
 import re
 from typing import Dict, List, Sequence
 
 DAEMONS = {"orte": "orted", "prrte": "prted"}
-"""What mpirun starts on the other machines: Open MPI up to 4 brings ORTE, 5 brings PRRTE."""
+"""What mpirun starts on the other machines: Open MPI up to 4 has ORTE, 5 has PRRTE."""
 
 
 def parse_version(text: str) -> str:
-    """`mpirun (Open MPI) 4.1.4` -> `4.1.4`; empty if another MPI answers."""
+    """Read the version from `mpirun (Open MPI) 4.1.4`; empty if another MPI answers."""
     match = re.search(r"^mpirun \(Open MPI\) (\S+)", text, re.MULTILINE)
     return match.group(1) if match else ""
 
 
 def parse_prefix(text: str) -> str:
-    """`ompi_info --parsable --all`, or `--path prefix` -> the prefix."""
+    """Read the prefix from `ompi_info --parsable --all` or `ompi_info --path prefix`."""
     match = re.search(r"^path:prefix:(.*)$", text, re.MULTILINE)
     return match.group(1).strip() if match else ""
 
 
 def thread_multiple(text: str) -> bool:
-    """Whether `ompi_info` says that ranks may call MPI from many threads."""
+    """Return whether `ompi_info` says that ranks may call MPI from many threads."""
     return "MPI_THREAD_MULTIPLE: yes" in text
 
 
 def launch(
     prefix: str, ranks: int, command: Sequence[str], env: Dict[str, str], names: Sequence[str] = ()
 ) -> List[str]:
-    """The command line of the launch, with the flags of a real one on one machine.
+    """Build the command line of a launch, with the flags of a real one on one machine.
 
-    Two dashes: both Open MPI 4 and 5 read them. More ranks than cores are allowed. `names` are
-    variables to hand to the ranks beside PATH and LD_LIBRARY_PATH.
+    The options of mpirun work on Open MPI 4 and 5. There may be more ranks than cores. `names` are
+    variables that the ranks get, besides PATH and LD_LIBRARY_PATH.
     """
     argv = [prefix + "/bin/mpirun", "-np", str(ranks), "--allow-run-as-root"]
     argv += ["--bind-to", "none", "--map-by", "slot:OVERSUBSCRIBE" if ranks > 1 else "slot"]

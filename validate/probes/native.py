@@ -1,6 +1,7 @@
-"""Libraries asked for their versions, each in a process of its own: a crash ends only that one.
+"""Ask libraries for their versions, each in a process of its own: a crash ends only that process.
 
-The process is validate's own interpreter, not the image's: what is measured is the library.
+The process is validate's own interpreter, not the image's, because the library is measured, not the
+interpreter.
 """
 
 import json
@@ -46,7 +47,7 @@ print("\\n" + json.dumps({"path": path, "answers": answers}))
 
 
 class LibraryAnswers:
-    """What a library answered. `path` is the file that was really loaded."""
+    """Hold what a library answered. `path` is the file that was really loaded."""
 
     def __init__(self, answer: Answer) -> None:
         self.problem = answer.problem
@@ -54,18 +55,18 @@ class LibraryAnswers:
         self._answers: Dict[str, List[int]] = answer.facts.get("answers", {})
 
     def code(self, function: str) -> Optional[int]:
-        """The return code; None where the library has no such function."""
-        said = self._answers.get(function)
-        return said[0] if said else None
+        """Return the return code of a function; None if the library has no such function."""
+        answer = self._answers.get(function)
+        return answer[0] if answer else None
 
     def value(self, function: str) -> Optional[int]:
-        """The number it gave; None where there is no such function, or it failed."""
-        said = self._answers.get(function)
-        return said[1] if said and said[0] == 0 else None
+        """Return the number that a function gave; None if it failed or does not exist."""
+        answer = self._answers.get(function)
+        return answer[1] if answer and answer[0] == 0 else None
 
 
 def call_functions(library: str, functions: Dict[str, str], env: Dict[str, str]) -> LibraryAnswers:
-    """Load a library by name or path and call some functions of it: name -> OUT, SIZE or ZERO."""
+    """Load a library by name or path and call some of its functions: name -> OUT, SIZE or ZERO."""
     asked = ["{}:{}".format(name, kind) for name, kind in functions.items()]
     result = run_script(CALLS, [library, *asked], env)
     if not result.ok:
@@ -76,12 +77,15 @@ def call_functions(library: str, functions: Dict[str, str], env: Dict[str, str])
 
 
 def run_script(script: str, arguments: List[str], env: Dict[str, str]) -> Result:
-    """A script in validate's own interpreter, which neither PYTHONPATH nor any site reaches."""
+    """Run a script in validate's own interpreter, without PYTHONPATH and site packages."""
     return run([sys.executable, "-I", "-S", "-c", script, *arguments], LOAD_SECONDS, env)
 
 
 def facts_of(result: Result) -> Dict[str, Any]:
-    """The JSON object that a script printed. What a library printed may follow: C flushes last."""
+    """Return the JSON object that a script printed.
+
+    Lines of the library may follow it, because C flushes its output last.
+    """
     for line in reversed(result.out.splitlines()):
         if line.startswith("{"):
             try:
@@ -93,7 +97,7 @@ def facts_of(result: Result) -> Dict[str, Any]:
 
 
 def ended(library: str, result: Result) -> str:
-    """Why a script did not come to its end, in the words of the loader where it was that."""
+    """Say why a script did not end well, in the words of the loader if that was the reason."""
     if result.code < 0 and not result.timed_out:
         name = signal.Signals(-result.code).name
         text = "{} crashed: {} {}".format(os.path.basename(library), name, result.tail(1))

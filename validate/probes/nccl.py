@@ -1,4 +1,4 @@
-"""NCCL: every copy of it in an image, and the settings that reach it unseen.
+"""Find every copy of NCCL in an image, and the settings that change NCCL without being seen.
 
 Settings: NVIDIA/nccl, docs/userguide env.rst; what is read from the bytes of the library was
 measured on the wheels of 2.14.3 to 2.30.7.
@@ -18,11 +18,11 @@ HEADERS = ("/usr/include/nccl.h", "/usr/local/cuda/include/nccl.h")
 VERSION_MACROS = ("NCCL_MAJOR", "NCCL_MINOR", "NCCL_PATCH")
 
 STATIC_IN = ("libtorch_cuda.so", "libtorch_cuda_cpp.so")
-"""Libraries of PyTorch's wheels that hold an NCCL of their own, before torch 2."""
+"""Libraries of PyTorch's wheels that contain an NCCL of their own, before torch 2."""
 
 
 class Copy(NamedTuple):
-    """An NCCL: where it is, its release, the CUDA it was built for, the plugin ABIs it accepts."""
+    """Hold one NCCL: its path, release, CUDA at build time, and the plugin ABIs it accepts."""
 
     path: str
     version: str
@@ -34,27 +34,28 @@ class Copy(NamedTuple):
 
 
 def nccl_version(number: int) -> str:
-    """What ncclGetVersion returns: 2804 is 2.8.4; since 2.9 20909 is 2.9.9."""
+    """Convert what ncclGetVersion returns: 2804 is 2.8.4; since 2.9, 20909 is 2.9.9."""
     if number < 10000:
         return "{}.{}.{}".format(number // 1000, number % 1000 // 100, number % 100)
     return "{}.{}.{}".format(number // 10000, number % 10000 // 100, number % 100)
 
 
 def built(path: str) -> Tuple[str, str]:
-    """(version, CUDA) in the bytes of a library; empty where they do not stand there."""
+    """Return (version, CUDA) from the bytes of a library; empty if they are not there."""
     found = next(iter(marks(path, BUILD)), "")
     release, _, cuda = found.partition("+cuda")
     return release, cuda
 
 
 def copy(path: str) -> Copy:
+    """Read the facts of an NCCL from the bytes of a library."""
     release, cuda = built(path)
     accepts = sorted(int(number) for number in marks(path, SYMBOL))
     return Copy(path, release, cuda, tuple(accepts))
 
 
 def inside(sites: List[str]) -> List[str]:
-    """Libraries of PyTorch and Horovod that may hold an NCCL of their own."""
+    """List the libraries of PyTorch and Horovod that may contain an NCCL of their own."""
     found = []
     for site in sites:
         found += [os.path.join(site, "torch/lib", name) for name in STATIC_IN]
@@ -62,13 +63,16 @@ def inside(sites: List[str]) -> List[str]:
 
 
 def copies(dynamic: List[str], sites: List[str]) -> List[Copy]:
-    """Every NCCL: the libraries, then those that are linked into other libraries."""
+    """List every NCCL: first the libraries, then those that are linked into other libraries."""
     held = [one for one in map(copy, inside(sites)) if one.version]
     return [copy(path) for path in dynamic] + held
 
 
 def settings(root: str, env: Dict[str, str]) -> Dict[str, Tuple[str, str]]:
-    """Setting -> (value, where it stands). The environment wins over files, home over /etc."""
+    """Map each setting to its value and the place that sets it.
+
+    The environment wins over files, the file in the home folder over the one in /etc.
+    """
     home = env.get("HOME", "/root")
     files = ["/etc/nccl.conf", os.path.join(home, ".nccl.conf"), env.get("NCCL_CONF_FILE", "")]
     found: Dict[str, Tuple[str, str]] = {}
@@ -84,11 +88,13 @@ def settings(root: str, env: Dict[str, str]) -> Dict[str, Tuple[str, str]]:
 
 
 def suspicious(found: Dict[str, Tuple[str, str]], rdma: bool) -> List[str]:
-    """Settings that turn a transport off or flood the log, in words. `rdma`: there is RDMA to turn
-    off, or the image was made for it."""
+    """List the settings that turn a transport off or flood the log, in words.
+
+    `rdma` is true if there is RDMA to turn off, or if the image was made for it.
+    """
     off = ["NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"] + (["NCCL_IB_DISABLE"] if rdma else [])
     wrong = [name for name in off if found.get(name, ("", ""))[0] not in ("", "0")]
-    # `lo` beside others is no trap; alone it leads to no other machine.
+    # `lo` with other interfaces does no harm; alone it reaches no other machine.
     if found.get("NCCL_SOCKET_IFNAME", ("", ""))[0].lstrip("=") == "lo":
         wrong.append("NCCL_SOCKET_IFNAME")
     if found.get("NCCL_NET_PLUGIN", ("", ""))[0] == "none":
@@ -99,7 +105,10 @@ def suspicious(found: Dict[str, Tuple[str, str]], rdma: bool) -> List[str]:
 
 
 def removal(setting: str, place: str) -> str:
-    """The line that takes a setting away, also from sessions, which read /etc/environment."""
+    """Return the command line that removes a setting.
+
+    A variable is also removed from /etc/environment, which sessions read.
+    """
     remove = "sed -i '/^{}=/d' {}"
     if place != "the environment":
         return remove.format(setting, place)
@@ -107,7 +116,7 @@ def removal(setting: str, place: str) -> str:
 
 
 def chosen_interfaces(wanted: str, there: List[str]) -> List[str]:
-    """Of some interfaces those that NCCL_SOCKET_IFNAME chooses.
+    """Choose the interfaces that NCCL_SOCKET_IFNAME selects.
 
     Names are prefixes; `=` before the list asks for whole names, `^` leaves them out.
     """

@@ -1,8 +1,8 @@
-"""NCCL's net plugin: which file NCCL opens, whether it accepts it, and whether it kept it.
+"""Find out which net plugin NCCL opens, whether it accepts the plugin, and whether it keeps it.
 
-NCCL falls back to its own sockets in silence where a plugin is not found or not accepted. Names and
-log lines: NVIDIA/nccl, src/ of its release tags; the lines were seen on the wheels of 2.14.3 to
-2.21.5. Later releases open plugins only with a communicator, which takes a GPU.
+NCCL falls back to its own sockets silently if a plugin is not found or not accepted. Names and log
+lines: NVIDIA/nccl, src/ of its release tags; the lines were seen on the wheels of 2.14.3 to 2.21.5.
+Later releases open plugins only with a communicator, which needs a GPU.
 """
 
 import os
@@ -17,7 +17,7 @@ from validate.probes.native import ended, facts_of, run_script
 DEFAULT = "libnccl-net.so"
 HARP_PATH = "/usr/lib/x86_64-linux-gnu/libnccl-net.so"
 LAST_THAT_LOADS_EARLY = (2, 22)
-"""From here on ncclGetUniqueId opens no plugin."""
+"""From this release on ncclGetUniqueId opens no plugin."""
 
 ACCEPTED_BY = {
     2: ">=2.4.2,<=2.5.7",
@@ -35,7 +35,7 @@ ACCEPTED_BY = {
 """Plugin ABI -> releases of NCCL that accept it (up to 2.30.7)."""
 
 NEAR_MISSES = ("bak.libnccl-net.so", "libnccl-net.so_bak", "libnccl-net.so.bak", "libncc-net.so")
-"""Names that the vendor's instructions switch HARP off with, one of them mistyped there."""
+"""Names by which the vendor's instructions switch HARP off; one of them is mistyped there."""
 
 OPEN = """
 import ctypes, json, sys
@@ -49,7 +49,7 @@ print("\\n" + json.dumps({"code": code, "plugins": sorted(paths)}))
 
 
 class Opened(NamedTuple):
-    """What NCCL made of the plugin: the files that it kept open, or why it kept none."""
+    """Hold the files of the plugin that NCCL kept open, or why it kept none."""
 
     paths: List[str]
     why: str
@@ -57,7 +57,7 @@ class Opened(NamedTuple):
 
 
 def wanted_names(asked: str, version: str) -> List[str]:
-    """What NCCL of a version gives to dlopen where NCCL_NET_PLUGIN says `asked`, in order."""
+    """List the names that an NCCL of a version tries in order, if NCCL_NET_PLUGIN is `asked`."""
     here = numbers(version)
     if not asked or here < (2, 11):
         return [DEFAULT]
@@ -75,14 +75,14 @@ def wanted_names(asked: str, version: str) -> List[str]:
 
 
 def abis(path: str) -> Tuple[int, ...]:
-    """The plugin ABIs that a plugin exports (`ncclNetPlugin_v4` and so on)."""
+    """Return the ABIs that a plugin exports (`ncclNetPlugin_v4` and so on)."""
     prefix = "ncclNetPlugin_v"
     found = [name[len(prefix) :] for name in exported(path, prefix)]
     return tuple(sorted(int(number) for number in found if number.isdigit()))
 
 
 def ranges(abi: Sequence[int]) -> str:
-    """ABIs in words: `v4-v6`, `v4`, `none`."""
+    """Write ABIs in words: `v4-v6`, `v4`, `none`."""
     if not abi:
         return "none"
     first, last = min(abi), max(abi)
@@ -90,26 +90,26 @@ def ranges(abi: Sequence[int]) -> str:
 
 
 def disabled(folders: Sequence[str]) -> List[str]:
-    """Plugins that were renamed to switch them off, and never back."""
+    """List the plugins that were renamed to switch them off, and not renamed back."""
     found = [os.path.join(folder, name) for folder in folders for name in names(folder)]
     return [path for path in found if os.path.basename(path) in NEAR_MISSES]
 
 
 def open_with(library: str, accepts: Sequence[int], env: Dict[str, str]) -> Opened:
-    """Let an NCCL open its plugin, without a GPU. `why` is empty where it kept one."""
+    """Let an NCCL open its plugin without a GPU; `why` is empty if it kept one."""
     settings = dict(env, NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="INIT,NET", NCCL_SOCKET_IFNAME="lo")
     settings.pop("NCCL_DEBUG_FILE", None)
     result = run_script(OPEN, [library], settings)
     if not result.ok:
         return Opened([], ended(library, result), "")
     paths = [str(path) for path in facts_of(result).get("plugins", [])]
-    said = re.search(r"Using network (\S+)", result.out)
+    network = re.search(r"Using network (\S+)", result.out)
     why = "" if paths else reason(result.out, accepts)
-    return Opened(paths, why, said.group(1) if said else "")
+    return Opened(paths, why, network.group(1) if network else "")
 
 
 def reason(log: str, accepts: Sequence[int]) -> str:
-    """Why NCCL kept no plugin, from its log at level INFO."""
+    """Say why NCCL kept no plugin, from its log at level INFO."""
     error = re.search(r"Plugin load \(\S*\) returned \d+ : (.*)", log)
     if error:
         return error.group(1)

@@ -1,4 +1,4 @@
-"""/etc/os-release as data (os-release(5))."""
+"""Parse /etc/os-release (os-release(5))."""
 
 import shlex
 from typing import Dict
@@ -7,7 +7,7 @@ from validate.probes.files import read, under
 
 
 def read_os_release(root: str) -> Dict[str, str]:
-    """Its assignments; empty where there is no such file."""
+    """Return the assignments of the file; empty if there is no such file."""
     text = read(under(root, "/etc/os-release")) or read(under(root, "/usr/lib/os-release"))
     found = {}
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""The distribution's package database, for the one thing that a library does not say itself."""
+"""Ask the distribution's package database for what a library does not say itself."""
 
 from typing import Dict
 
@@ -6,7 +6,7 @@ from validate.process import run
 
 
 def owner_version(path: str, env: Dict[str, str]) -> str:
-    """Upstream version of the dpkg package that a file belongs to; empty where none does.
+    """Return the upstream version of the dpkg package that a file belongs to; empty without one.
 
     Of `1:1.13.1+dfsg-4` that is `1.13.1`: without epoch, repacking mark and Debian revision.
     """

@@ -1,4 +1,4 @@
-"""The other containers of a job, over ssh as mpirun reaches them."""
+"""Visit the other containers of a job over ssh, as mpirun does."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Dict, List, NamedTuple, Sequence
@@ -17,7 +17,7 @@ echo memlock=$(ulimit -l)
 echo nofile=$(ulimit -n)
 echo daemon=$(command -v {daemon})
 """
-"""Asked without a login shell, as the daemon of mpirun is started."""
+"""Runs without a login shell, as mpirun's daemon does."""
 
 ALLREDUCE = """
 import sys
@@ -31,7 +31,7 @@ sys.stdout.flush()
 
 
 class Peer(NamedTuple):
-    """One other container: how the session went, and what it said of itself."""
+    """Hold how the visit to another container went, and what that container said."""
 
     name: str
     result: Result
@@ -39,7 +39,10 @@ class Peer(NamedTuple):
 
 
 def visit(name: str, daemon: str) -> Peer:
-    """Log in without any question and ask. The port is that of the image's ssh_config."""
+    """Log in to a peer and ask for its facts; the port is the one in the image's ssh_config.
+
+    ssh may not ask for anything, such as a password.
+    """
     options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5"]
     result = run(["ssh", *options, name, FACTS.format(daemon=daemon)], SECONDS)
     lines = [line.partition("=") for line in result.out.splitlines()]
@@ -47,20 +50,20 @@ def visit(name: str, daemon: str) -> Peer:
 
 
 def visit_all(names: Sequence[str], daemon: str) -> List[Peer]:
-    """Every peer, several at a time: one that does not answer takes seconds, and there are many."""
+    """Visit every peer, several at a time: one that does not answer takes seconds."""
     with ThreadPoolExecutor(AT_A_TIME) as pool:
         return list(pool.map(lambda name: visit(name, daemon), names))
 
 
 def here(daemon: str) -> Dict[str, str]:
-    """The same facts of this container, as its own processes see them."""
+    """Return the same facts of this container, as its own processes see them."""
     result = run(["bash", "-c", FACTS.format(daemon=daemon)], SECONDS)
     lines = [line.partition("=") for line in result.out.splitlines()]
     return {key: value for key, equals, value in lines if equals}
 
 
 def differing(mine: Dict[str, str], peers: Sequence[Peer], names: Sequence[str]) -> List[str]:
-    """In words what of some facts is another there than here."""
+    """Say in words which facts of the peers differ from those of this container."""
     found = []
     for peer in peers:
         for name in names:

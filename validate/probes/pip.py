@@ -1,14 +1,15 @@
-"""pip of the image, asked whether packages agree with one another."""
+"""Ask pip of the image whether the installed packages fit together."""
 
-from validate.fixtures import Situation
+from validate.fixtures import Situation, SlowProbe
 from validate.probes.interpreter import IMPORT_SECONDS, find_python
 from validate.process import Result, RunningCommand
 
 KEY = "pip check"
-"""What Situation keeps the answer under."""
+"""The key of the answer in Situation."""
 
 
 def begin_check(image: Situation) -> RunningCommand:
+    """Start `pip check` in the image's Python."""
     python = find_python(image.env, image.expected)
     return RunningCommand(
         [python, "-m", "pip", "--disable-pip-version-check", "check"], IMPORT_SECONDS, image.env
@@ -16,6 +17,9 @@ def begin_check(image: Situation) -> RunningCommand:
 
 
 def checked(image: Situation) -> Result:
-    """How `pip check` ended; once in a run."""
+    """Return how `pip check` ended; it runs once in a run."""
     found: Result = image.once(KEY, lambda: begin_check(image).result())
     return found
+
+
+SLOW_PROBE = SlowProbe(KEY, begin_check, lambda result: result)

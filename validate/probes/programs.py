@@ -1,11 +1,11 @@
-"""Programs on a PATH, and which of them are the same one."""
+"""Find programs on a PATH, and find out which of them are the same."""
 
 import os
 from typing import Dict, List, Sequence
 
 
 def on_path(names: Sequence[str], path: str) -> List[str]:
-    """Every executable of these names on every folder of PATH, in its order."""
+    """List every executable of these names in every folder of PATH, in its order."""
     found = []
     for folder in path.split(":"):
         for name in names:
@@ -16,12 +16,12 @@ def on_path(names: Sequence[str], path: str) -> List[str]:
 
 
 def find_program(name: str, path: str) -> str:
-    """Where a shell finds a program; empty if nowhere."""
+    """Return the program that a shell finds; empty if there is none."""
     return next(iter(on_path([name], path)), "")
 
 
 def interpreter_of(script: str) -> str:
-    """The program in the first line of a script (`#!/usr/bin/python3` -> `/usr/bin/python3`)."""
+    """Return the program in the first line of a script, such as `/usr/bin/python3`."""
     try:
         with open(script, "rb") as file:
             line = file.readline(256).decode("utf-8", "replace")
@@ -32,7 +32,7 @@ def interpreter_of(script: str) -> str:
 
 
 def parse_environment(text: str) -> Dict[str, str]:
-    """/etc/environment as pam_env reads it: NAME=value, quotes around the value dropped."""
+    """Parse /etc/environment as pam_env does: NAME=value, without the quotes around the value."""
     found = {}
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")

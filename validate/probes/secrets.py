@@ -1,4 +1,4 @@
-"""Things that must not travel in an image: credentials, tokens, private keys, and litter."""
+"""Find what must not be in an image: credentials, tokens, private keys, leftovers of the build."""
 
 import os
 import re
@@ -10,9 +10,9 @@ DISTRIBUTION = (
     *("bin", "boot", "dev", "lib", "lib32", "lib64", "libx32", "media", "mnt", "proc", "run"),
     *("sbin", "sys", "usr", "var"),
 )
-"""Folders of / that are the distribution's, or the container's own; people use any other one."""
+"""Folders of / that belong to the distribution or to the container. People use any other folder."""
 PLACES = ("/usr/local/etc", "/usr/src", "/var/tmp")
-"""Of those where people leave things too."""
+"""Places in these folders where people leave files too."""
 
 LEFT_OUT = ("/etc/ssl/", "/opt/imagegen/env/", "/etc/ca-certificates/")
 LARGEST_BYTES = 1 << 16
@@ -39,7 +39,7 @@ PATTERNS = (
 
 
 class Secret(NamedTuple):
-    """What was found, and where. Never the thing itself."""
+    """Hold the kind and the place of a secret, never the secret itself."""
 
     kind: str
     path: str
@@ -49,14 +49,16 @@ class Secret(NamedTuple):
 
 
 def places(root: str) -> List[str]:
-    """Where people leave them: folders, and files that lie in / itself."""
+    """List where people leave files: folders, and files directly in /."""
     top = [os.path.join("/", name) for name in names(root or "/") if name not in DISTRIBUTION]
     return [path for path in top if not os.path.islink(under(root, path))] + list(PLACES)
 
 
 def secrets(root: str, left_out: Sequence[str]) -> List[Secret]:
-    """Secrets in the image's own files (what is mounted is not the image's); `left_out` are paths
-    that somebody else answers for."""
+    """List the secrets in the image's own files; mounts are not the image's.
+
+    `left_out` are paths that another check looks at.
+    """
     found = []
     for place in places(root):
         for path in walk(root, place) if os.path.isdir(under(root, place)) else [place]:
@@ -85,7 +87,7 @@ def _kind(root: str, path: str) -> str:
 
 
 def leftovers(root: str, started: float) -> List[str]:
-    """Litter of the build: caches, package lists, files in /tmp older than the container."""
+    """List leftovers of the build: caches, package lists, files in /tmp from before the start."""
     found = []
     for folder in ("/tmp", "/var/tmp"):
         for name in names(under(root, folder)):

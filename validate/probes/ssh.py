@@ -1,4 +1,4 @@
-"""SSH as it stands in a container: settings in force, keys, and who made them."""
+"""Find the SSH settings and keys of a container, and who made the keys."""
 
 import os
 import stat
@@ -10,15 +10,18 @@ MADE_AT_START = "/run/imagegen/keys-made-at-start"
 """The entrypoint writes a line `HOST PATH` for each key that it makes."""
 
 PRIVATE_COPIES = "/run/imagegen/ssh"
-"""Where the entrypoint puts private copies of keys that were mounted with open modes."""
+"""The entrypoint puts private copies here of keys that were mounted with open modes."""
 
 
 LISTS = ("allowusers", "denyusers", "allowgroups", "denygroups")
-"""sshd tells each value of these on a line of its own."""
+"""sshd prints each value of these on a line of its own."""
 
 
 def parse_settings(text: str) -> Dict[str, str]:
-    """`sshd -T` or `ssh -G` -> setting: value; of several values the first, of lists all."""
+    """Parse `sshd -T` or `ssh -G` into setting -> value.
+
+    If a setting has several lines, the first one counts; of lists all lines count.
+    """
     found: Dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")
@@ -30,29 +33,29 @@ def parse_settings(text: str) -> Dict[str, str]:
 
 
 def is_private_key(path: str) -> bool:
-    """Whether a file holds a private key, by its first line."""
+    """Return whether a file holds a private key, from its first line."""
     return "PRIVATE KEY-----" in read(path, 64)
 
 
 def made_at_start(root: str, host: str) -> List[str]:
-    """Keys that this container's own entrypoint made; those of another host came with the image."""
+    """List the keys that this container's entrypoint made; keys of another host were baked in."""
     pairs = [line.split(None, 1) for line in read(under(root, MADE_AT_START)).splitlines()]
     return [pair[1] for pair in pairs if len(pair) == 2 and pair[0] == host]
 
 
 def homes(root: str) -> List[str]:
-    """/root and every folder of /home."""
+    """List /root and every folder of /home."""
     return ["/root"] + [os.path.join("/home", name) for name in names(under(root, "/home"))]
 
 
 def user_keys(root: str) -> List[str]:
-    """Private keys in the .ssh folders of all users, and below them."""
+    """List the private keys in and below the .ssh folders of all users."""
     folders = [os.path.join(home, ".ssh") for home in homes(root)]
     return [path for folder in folders for path in _keys(root, folder)]
 
 
 def host_keys(root: str) -> List[str]:
-    """Private keys in /etc/ssh, and below it: `HostKey` may name any."""
+    """List the private keys in and below /etc/ssh: `HostKey` may name any of them."""
     return _keys(root, "/etc/ssh")
 
 
@@ -66,13 +69,13 @@ def _keys(root: str, folder: str) -> List[str]:
 
 
 def baked(root: str, keys: List[str], host: str) -> List[str]:
-    """Of some keys those that came with the image: neither made at start nor mounted."""
+    """List the keys that came with the image: neither made at start nor mounted."""
     made, points = made_at_start(root, host), mount_points(root)
     return [key for key in keys if key not in made and not is_mounted(key, points)]
 
 
 class Mode(NamedTuple):
-    """Who may do what with a path; `owner` is a user id."""
+    """Hold who may do what with a path; `owner` is a user id."""
 
     path: str
     mode: int
@@ -80,10 +83,12 @@ class Mode(NamedTuple):
 
     @property
     def open_to_write(self) -> bool:
+        """Return whether the group or others may write."""
         return bool(self.mode & 0o022)
 
     @property
     def open_to_read(self) -> bool:
+        """Return whether the group or others may do anything."""
         return bool(self.mode & 0o077)
 
     def __str__(self) -> str:
@@ -91,14 +96,16 @@ class Mode(NamedTuple):
 
 
 def mode_of(root: str, path: str) -> Mode:
-    """Mode and owner of a path, links followed. Raises OSError where there is none."""
+    """Return mode and owner of a path, following links. Raises OSError if there is no such path."""
     found = os.stat(under(root, path))
     return Mode(path, stat.S_IMODE(found.st_mode), found.st_uid)
 
 
 def mode_problems(root: str, home: str, owner: int) -> List[str]:
-    """What StrictModes of sshd, or the client, would refuse; private copies win over the
-    originals."""
+    """List the modes that StrictModes of sshd, or the client, would refuse.
+
+    Where the entrypoint has made private copies of the keys, those are looked at.
+    """
     copies = names(under(root, PRIVATE_COPIES))
     folder = PRIVATE_COPIES if copies else os.path.join(home, ".ssh")
     folders = [folder] if copies else [home, folder]

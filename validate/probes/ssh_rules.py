@@ -1,5 +1,7 @@
-"""What settings of sshd and ssh let root log in by key, unasked, and the line that mends one that
-does not: sshd_config(5), ssh_config(5)."""
+"""Decide which settings of sshd and ssh keep root from logging in by key without a question.
+
+Each wrong setting has a command line that corrects it. Sources: sshd_config(5), ssh_config(5).
+"""
 
 import fnmatch
 import os
@@ -11,17 +13,20 @@ from validate.probes.files import read, under
 Settings = Dict[str, str]
 
 START_UP_FILE = "/root/.bashrc"
-"""What bash reads for a command of a session too (bash(1), INVOCATION)."""
+"""bash reads this file also for a command of a session (bash(1), INVOCATION)."""
 SPEAKS = re.compile(r"^\s*(echo|printf|cat|exit|exec)\b", re.MULTILINE)
 
 OWN_KEYS = ".ssh/authorized_keys /run/imagegen/ssh/authorized_keys"
 FILES = {"sshd": "/etc/ssh/sshd_config", "ssh": "/etc/ssh/ssh_config"}
 OF_ROOT = "/root/.ssh/config"
-"""ssh reads it before its other file, and takes the first value that it finds."""
+"""ssh reads this file before the other one, and uses the first value that it finds."""
 
 
 class Rule(NamedTuple):
-    """Whether a value is well; `mend` is one that is, empty where the setting has to go."""
+    """Decide whether the value of a setting is good.
+
+    `mend` is a good value; it is empty if the setting has to be removed.
+    """
 
     who: str
     name: str
@@ -30,6 +35,8 @@ class Rule(NamedTuple):
 
 
 class WrongSetting(NamedTuple):
+    """Hold a setting with a wrong value."""
+
     who: str
     name: str
     value: str
@@ -40,7 +47,7 @@ class WrongSetting(NamedTuple):
 
 
 def rules(port: str, root: str) -> List[Rule]:
-    """Of a container whose sshd listens on `port`. A setting that nobody made is empty."""
+    """Return the rules for a container whose sshd listens on `port`; an unset value is empty."""
 
     def one_of(*values: str) -> Callable[[str], bool]:
         return lambda value: value in values
@@ -66,7 +73,10 @@ def rules(port: str, root: str) -> List[Rule]:
 
 
 def _names_root(value: str) -> bool:
-    """A list of patterns, each of a name or of `name@host`; the group of root is called so too."""
+    """Return whether a list of patterns, each a name or `name@host`, matches root.
+
+    The group of root has the same name.
+    """
     return any(fnmatch.fnmatch("root", word.partition("@")[0]) for word in value.split())
 
 
@@ -75,7 +85,7 @@ def _key_is_enough(value: str) -> bool:
 
 
 def _keys_are_there(value: str, root: str) -> bool:
-    """The file that the entrypoint writes, or one that somebody else did."""
+    """Return whether the entrypoint writes one of these key files, or one exists already."""
     for word in value.split():
         path = word.replace("%h", "/root").replace("%u", "root")
         path = os.path.normpath(os.path.join("/root", path))
@@ -85,14 +95,17 @@ def _keys_are_there(value: str, root: str) -> bool:
 
 
 def wrong_settings(server: Settings, client: Settings, port: str, root: str) -> List[WrongSetting]:
-    """The settings in force that keep root out, or make ssh ask or go elsewhere."""
+    """List the settings in force that keep root out, or make ssh ask or go elsewhere."""
     has = {"sshd": server, "ssh": client}
     found = [(one, has[one.who].get(one.name.lower(), "")) for one in rules(port, root)]
     return [WrongSetting(r.who, r.name, value, r.mend) for r, value in found if not r.well(value)]
 
 
 def remedy(root: str, one: WrongSetting) -> str:
-    """The line that mends a setting, where it is read first; a running sshd reads it again."""
+    """Return the command line that corrects a setting in the file that is read first.
+
+    A running sshd is told to read its settings again.
+    """
     again = "; kill -HUP $(cat /run/sshd.pid)" if one.who == "sshd" else ""
     if not one.mend:
         files = "/etc/ssh/sshd_config /etc/ssh/sshd_config.d/*.conf"
@@ -100,19 +113,21 @@ def remedy(root: str, one: WrongSetting) -> str:
     path = FILES[one.who]
     if one.who == "ssh" and one.name.lower() in read(under(root, OF_ROOT)).lower():
         path = OF_ROOT
-    # The first value wins.
+    # The first line, because sshd and ssh use the first value.
     return "sed -i '1i {} {}' {}{}".format(one.name, one.mend, path, again)
 
 
-def session_problem(said: str, root: str) -> Tuple[str, str]:
-    """Cause and remedy of what a session said that should have said nothing, or of one that ended
-    without a word; both empty where neither is known."""
-    if "from LD_PRELOAD" in said or "/etc/ld.so.preload" in said:
+def session_problem(output: str, root: str) -> Tuple[str, str]:
+    """Return cause and remedy of a session that printed something, or that ended without a message.
+
+    A session should print nothing. Both are empty if the cause is unknown.
+    """
+    if "from LD_PRELOAD" in output or "/etc/ld.so.preload" in output:
         return "a library that is loaded into every process is not there", "validate --only os"
-    if "setlocale" in said:
+    if "setlocale" in output:
         remedy = "sed -i -E 's/^(LANG|LC_ALL)=.*/\\1=C.UTF-8/' /etc/environment"
         return "the environment names a locale that is not in the image", remedy
-    if "currently not available" in said:
+    if "currently not available" in output:
         return "the shell of root lets nobody in", "usermod --shell /bin/bash root"
     if SPEAKS.search(read(under(root, START_UP_FILE))):
         remedy = "sed -i '1i case $- in *i*) ;; *) return ;; esac' {}".format(START_UP_FILE)

@@ -1,4 +1,4 @@
-"""sshd asked for its settings, and started where a login is to be tried and none listens."""
+"""Ask sshd for its settings, and start one if a login is to be tried and none listens."""
 
 import contextlib
 import os
@@ -17,8 +17,10 @@ LOGIN_SECONDS = 20.0
 
 @contextlib.contextmanager
 def temporary_key() -> Iterator[str]:
-    """A host key for questions: sshd answers none without one, and an image has none before it
-    starts."""
+    """Make a host key while the block lasts.
+
+    sshd answers questions only if it has one, and an image has none before it starts.
+    """
     folder = tempfile.mkdtemp()
     try:
         path = os.path.join(folder, "key")
@@ -29,8 +31,7 @@ def temporary_key() -> Iterator[str]:
 
 
 def effective_settings() -> Tuple[Dict[str, str], Dict[str, str]]:
-    """The settings in force for a login of root from this container: of the server, of the
-    client."""
+    """Return the settings in force for a login of root from this container: server's, client's."""
     who = "user=root,host=localhost,addr=127.0.0.1"
     with temporary_key() as key:
         server = run(["/usr/sbin/sshd", "-T", "-C", who, "-h", key])
@@ -39,15 +40,17 @@ def effective_settings() -> Tuple[Dict[str, str], Dict[str, str]]:
 
 
 def login(port: int, command: str) -> Result:
-    """A command in a session of this container's own sshd, without any question."""
+    """Run a command in a session of this container's own sshd, without any question."""
     options: List[str] = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-p", str(port)]
     return run(["ssh", *options, "root@localhost", command], LOGIN_SECONDS)
 
 
 @contextlib.contextmanager
 def daemon(port: int) -> Iterator[bool]:
-    """An sshd that listens for as long as the block lasts. True where one was there already: that
-    one is left alone. Raises OSError where it does not start."""
+    """Run an sshd while the block lasts; yield whether one was running already.
+
+    One that was running is left alone. Raises OSError if sshd does not start.
+    """
     if _listens(port):
         yield True
         return

@@ -1,6 +1,6 @@
-"""RDMA devices, PCI functions and network interfaces as the kernel shows them in /sys.
+"""Find RDMA devices, PCI functions and network interfaces in /sys.
 
-A container sees the host's PCI bus there also where the device itself was not passed to it: that is
+A container sees the host's PCI bus there, also if the device itself was not passed to it. This is
 how "no hardware" and "hardware not passed" are told apart.
 """
 
@@ -17,8 +17,11 @@ INFINIBAND_CLASS, ETHERNET_CLASS = "0x0207", "0x0200"
 
 
 class Port(NamedTuple):
-    """A port of an RDMA device; `state` such as `4: ACTIVE`, `physical` such as `5: LinkUp`,
-    `link_layer` InfiniBand or Ethernet; `board` is the model of the card."""
+    """Hold a port of an RDMA device.
+
+    `state` is such as `4: ACTIVE`, `physical` such as `5: LinkUp`, `link_layer` InfiniBand or
+    Ethernet; `board` is the model of the card.
+    """
 
     device: str
     number: str
@@ -30,18 +33,21 @@ class Port(NamedTuple):
 
     @property
     def active(self) -> bool:
+        """Return whether the port has a link."""
         return self.state.startswith("4:")
 
     def __str__(self) -> str:
-        said = [self.state.partition(": ")[2] or self.state, self.rate, self.link_layer]
-        said.insert(1, "" if self.active else self.physical.partition(": ")[2])
-        text = " ".join(part for part in said if part)
+        parts = [self.state.partition(": ")[2] or self.state, self.rate, self.link_layer]
+        parts.insert(1, "" if self.active else self.physical.partition(": ")[2])
+        text = " ".join(part for part in parts if part)
         return "{}/{} {}".format(self.device, self.number, text)
 
 
 class Verbs(NamedTuple):
-    """A verbs device of the kernel; `node` is where user space opens it, `present` if it is
-    there."""
+    """Hold a verbs device of the kernel.
+
+    `node` is the file by which programs open it; `present` says whether that file exists.
+    """
 
     name: str
     device: str
@@ -50,12 +56,12 @@ class Verbs(NamedTuple):
 
 
 def rdma_devices(root: str) -> List[str]:
-    """Names such as `mlx5_0`."""
+    """List the names of the RDMA devices, such as `mlx5_0`."""
     return names(under(root, "/sys/class/infiniband"))
 
 
 def ports(root: str) -> List[Port]:
-    """Every port of every RDMA device."""
+    """List every port of every RDMA device."""
     found = []
     for device in rdma_devices(root):
         top = under(root, "/sys/class/infiniband/{}/ports".format(device))
@@ -66,7 +72,7 @@ def ports(root: str) -> List[Port]:
 
 
 def verbs(root: str) -> List[Verbs]:
-    """Every /sys/class/infiniband_verbs/uverbsN, and whether the container has its device node."""
+    """List each /sys/class/infiniband_verbs/uverbsN and whether its device node is here."""
     top = under(root, "/sys/class/infiniband_verbs")
     found = []
     for name in names(top):
@@ -78,7 +84,7 @@ def verbs(root: str) -> List[Verbs]:
 
 
 def pci_functions(root: str, vendor: str, classes: List[str]) -> List[str]:
-    """PCI addresses of one vendor whose class begins with one of `classes` (`0x0207`)."""
+    """List the PCI addresses of one vendor whose class begins with one of `classes` (`0x0207`)."""
     top = under(root, "/sys/bus/pci/devices")
     return [
         address
@@ -89,7 +95,7 @@ def pci_functions(root: str, vendor: str, classes: List[str]) -> List[str]:
 
 
 def interfaces_up(root: str) -> List[str]:
-    """Network interfaces beside `lo` that are up, or do not say (veth and tun report `unknown`)."""
+    """List the network interfaces, except `lo`, that are up or `unknown` (veth and tun are)."""
     top = under(root, "/sys/class/net")
     return [
         name
@@ -100,7 +106,7 @@ def interfaces_up(root: str) -> List[str]:
 
 
 def default_route(root: str) -> str:
-    """The interface of the IPv4 route to everywhere; empty where there is none."""
+    """Return the interface of the IPv4 default route; empty if there is none."""
     rows = [line.split() for line in read(under(root, "/proc/net/route")).splitlines()]
     return next((row[0] for row in rows if len(row) > 7 and row[1] == row[7] == "00000000"), "")
 
@@ -109,15 +115,14 @@ SIOCGIFADDR = 0x8915
 """Asks the kernel for the IPv4 address of an interface: netdevice(7)."""
 IFNAMSIZ, IFREQ_BYTES = 16, 40
 LINK_LOCAL = "20"
-"""The scope of an address in /proc/net/if_inet6 that no router forwards."""
+"""The scope in /proc/net/if_inet6 of addresses that no router forwards."""
 
 
 def with_address(root: str, interfaces: List[str]) -> List[str]:
-    """Those with an IP address that can be reached from elsewhere: IPv4, or IPv6 that is not
-    link-local.
+    """List the interfaces with an IP address that others can reach: IPv4, or IPv6 not link-local.
 
-    In a tree of files an IPv4 address shows in its routes; one without a table of routes says
-    nothing, and every interface is believed.
+    In a tree of files the routes show the IPv4 addresses. A tree without a table of routes says
+    nothing, so every interface is returned.
     """
     table = under(root, "/proc/net/route")
     if root != "/" and not os.path.exists(table):
@@ -131,7 +136,7 @@ def with_address(root: str, interfaces: List[str]) -> List[str]:
 
 
 def has_ipv4(interface: str) -> bool:
-    """Whether an interface of this network namespace has an IPv4 address; the kernel is asked."""
+    """Ask the kernel whether an interface of this network namespace has an IPv4 address."""
     request = struct.pack("{}s".format(IFREQ_BYTES), interface.encode()[: IFNAMSIZ - 1])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         try:

@@ -1,18 +1,18 @@
-"""PyTorch and Horovod, imported once, in one process of the image's Python.
+"""Import PyTorch and Horovod once, in one process of the image's Python.
 
-It says what PyTorch is before it goes on to Horovod: where Horovod ends the process, PyTorch has
-answered.
+The script prints the facts of PyTorch before it imports Horovod: if Horovod ends the process,
+PyTorch has answered.
 """
 
 import json
 from typing import Any, Dict, NamedTuple
 
-from validate.fixtures import Situation
+from validate.fixtures import Situation, SlowProbe
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, find_python
 from validate.process import Result, RunningCommand
 
 KEY = "training"
-"""What Situation keeps the answers under."""
+"""The key of the answers in Situation."""
 
 SCRIPT = """
 import json, os, torch
@@ -55,27 +55,32 @@ print("\\n" + json.dumps({"mapped": mapped(), "horovod": {
 
 
 class Imported(NamedTuple):
-    """What both said. PyTorch's `mapped` are the libraries in the process, those of Horovod
-    included where it loaded."""
+    """Hold the answers of both.
+
+    `mapped` of PyTorch lists the libraries in the process, also those of Horovod if it loaded.
+    """
 
     torch: Answer
     horovod: Answer
 
 
 def begin_import(image: Situation) -> RunningCommand:
+    """Start the import in the image's Python."""
     python = find_python(image.env, image.expected)
     return RunningCommand([python, "-c", SCRIPT], IMPORT_SECONDS, image.env)
 
 
 def torch_and_horovod(image: Situation) -> Imported:
-    """Looked up once in a run."""
+    """Return both answers; the import runs once in a run."""
     found: Imported = image.once(KEY, lambda: parse_answers(begin_import(image).result()))
     return found
 
 
 def parse_answers(result: Result) -> Imported:
-    """The answers in what the script printed: a process that fails after both had answered fails
-    both."""
+    """Read the answers from what the script printed.
+
+    A process that fails after both have answered fails both.
+    """
     facts = _facts(result.out)
     problem = "" if result.ok else result.says()
     none = Answer({}, problem or "`{}` printed no facts".format(result.argv[0]), result.timed_out)
@@ -87,7 +92,7 @@ def parse_answers(result: Result) -> Imported:
 
 
 def _facts(text: str) -> Dict[str, Any]:
-    """All objects that it printed, as one; libraries may print lines of their own."""
+    """Merge all objects that the script printed; libraries may print lines of their own."""
     found: Dict[str, Any] = {}
     for line in text.splitlines():
         if line.startswith("{"):
@@ -96,3 +101,6 @@ def _facts(text: str) -> Dict[str, Any]:
             except ValueError:
                 continue
     return found
+
+
+SLOW_PROBE = SlowProbe(KEY, begin_import, parse_answers)

@@ -1,8 +1,7 @@
-"""The user-space RDMA stack: libibverbs and the provider that it loads for each driver.
+"""Find libibverbs and the provider library that it loads for each driver.
 
-rdma-core loads `LIBDIR/libibverbs/lib<driver>-rdmav<NN>.so`, NN being the private ABI of
-exactly its own
-build (IBVERBS_PABI_VERSION); `/etc/libibverbs.d/<driver>.driver` names the drivers.
+rdma-core loads `LIBDIR/libibverbs/lib<driver>-rdmav<NN>.so`, where NN is the private ABI of exactly
+its own build (IBVERBS_PABI_VERSION); `/etc/libibverbs.d/<driver>.driver` names the drivers.
 """
 
 import os
@@ -17,7 +16,7 @@ PROVIDER_FILE = re.compile(r"lib(.+)-rdmav([0-9]+)\.so$")
 
 
 class Provider(NamedTuple):
-    """A provider library: its driver, the ABI in its name, and the ABIs that its bytes ask for."""
+    """Hold a provider library: its driver, the ABI in its name, and the ABIs that it needs."""
 
     driver: str
     path: str
@@ -26,7 +25,7 @@ class Provider(NamedTuple):
 
 
 def declared_drivers(root: str) -> List[str]:
-    """Drivers that /etc/libibverbs.d declares, as written: a name or a path."""
+    """List the drivers that /etc/libibverbs.d declares, as written: a name or a path."""
     top = under(root, "/etc/libibverbs.d")
     found = []
     for name in names(top):
@@ -38,7 +37,7 @@ def declared_drivers(root: str) -> List[str]:
 
 
 def providers(root: str, lib_dir: str) -> Dict[str, Provider]:
-    """Driver -> provider library that is really there; a link that leads nowhere is not."""
+    """Map each driver to its provider library; a broken link does not count."""
     folder = os.path.join(lib_dir, "libibverbs")
     found = {}
     for name in names(under(root, folder)):
@@ -51,23 +50,23 @@ def providers(root: str, lib_dir: str) -> Dict[str, Provider]:
 
 
 def private_abis(library: str) -> List[str]:
-    """The private ABIs that a libibverbs offers: one, unless something is very wrong."""
+    """List the private ABIs that a libibverbs offers: one, unless something is very wrong."""
     return [abi_of(text) for text in marks(library, PRIVATE_ABI)]
 
 
 def abi_of(symbol: str) -> str:
+    """Return the number at the end of a private symbol."""
     return symbol.rpartition("_")[2]
 
 
 def release_of(library: str) -> str:
-    """The rdma-core release in the real name of its libraries: `libibverbs.so.1.14.44.0` ->
-    `44.0`."""
+    """Return the rdma-core release in a library's real name: 44.0 in `libibverbs.so.1.14.44.0`."""
     match = re.search(r"\.so\.\d+\.\d+\.(\d+\.\d+)$", os.path.realpath(library))
     return match.group(1) if match else ""
 
 
 def kernel_modules(root: str, folders: List[str]) -> List[str]:
-    """Kernel modules and driver sources that have no business in an image."""
+    """List kernel modules and driver sources, which must not be in an image."""
     found = []
     for folder in folders:
         for top, _, files in os.walk(under(root, folder)):

@@ -1,1 +1,1 @@
-"""Reports show a run as a table, JSON, JUnit or Markdown, and the catalogue as a page."""
+"""Show a run as a table, JSON, JUnit or Markdown, and the catalogue as a page."""

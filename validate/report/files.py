@@ -1,4 +1,4 @@
-"""Reports go to the files that the command line names; `-` is stdout."""
+"""Write reports to the files that the command line names; `-` is stdout."""
 
 import os
 import sys
@@ -10,8 +10,10 @@ from validate.report.report import Report
 
 
 def save_all(arguments: Any, document: str, *reports: Report) -> None:
-    """Write JUnit, JSON and Markdown, as far as the command line asks for them; `document` is the
-    JSON. Raises OSError."""
+    """Write the JUnit, JSON and Markdown files that the command line asks for.
+
+    `document` is the JSON. Raises OSError.
+    """
     page = "\n".join(as_markdown(one) for one in reports)
     texts = ((arguments.junit, as_junit(*reports)), (arguments.json, document))
     for path, text in (*texts, (arguments.markdown, page)):
@@ -20,7 +22,10 @@ def save_all(arguments: Any, document: str, *reports: Report) -> None:
 
 
 def save(path: str, text: str) -> None:
-    """Whole or not at all, except where the path is no file, such as a pipe or /dev/stderr."""
+    """Write a file completely or not at all.
+
+    A path that is not a regular file, such as a pipe or /dev/stderr, is written to directly.
+    """
     if path == "-":
         sys.stdout.write(text)
         return

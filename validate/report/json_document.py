@@ -1,4 +1,4 @@
-"""The JSON document of a run, schema 1 (see report.schema.json), written and read.
+"""Write and read the JSON document of a run, schema 1 (see report.schema.json).
 
 It has: schema (1), image, tool, tier (`static` or `full`), counts {passed, failed, warned, skipped,
 error: number}, skips {code: number}, seconds, exit_code, missing [required thing that did not run],
@@ -17,12 +17,12 @@ REPORT_SCHEMA = 1
 
 
 def as_json(report: Report) -> str:
-    """The document as text."""
+    """Return the document of a report as text."""
     return json.dumps(as_data(report), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def as_data(report: Report) -> Dict[str, Any]:
-    """The document as data."""
+    """Return the document of a report as data."""
     more = {"unloaded": list(report.unloaded)} if report.unloaded else {}
     return {
         **more,
@@ -40,8 +40,8 @@ def as_data(report: Report) -> Dict[str, Any]:
 
 
 def row(one: CheckResult) -> Dict[str, Any]:
-    """A check as the document has it."""
-    said = {
+    """Return the row of a check in the document."""
+    fields = {
         "id": one.check.id,
         "suite": one.suite,
         "tier": one.check.tier,
@@ -54,11 +54,11 @@ def row(one: CheckResult) -> Dict[str, Any]:
         "reason": one.reason,
         "seconds": round(one.seconds, 3),
     }
-    return dict(said, earlier=one.earlier) if one.earlier else said
+    return dict(fields, earlier=one.earlier) if one.earlier else fields
 
 
 def from_data(data: Dict[str, Any]) -> Report:
-    """The report that a document of ours holds."""
+    """Read a report from a document."""
     host = data.get("host", "")
     image = "{} in {}".format(data["image"], host) if host else data["image"]
     results = [_from_row(one) for one in data["checks"]]
@@ -69,10 +69,10 @@ def from_data(data: Dict[str, Any]) -> Report:
     return Report(image, tool, tier, results, missing, seconds, code, unloaded)
 
 
-def _from_row(said: Dict[str, Any]) -> CheckResult:
-    """A row of an older release may have fewer fields."""
-    fixed = [str(said.get(name, "")) for name in ("id", "proves", "severity", "tier")]
+def _from_row(fields: Dict[str, Any]) -> CheckResult:
+    """Read a result from a row; a row of an older release may have fewer fields."""
+    fixed = [str(fields.get(name, "")) for name in ("id", "proves", "severity", "tier")]
     check = Check(fixed[0], fixed[1], fixed[2], fixed[3], "", "")
     names = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
-    more = {name: str(said.get(name, "")) for name in names}
-    return CheckResult(check, said["suite"], seconds=float(said.get("seconds", 0)), **more)
+    more = {name: str(fields.get(name, "")) for name in names}
+    return CheckResult(check, fields["suite"], seconds=float(fields.get("seconds", 0)), **more)

@@ -1,8 +1,8 @@
-"""JUnit for CI: a suite for each run, a case for each check.
+"""Write JUnit XML for CI: a suite for each run, a case for each check.
 
-JUnit has no word for a warning: it is a passed case with the properties `outcome` and `severity`.
-What makes a run no pass although no check failed is a failed case of its own, so that no CI shows
-it green.
+JUnit has no warnings: a warning is a passed case with the properties `outcome` and `severity`. A
+run may not pass although no check failed; the reason is then a failed case of its own, so that no
+CI shows the run as passed.
 """
 
 from xml.etree import ElementTree
@@ -14,7 +14,7 @@ PROPERTIES = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
 
 
 def as_junit(*reports: Report) -> str:
-    """The XML document."""
+    """Return the XML document of some reports."""
     root = ElementTree.Element("testsuites")
     for one in reports:
         root.append(_suite(one))
@@ -49,9 +49,9 @@ def _case(one: CheckResult) -> ElementTree.Element:
     attributes = {"classname": one.suite, "name": one.check.id, "time": "%.3f" % one.seconds}
     case = ElementTree.Element("testcase", attributes)
     properties = ElementTree.SubElement(case, "properties")
-    said = {name: getattr(one, name) for name in PROPERTIES}
-    said["severity"] = one.check.severity
-    for name, value in said.items():
+    values = {name: getattr(one, name) for name in PROPERTIES}
+    values["severity"] = one.check.severity
+    for name, value in values.items():
         if value:
             ElementTree.SubElement(properties, "property", {"name": name, "value": _xml(value)})
     text = _xml("\n".join(part for part in (one.measured, one.cause, one.remedy) if part))
@@ -69,8 +69,10 @@ def _case(one: CheckResult) -> ElementTree.Element:
 
 
 def _xml(text: str) -> str:
-    """Without the characters that XML 1.0 cannot carry: most of those below 32, surrogates, and
-    two more."""
+    """Replace the characters that XML 1.0 does not allow by `?`.
+
+    These are most characters below 32, surrogates, and two more.
+    """
     return "".join(char if _carried(char) else "?" for char in text)
 
 

@@ -1,4 +1,4 @@
-"""The catalogue in words: `--list`, `--explain ID`, and the page CHECKS.md."""
+"""Show the catalogue of checks: `--list`, `--explain ID`, and the page CHECKS.md."""
 
 from typing import List
 
@@ -18,7 +18,7 @@ container.
 
 
 def one_line_each() -> List[str]:
-    """One line a check: id, suite, tier, severity, what it proves."""
+    """List every check in one line: id, suite, tier, severity, what it proves."""
     rows = [
         (e.check.id, e.suite, e.check.tier, e.check.severity, e.check.proves) for e in all_checks()
     ]
@@ -29,21 +29,21 @@ def one_line_each() -> List[str]:
 
 
 def explanation(check_id: str) -> List[str]:
-    """All about one check; nothing where there is no such check."""
+    """Explain one check; empty if there is no such check."""
     for suite, one in [*all_checks(), *HOST_CHECKS]:
         if one.id == check_id:
             fields = [("proves", one.proves), ("suite", suite), ("tier", one.tier)]
             fields += [("severity", one.severity), ("probe", one.probe)]
             fields += [("cause", one.cause), ("remedy", one.remedy)]
-            said = [(name, text or "depends on what is measured") for name, text in fields]
+            rows = [(name, text or "depends on what is measured") for name, text in fields]
             after = ", ".join(one.needs)
-            said += [("after", after)] if after else []
-            return [check_id] + ["  {:<9} {}".format(*pair) for pair in said]
+            rows += [("after", after)] if after else []
+            return [check_id] + ["  {:<9} {}".format(*pair) for pair in rows]
     return []
 
 
 def page() -> str:
-    """CHECKS.md."""
+    """Write the page CHECKS.md."""
     entries = all_checks()
     parts = [HEAD]
     for suite in list(suite_names()) + [BENCHMARK]:

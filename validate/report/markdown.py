@@ -1,4 +1,4 @@
-"""The Markdown page of a run, to paste into a ticket: findings first, then every check."""
+"""Write the Markdown page of a run, to paste into a ticket: findings first, then every check."""
 
 from typing import List
 
@@ -9,7 +9,7 @@ TITLES = ((FAILED, "Failed"), (ERROR, "Broken checks"), (WARNED, "Warned"))
 
 
 def as_markdown(report: Report) -> str:
-    """GitHub's Markdown, which GitLab and Jira's importers read too."""
+    """Return the page in GitHub's Markdown, which GitLab and the importers of Jira read too."""
     lines = ["# validate {}".format(report.image).rstrip(), "", summary(report), ""]
     lacking = ["- " + line for line in unmet(report)]
     lines += [*lacking, ""] if lacking else []

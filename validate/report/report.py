@@ -1,4 +1,4 @@
-"""A report holds one whole run: the result of each check, and the exit code that follows."""
+"""Hold the results of one whole run and decide its exit code."""
 
 from collections import Counter
 from typing import Dict, List, NamedTuple, Sequence, Tuple
@@ -7,8 +7,9 @@ from validate.check import ERROR, FAILED, PASSED, SKIPPED, WARNED, CheckResult
 from validate.requirements import why_not_run
 
 EXIT_FAILED, EXIT_USAGE, EXIT_NOT_RUN, EXIT_INTERRUPTED = 1, 2, 3, 130
-"""Something failed; bad usage or no expectation file; a required thing did not run, or nothing did;
-Ctrl-C."""
+"""In this order: something failed; bad usage or no expectation file; a required thing did not run,
+or nothing ran; Ctrl-C.
+"""
 
 OUTCOMES = (PASSED, FAILED, WARNED, SKIPPED, ERROR)
 MARKS = {PASSED: "ok", FAILED: "FAIL", WARNED: "warn", SKIPPED: "skip", ERROR: "ERROR"}
@@ -16,8 +17,11 @@ MARKS = {PASSED: "ok", FAILED: "FAIL", WARNED: "warn", SKIPPED: "skip", ERROR: "
 
 
 class Report(NamedTuple):
-    """One whole run. `missing` is what was required and did not run, `unloaded` suites that did not
-    load, with the reason."""
+    """Hold one whole run.
+
+    `missing` lists what was required and did not run. `unloaded` lists the suites that did not
+    load, with the reason.
+    """
 
     image: str
     tool: str
@@ -30,20 +34,20 @@ class Report(NamedTuple):
 
 
 def counts(results: Sequence[CheckResult]) -> Dict[str, int]:
-    """How many of each outcome, all five always there."""
+    """Count the results of each outcome; all five outcomes are always there."""
     counted = Counter(one.outcome for one in results)
     return {outcome: counted.get(outcome, 0) for outcome in OUTCOMES}
 
 
 def skips(results: Sequence[CheckResult]) -> Dict[str, int]:
-    """Skip code -> how many checks were skipped with it."""
+    """Count the skipped checks by skip code."""
     return dict(Counter(one.reason for one in results if one.outcome == SKIPPED))
 
 
 def exit_code(
     results: Sequence[CheckResult], missing: Sequence[str], unloaded: Sequence[str]
 ) -> int:
-    """The exit code of a run: 0 where all is well, warnings included."""
+    """Return the exit code of a run: 0 if all is well, with or without warnings."""
     number = counts(results)
     if number[FAILED] or number[ERROR] or unloaded:
         return EXIT_FAILED
@@ -52,8 +56,10 @@ def exit_code(
 
 
 def unmet(report: Report) -> List[str]:
-    """Why a run is no pass although no check failed: what was required and was skipped, with the
-    reason, suites that did not load, and a run in which nothing was executed."""
+    """Say why a run does not pass although no check failed; empty if it passes.
+
+    The reasons: a required thing was skipped, a suite did not load, or no check ran at all.
+    """
     found = [
         "required, but it did not run: " + why_not_run(name, report.results)
         for name in report.missing
@@ -66,7 +72,7 @@ def unmet(report: Report) -> List[str]:
 
 
 def summary(report: Report) -> str:
-    """One line: `37 passed, 1 failed, 2 warned, 6 skipped (no-rdma-hw 4, …) in 3.4 s`."""
+    """Sum a run up: `37 passed, 1 failed, 2 warned, 6 skipped (no-rdma-hw 4, …) in 3.4 s`."""
     number = counts(report.results)
     why = ", ".join("{} {}".format(c, n) for c, n in sorted(skips(report.results).items()))
     skipped = "{} skipped".format(number[SKIPPED]) + (" ({})".format(why) if why else "")

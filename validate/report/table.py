@@ -1,4 +1,4 @@
-"""The table that a user reads on a terminal: a line a check, cause and remedy below a finding."""
+"""Show a run as a table on a terminal: a line for each check, cause and remedy below a finding."""
 
 from typing import List, Tuple
 
@@ -6,14 +6,16 @@ from validate.check import ERROR, FAILED, PASSED, SKIPPED, WARNED, CheckResult
 from validate.report.report import MARKS, Report
 
 SCREEN = 24
-"""Lines that a terminal shows at once: of a longer table the end is what the eye meets."""
+"""Lines that a terminal shows at once. Of a longer table the user sees the end first."""
 COLOURS = {PASSED: "32", FAILED: "1;31", WARNED: "33", SKIPPED: "2", ERROR: "1;31"}
 
 
 def as_table(report: Report, colour: bool) -> str:
-    """A line a check; below a finding its cause and the line to paste. Checks that are skipped one
-    after the other for the same reason share a line. A long table ends with what failed once
-    more."""
+    """Return the table: a line for each check; below a finding its cause and remedy.
+
+    Checks in a row that are skipped for the same reason share a line. At the end of a long table
+    the failed checks are shown again.
+    """
     if not report.results:
         return ""
     width = max(len(one.check.id) for one in report.results)
@@ -33,16 +35,15 @@ def as_table(report: Report, colour: bool) -> str:
 def _lines(one: CheckResult, width: int, also: str, colour: bool) -> List[str]:
     mark = _paint("{:<5}".format(MARKS[one.outcome]), COLOURS[one.outcome], colour)
     seen = one.measured.replace("\n", " | ")
-    said = "({}) {}".format(one.reason, seen) if one.outcome == SKIPPED else seen
+    text = "({}) {}".format(one.reason, seen) if one.outcome == SKIPPED else seen
     indent = " " * (width + 9)
-    lines = ["{:<{}}  {}  {}".format(one.check.id, width, mark, said + also).rstrip()]
+    lines = ["{:<{}}  {}  {}".format(one.check.id, width, mark, text + also).rstrip()]
     lines += ["{}cause:  {}".format(indent, one.cause)] if one.cause else []
     return lines + (["{}remedy: {}".format(indent, one.remedy)] if one.remedy else [])
 
 
 def _together(results: List[CheckResult]) -> List[List[CheckResult]]:
-    """Neighbours that are skipped for the same reason in one group; every other check in one of its
-    own."""
+    """Group neighbours that are skipped for the same reason; other checks are groups of one."""
     groups: List[List[CheckResult]] = []
     for one in results:
         if groups and one.outcome == SKIPPED and _why(one) == _why(groups[-1][0]):

@@ -1,1 +1,1 @@
-"""Suites are the checks: a file a suite, or more where one file would be too long."""
+"""Hold the suites of checks: a file for each suite, or several if one would be too long."""

@@ -1,4 +1,4 @@
-"""CUDA: the toolkit of the recipe, and a driver of the host that can serve it."""
+"""Check that CUDA is the toolkit of the recipe, and that the host's driver can serve it."""
 
 import os
 from typing import List, NoReturn, Optional
@@ -32,14 +32,14 @@ def _promised(image: Situation) -> str:
 )
 def test_toolkit(image: Situation, measure: Measure) -> None:
     """/usr/local/cuda/version.json or version.txt, CUDA_VERSION of cuda.h, `nvcc --version`, the
-    name of libcudart; nvcc there in devel and not in runtime"""
+    name of libcudart; nvcc has to be in a devel image and not in a runtime one"""
     found = cuda.written(image.root)
     nvcc = cuda.compiler(image.root, image.env.get("PATH", ""))
     if nvcc:
         found["nvcc"] = cuda.parse_nvcc(run([nvcc, "--version"], env=image.env).out)
     library = version_in_name(_cudart(image), "cuda_runtime")
     if library:
-        # Its third part is a build of its own, not the one of nvcc.
+        # Its third part is not nvcc's: both count builds, each its own.
         found["libcudart"] = cuda.major_minor(library)
     measure(", ".join("{} {}".format(name, version) for name, version in found.items()))
     _flavour(flavour(image), nvcc)
@@ -61,7 +61,7 @@ def _flavour(promised: str, nvcc: str) -> None:
 
 
 def _cudart(image: Situation) -> str:
-    """The run time that a program would load; where the loader knows none, that of a wheel."""
+    """Return the run time that a program would load: the loader's, else that of a wheel."""
     return libraries(image).first(cuda.cudart(_promised(image)))
 
 
@@ -76,11 +76,11 @@ def test_cudart(image: Situation, measure: Measure) -> None:
     name, path = cuda.cudart(_promised(image)), _cudart(image)
     if not path:
         fail("{} is nowhere on the loader's path, nor in a wheel".format(name))
-    said = call_functions(path, {"cudaRuntimeGetVersion": OUT}, environment(image, path))
-    if said.problem:
-        fail(said.problem)
-    number = said.value("cudaRuntimeGetVersion")
-    found = cuda.release(number) if number else _without_driver(image, said, path)
+    answers = call_functions(path, {"cudaRuntimeGetVersion": OUT}, environment(image, path))
+    if answers.problem:
+        fail(answers.problem)
+    number = answers.value("cudaRuntimeGetVersion")
+    found = cuda.release(number) if number else _without_driver(image, answers, path)
     how = "" if number else ", by its name: before CUDA 12 it answers with a driver only"
     measure("{} from {}{}".format(found, path, how))
     if found != cuda.major_minor(_promised(image)):
@@ -89,10 +89,10 @@ def test_cudart(image: Situation, measure: Measure) -> None:
         fail("{} says {}, the recipe says {}".format(path, found, _promised(image)), *why)
 
 
-def _without_driver(image: Situation, said: LibraryAnswers, path: str) -> str:
-    """The release of a run time that cannot answer."""
+def _without_driver(image: Situation, answers: LibraryAnswers, path: str) -> str:
+    """Return the release of a run time that answers only with a driver, from its name."""
     code, found = (
-        said.code("cudaRuntimeGetVersion"),
+        answers.code("cudaRuntimeGetVersion"),
         cuda.major_minor(version_in_name(path, "cuda_runtime")),
     )
     if code is None or code != cuda.INSUFFICIENT_DRIVER:
@@ -112,8 +112,8 @@ def _without_driver(image: Situation, said: LibraryAnswers, path: str) -> str:
     remedy="rm -f /etc/ld.so.conf.d/*stubs*; ldconfig   # and no stubs in LD_LIBRARY_PATH",
 )
 def test_libcuda_origin(image: Situation, measure: Measure) -> None:
-    """real path of the libcuda.so.1 and libcuda.so that dlopen finds: not below /stubs/ or
-    /compat/, and a mount"""
+    """real path of the libcuda.so.1 and libcuda.so that dlopen finds: it is a mount, and not below
+    /stubs/ or /compat/"""
     loader = libraries(image).loader
     found = loader.find(gpu.DRIVER) + loader.find("libcuda.so")
     real = list(dict.fromkeys(os.path.realpath(path) for path in found))
@@ -137,7 +137,7 @@ def test_libcuda_origin(image: Situation, measure: Measure) -> None:
 
 
 def _inside(root: str, path: str) -> str:
-    """The real path as the container names it."""
+    """Return the real path as the container names it."""
     real = os.path.realpath(path)
     return real if root == "/" else "/" + os.path.relpath(real, os.path.realpath(root))
 
@@ -163,7 +163,7 @@ def test_env(image: Situation, measure: Measure) -> None:
 
 
 def _driver(image: Situation) -> LibraryAnswers:
-    """The driver's library, initialised. Rests or fails where there is none."""
+    """Initialise the driver's library; skip or fail the check if there is none."""
     path = libraries(image).loader.first(gpu.DRIVER)
     functions = {"cuInit": ZERO, "cuDriverGetVersion": OUT}
     if path:
@@ -202,13 +202,13 @@ def _no_driver(image: Situation) -> NoReturn:
     needs=("cuda.libcuda-origin", "gpu.nodes"),
 )
 def test_init(image: Situation, measure: Measure) -> None:
-    """cuInit(0) of libcuda.so.1 in a process of its own: 0, or 34, 100, 802, 803, 804, 999 with
-    their causes"""
-    said = _driver(image)
-    if said.problem:
-        fail(said.problem, "libcuda.so.1 does not load", cuda.PASS_GPUS)
-    code = said.code("cuInit")
-    measure("cuInit {} in {}".format(code, said.path))
+    """cuInit(0) of libcuda.so.1 in a process of its own: 0 is good; 34, 100, 802, 803, 804 and 999
+    have causes of their own"""
+    answers = _driver(image)
+    if answers.problem:
+        fail(answers.problem, "libcuda.so.1 does not load", cuda.PASS_GPUS)
+    code = answers.code("cuInit")
+    measure("cuInit {} in {}".format(code, answers.path))
     if code == 100 and not cuda.gpus(image.root):
         skip("no-gpu-hw", "cuInit 100: the host has no NVIDIA GPU")
     if code != 0:
@@ -264,10 +264,10 @@ def test_malloc(image: Situation, measure: Measure) -> None:
     """cudaGetDeviceCount, then cudaSetDevice, cudaMalloc of 1 KiB and cudaFree for each GPU, in a
     process of its own"""
     path = _cudart(image)
-    said = gpu.ask_library(gpu.ASK_MEMORY, path, environment(image, path))
-    if said.problem or said.code:
-        fail(said.problem or "cudaGetDeviceCount returned {}".format(said.code))
-    codes = said.facts["codes"]
+    answer = gpu.ask_library(gpu.ASK_MEMORY, path, environment(image, path))
+    if answer.problem or answer.code:
+        fail(answer.problem or "cudaGetDeviceCount returned {}".format(answer.code))
+    codes = answer.facts["codes"]
     measure("1 KiB on {} GPUs".format(len(codes)))
     wrong = ["GPU {} returned {}".format(n, code) for n, code in enumerate(codes) if code]
     if wrong or not codes:

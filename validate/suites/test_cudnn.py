@@ -1,4 +1,4 @@
-"""cuDNN: one of it, whole, and of the version of the recipe. No GPU is needed to ask it."""
+"""Check that there is one complete cuDNN of the recipe's version, without a GPU."""
 
 import os
 from typing import Dict, List
@@ -43,12 +43,12 @@ def _ask(image: Situation, path: str) -> LibraryAnswers:
 
 
 def _needs_driver(image: Situation, path: str) -> bool:
-    """cuDNN 8.5, for one, loads libcuda.so.1 before it says anything."""
+    """Return whether cuDNN failed to load without a driver: some load libcuda.so.1, such as 8.5."""
     return "libcuda.so.1" in _ask(image, path).problem
 
 
 def _said(image: Situation, path: str) -> str:
-    """The version by the library's own word, or by its name where only the driver is missing."""
+    """Return the version that the library reports, or that in its name if it needs a driver."""
     number = _ask(image, path).value("cudnnGetVersion")
     if number:
         return cudnn.cudnn_version(number)
@@ -132,8 +132,8 @@ def test_header(image: Situation, measure: Measure) -> None:
     needs=("cudnn.version",),
 )
 def test_split(image: Situation, measure: Measure) -> None:
-    """libcudnn_*.so.N beside libcudnn.so.N: the version in their real names, or by their own
-    word"""
+    """libcudnn_*.so.N beside libcudnn.so.N: the versions in their real names, else those that they
+    report"""
     main = libraries(image).first(_name(image))
     parts = cudnn.parts(main, _name(image).rpartition(".")[2])
     versions = cudnn.file_versions(parts) or _by_their_word(image, parts)

@@ -1,4 +1,4 @@
-"""GCC: the compilers that `gcc` and `g++` start are of the release that the recipe chose."""
+"""Check that `gcc` and `g++` start compilers of the release that the recipe chose."""
 
 from validate.check import check, fail
 from validate.expected import same_version
@@ -33,8 +33,11 @@ def test_version(image: Situation, measure: Measure) -> None:
 
 
 def _version(image: Situation, program: str) -> str:
-    """Since GCC 7 the second option alone says the major release only; before, the first is not
-    known and the second says it all."""
+    """Return the version of a compiler.
+
+    Since GCC 7 `-dumpversion` prints only the major release. Older releases do not know
+    `-dumpfullversion`, and print all of it for `-dumpversion`.
+    """
     if not program:
         return ""
     result = run([program, "-dumpfullversion", "-dumpversion"], env=image.env)
@@ -42,6 +45,6 @@ def _version(image: Situation, program: str) -> str:
 
 
 def _suffix(version: str) -> str:
-    """What packages call a release: `4.9`, since 5 the major release alone."""
+    """Return the release in the names of packages: `4.9`, since 5 the major release only."""
     major = version.partition(".")[0]
     return major if int(major) > 4 else ".".join(version.split(".")[:2])

@@ -1,4 +1,4 @@
-"""GPUs: what the host has on its bus is passed to the container, and NVML and CUDA can use it."""
+"""Check that the container has all GPUs of the host, and that NVML and CUDA can use them."""
 
 import os
 import re
@@ -27,7 +27,7 @@ NOT_READY = 802
 
 
 def _cards(image: Situation) -> List[str]:
-    """The GPUs of the host; rests where there is none, and none was passed by other means."""
+    """Return the GPUs of the host; skip the check if it has none and the container has none."""
     found = cuda.gpus(image.root)
     if not found and not cuda.nodes(image.root):
         skip("no-gpu-hw", "the host has no NVIDIA GPU")
@@ -37,8 +37,10 @@ def _cards(image: Situation) -> List[str]:
 
 
 def _asked(image: Situation) -> str:
-    said = image.env.get("NVIDIA_VISIBLE_DEVICES")
-    return "NVIDIA_VISIBLE_DEVICES " + ("is not set" if said is None else "is `{}`".format(said))
+    visible = image.env.get("NVIDIA_VISIBLE_DEVICES")
+    return "NVIDIA_VISIBLE_DEVICES " + (
+        "is not set" if visible is None else "is `{}`".format(visible)
+    )
 
 
 def _not_passed(image: Situation, text: str, remedy: str = "") -> NoReturn:
@@ -103,7 +105,7 @@ def test_env(image: Situation, measure: Measure) -> None:
 
 
 def _nvml(image: Situation) -> gpu.GpuAnswer:
-    """NVML's answers, asked once in a run."""
+    """Return NVML's answers, asked once in a run."""
     path = libraries(image).loader.first(gpu.NVML)
     if not path:
         text = "{} is not in the container".format(gpu.NVML)
@@ -126,21 +128,21 @@ def _nvml(image: Situation) -> gpu.GpuAnswer:
 def test_nvml(image: Situation, measure: Measure) -> None:
     """libnvidia-ml.so.1 in a process of its own: nvmlInit_v2, nvmlDeviceGetCount_v2,
     nvmlSystemGetDriverVersion, nvmlDeviceGetHandleByIndex_v2, nvmlDeviceGetName"""
-    said = _nvml(image)
-    if said.problem:
-        fail(said.problem)
-    if said.code:
-        fail("NVML returned {}".format(said.code), *gpu.NVML_CODES.get(said.code, ("", "")))
-    seen = sorted({str(one.get("name", "?")) for one in said.devices})
-    text = "{} x {}, driver {}".format(len(said.devices), ", ".join(seen), said.facts["driver"])
+    answer = _nvml(image)
+    if answer.problem:
+        fail(answer.problem)
+    if answer.code:
+        fail("NVML returned {}".format(answer.code), *gpu.NVML_CODES.get(answer.code, ("", "")))
+    seen = sorted({str(one.get("name", "?")) for one in answer.devices})
+    text = "{} x {}, driver {}".format(len(answer.devices), ", ".join(seen), answer.facts["driver"])
     measure(text)
-    lost = [one for one in said.devices if one["code"]]
+    lost = [one for one in answer.devices if one["code"]]
     if lost:
         code = int(lost[0]["code"])
         text = "GPU {} answers {}".format(lost[0]["index"], code)
         known = gpu.NVML_CODES.get(code, ("the GPU fell off the bus or its node is missing", ""))
         fail(text, *known)
-    if not said.devices:
+    if not answer.devices:
         _not_passed(image, "NVML counts no GPU")
 
 
@@ -249,7 +251,7 @@ def test_health(image: Situation, measure: Measure) -> None:
     note = ", persistence mode is off" if lazy else ""
     measure("{} GPUs without a finding{}".format(len(devices), note))
     if ill:
-        text = "; ".join("GPU {}: {}".format(index, ", ".join(said)) for index, said in ill)
+        text = "; ".join("GPU {}: {}".format(index, ", ".join(ailments)) for index, ailments in ill)
         fail(text, remedy=gpu.cure(ill[0][0], ill[0][1][0]))
 
 

@@ -1,4 +1,4 @@
-"""HARP: it is installed, and the host is prepared for it."""
+"""Check that HARP is installed and that the host is prepared for it."""
 
 import os
 
@@ -35,7 +35,7 @@ def test_lib(image: Situation, measure: Measure) -> None:
 
 
 def _gpus(image: Situation) -> int:
-    """How many GPUs the host has. Without one HARP has nothing to do."""
+    """Return how many GPUs the host has; skip the check if none: HARP is not used without."""
     count = len(cuda.gpus(image.root))
     if kubernetes.launches_only(image.env):
         skip("not-applicable", "the launcher of an MPIJob moves no data itself")
@@ -45,8 +45,11 @@ def _gpus(image: Situation) -> int:
 
 
 def _wanted(image: Situation) -> bool:
-    """Whether the container is there to train over HARP: the host is prepared then, not the plugin
-    put aside."""
+    """Return whether the container has to train over HARP.
+
+    If so, a missing set-up means that the host has to be prepared; if not, that the plugin has to
+    be disabled.
+    """
     return bool(image.expected.data.get("profile", "harp") == "harp")
 
 
@@ -76,8 +79,8 @@ def test_config(image: Situation, measure: Measure) -> None:
     cause="NCCL opens the plugin, which stops at its start for want of its configuration",
 )
 def test_inactive_installed(image: Situation, measure: Measure) -> None:
-    """libnccl-net.so as dlopen finds it, where there is no ztcp*.conf; in profile harp the plugin
-    has to be active, and harp.config says what the host lacks"""
+    """libnccl-net.so as dlopen finds it, on a host without ztcp*.conf. In profile harp the plugin
+    has to be active: harp.config then says what the host lacks"""
     _gpus(image)
     measure("prepared")
     if harp_host.config_files(image.root):
@@ -175,8 +178,8 @@ def test_privileged(image: Situation, measure: Measure) -> None:
     needs=("harp.config",),
 )
 def test_enis(image: Situation, measure: Measure) -> None:
-    """virtio network functions (vendor 0x1af4, class 0x0200) on the PCI bus against GPUs and one
-    more"""
+    """the number of virtio network functions (vendor 0x1af4, class 0x0200) on the PCI bus: at least
+    one more than there are GPUs"""
     gpus, found = _gpus(image), harp_host.network_cards(image.root)
     text = "{} interfaces, {} GPUs".format(len(found), gpus)
     measure(text)
@@ -191,5 +194,5 @@ def test_enis(image: Situation, measure: Measure) -> None:
     tier="live",
 )
 def test_single_node(measure: Measure) -> None:
-    """none: a note"""
+    """nothing is measured: this is a note"""
     measure("judge it by a job on two machines or more")

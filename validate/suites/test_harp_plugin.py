@@ -1,4 +1,4 @@
-"""HARP as NCCL's net plugin: NCCL finds it, accepts it, and keeps it. No GPU is needed to ask."""
+"""Check that NCCL finds HARP's net plugin, accepts it and keeps it, without a GPU."""
 
 import os
 from typing import List
@@ -108,7 +108,7 @@ def test_deps(image: Situation, measure: Measure) -> None:
 )
 def test_load(image: Situation, measure: Measure) -> None:
     """ncclGetUniqueId in a process of its own with NCCL_DEBUG=INFO, and /proc/self/maps after it;
-    NCCL before 2.22"""
+    only for NCCL before 2.22"""
     library = libraries(image).first(nccl.LIBRARY)
     if not library:
         skip("not-installed", "there is no {}".format(nccl.LIBRARY))

@@ -1,4 +1,4 @@
-"""HARP in use: NCCL's own word, with a GPU."""
+"""Check on a GPU that NCCL uses HARP, from NCCL's log."""
 
 import re
 

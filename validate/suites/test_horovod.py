@@ -1,4 +1,4 @@
-"""Horovod: one of it, built for this PyTorch and this MPI, and two ranks find each other."""
+"""Check that one Horovod is there, built for this PyTorch and MPI, and that two ranks meet."""
 
 import os
 import re
@@ -52,7 +52,7 @@ def test_dist(image: Situation, measure: Measure) -> None:
     if len(dists) != 1:
         fail("installed: {}".format(" and ".join(dists) or "neither horovod nor light-horovod"))
     if not image.expected.has("horovod"):
-        return  # LightCC: lightcc.dist knows its version
+        return  # LightCC: lightcc.dist checks its version
     if not same_version(image.expected.version("horovod"), version):
         fail("horovod {}, the recipe says {}".format(version, image.expected.version("horovod")))
 
@@ -93,14 +93,14 @@ def test_build(image: Situation, measure: Measure) -> None:
 
 
 def _promised(image: Situation, kind: str) -> Optional[bool]:
-    """What the recipe says of MPI, NCCL or Gloo; None where it says nothing.
+    """Return whether the recipe promises MPI, NCCL or Gloo; None if it says nothing.
 
-    An image for GPUs with an NCCL has a Horovod that uses it, whatever row that came from.
+    Horovod in an image for GPUs with NCCL has to use NCCL, whatever its catalog row says.
     """
-    said = image.expected.fact("horovod", kind)
-    if said is None and kind == "nccl":
+    fact = image.expected.fact("horovod", kind)
+    if fact is None and kind == "nccl":
         return image.expected.device == "gpu" and image.expected.has("nccl")
-    return None if said is None else str(said).lower() == "true"
+    return None if fact is None else str(fact).lower() == "true"
 
 
 @check(
@@ -128,7 +128,7 @@ def test_link(image: Situation, measure: Measure) -> None:
 
 
 def _libmpi(path: str) -> str:
-    """The libmpi that the loader takes for a program or a library, by its real path."""
+    """Return the real path of the libmpi that the loader takes for a program or a library."""
     found = re.search(r"libmpi\.so\S* => (/\S+)", run(["ldd", path]).out)
     return os.path.realpath(found.group(1)) if found else ""
 
@@ -146,8 +146,8 @@ def test_size(image: Situation, measure: Measure) -> None:
     prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
     command = mpi.launch(prefix, 2, [_python(image), "-c", HOROVOD_SIZE], image.env)
     result = run(command, LAUNCH_SECONDS, image.env)
-    said = sorted(re.findall(r"horovod rank (\d+) of (\d+)", result.out))
-    measure("ranks {} of 2".format(" and ".join(rank for rank, _ in said)))
+    ranks = sorted(re.findall(r"horovod rank (\d+) of (\d+)", result.out))
+    measure("ranks {} of 2".format(" and ".join(rank for rank, _ in ranks)))
     if result.timed_out:
         fail(result.says(), *SLOW)
     if not result.ok:
@@ -156,12 +156,12 @@ def test_size(image: Situation, measure: Measure) -> None:
             "the two ranks did not come up",
             "validate --only mpi   # does mpirun itself work?",
         )
-    if not said:
+    if not ranks:
         cause = "mpirun did not start them, or did not hand on what they print"
         fail("no rank printed which one it is", cause, "validate --only mpi")
-    if said != [("0", "2"), ("1", "2")]:
+    if ranks != [("0", "2"), ("1", "2")]:
         fail(
             "the ranks call themselves {}".format(
-                ", ".join("{} of {}".format(*one) for one in said)
+                ", ".join("{} of {}".format(*one) for one in ranks)
             )
         )

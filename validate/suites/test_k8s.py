@@ -1,4 +1,4 @@
-"""A pod of Kubernetes, as mpi-operator starts those of an MPIJob."""
+"""Check a pod of Kubernetes, as mpi-operator starts those of an MPIJob."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""LightCC: the fork of Horovod is there, it is the fork, and its settings are ones it knows."""
+"""Check that LightCC is installed, is not plain Horovod, and knows the settings that are made."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What the launch allows the container: too little shows as crashes far away from the cause."""
+"""Check what the launch allows the container: low limits cause crashes that do not name them."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""MXNet: it loads, and it is the version of the recipe."""
+"""Check that MXNet loads and has the version of the recipe."""
 
 import os
 
@@ -21,7 +21,7 @@ from validate.probes.frameworks import (
     remedy="python3 -c 'import mxnet'   # shows the whole error; then build the image again",
 )
 def test_import(image: Situation, measure: Measure) -> None:
-    """`import mxnet` in the image's Python, 120 s"""
+    """`import mxnet` in the image's Python, 200 s"""
     answer = ask_framework(image, MXNET)
     measure(os.path.dirname(str(answer.facts.get("file", ""))))
     require_import(image, answer)

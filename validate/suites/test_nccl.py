@@ -1,4 +1,4 @@
-"""NCCL: which copies there are, what they were built for, and what is set for them unseen."""
+"""Check which copies of NCCL there are, for what they were built, and how they are set."""
 
 import os
 import re
@@ -24,7 +24,7 @@ OMPI_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include")
 
 
 def _said(image: Situation, path: str) -> str:
-    """The version by the library's own word; releases before 2.3.4 have it in their bytes only."""
+    """Return the version that the library reports; before 2.3.4 it is only in its bytes."""
     called = image.once(
         path, lambda: call_functions(path, {"ncclGetVersion": OUT}, environment(image, path))
     )
@@ -134,7 +134,7 @@ def test_copies(image: Situation, measure: Measure) -> None:
 def test_conf(image: Situation, measure: Measure) -> None:
     """/etc/nccl.conf, ~/.nccl.conf, $NCCL_CONF_FILE and every NCCL_* variable"""
     found = nccl.settings(image.root, image.env)
-    seen = ["{}={} ({})".format(name, *said) for name, said in sorted(found.items())]
+    seen = ["{}={} ({})".format(name, *setting) for name, setting in sorted(found.items())]
     measure(", ".join(seen) or "nothing is set")
     rdma = bool(rdma_devices(image.root)) or image.expected.has("rdma")
     wrong = nccl.suspicious(found, rdma)
@@ -154,7 +154,7 @@ def test_ifname(image: Situation, measure: Measure) -> None:
     against /sys/class/net/*/operstate; an IPv4 address (ioctl SIOCGIFADDR), or an IPv6 one that is
     not link-local (/proc/net/if_inet6)"""
     asked = {"NCCL_SOCKET_IFNAME": nccl.settings(image.root, image.env).get("NCCL_SOCKET_IFNAME")}
-    wanted = {name: said[0] for name, said in asked.items() if said and said[0]}
+    wanted = {name: setting[0] for name, setting in asked.items() if setting and setting[0]}
     wanted.update({name: image.env[name] for name in OMPI_INTERFACES if image.env.get(name)})
     if not wanted:
         skip("not-applicable", "no interface is named")
@@ -179,13 +179,13 @@ def test_ifname(image: Situation, measure: Measure) -> None:
 
 
 def _by_network(name: str, value: str) -> bool:
-    """Open MPI takes networks (CIDR), too: which interfaces these are is its own business."""
+    """Return whether interfaces are chosen by network (CIDR), as Open MPI allows; NCCL does not."""
     asked = value.split(",") if name in OMPI_INTERFACES else []
     return any(re.match(r"[\d.]+/\d+$", one) for one in asked)
 
 
 def _chosen(name: str, value: str, there: List[str]) -> List[str]:
-    """Open MPI takes whole names; NCCL takes prefixes."""
+    """Return the interfaces that a setting chooses: Open MPI takes whole names, NCCL prefixes."""
     if name == "NCCL_SOCKET_IFNAME":
         return nccl.chosen_interfaces(value, there)
     return [one for one in value.split(",") if one in there]

@@ -1,4 +1,4 @@
-"""NCCL's less known switches: memory on the host, a network that is forced, a tuner."""
+"""Check rarely used settings of NCCL: memory on the host, a forced network, a tuner."""
 
 import os
 
@@ -10,7 +10,9 @@ from validate.probes.libraries import libraries, nccl_copies
 from validate.probes.limits import capabilities
 
 CUMEM_HOST = ((2, 24), (2, 26, 5))
-"""NCCL releases that allocate host memory by NUMA node without asking whether they may."""
+"""NCCL allocates host memory by NUMA node without asking whether it may: from the first of these
+releases until before the second.
+"""
 CUMEM_DRIVER = (560,)
 """The first driver of CUDA 12.6."""
 BUILT_IN = ("ib", "socket")
@@ -49,8 +51,8 @@ def test_shm_numa(image: Situation, measure: Measure) -> None:
     cause="NCCL_NET names a network; where it is not there, NCCL stops: network not found",
 )
 def test_netname(image: Situation, measure: Measure) -> None:
-    """$NCCL_NET and nccl.conf, against IB, Socket and the plugin of the recipe; a HARP recipe
-    without it may fall back to sockets in silence"""
+    """$NCCL_NET and nccl.conf, against IB, Socket and the plugin of the recipe; without NCCL_NET an
+    image with HARP may fall back to sockets silently"""
     asked = nccl.settings(image.root, image.env).get("NCCL_NET", ("", ""))[0]
     measure("NCCL_NET={}".format(asked) if asked else "not forced")
     if not asked and not image.expected.has("harp"):
@@ -75,7 +77,7 @@ def test_tuner(image: Situation, measure: Measure) -> None:
     asked = nccl.settings(image.root, image.env).get("NCCL_TUNER_PLUGIN", ("", ""))[0]
     names = [asked, "libnccl-tuner-{}.so".format(asked)] if asked else ["libnccl-tuner.so"]
     loader = libraries(image).loader
-    if "/" in asked:  # dlopen searches no folder then
+    if "/" in asked:  # a path: dlopen searches no folder
         found = [path for path in (under(image.root, asked),) if os.path.isfile(path)]
     else:
         found = [path for path in map(loader.first, names) if path]

@@ -1,4 +1,4 @@
-"""Open MPI: one of it, the right one, and it launches."""
+"""Check that there is one Open MPI, that it is the recipe's, and that it launches."""
 
 import os
 from typing import Any
@@ -41,7 +41,7 @@ def test_prefix(image: Situation, measure: Measure) -> None:
             "imagegen build",
         )
     result = _info(image)
-    if not result.ok and not result.timed_out:  # a component of it may be broken, and not this
+    if not result.ok and not result.timed_out:  # one plugin may be broken: ask for less
         ask = [_prefix(image) + "/bin/ompi_info", "--parsable", "--path", "prefix"]
         result = run(ask, 30, image.env)
     prefix = mpi.parse_prefix(result.out)
@@ -103,8 +103,11 @@ def test_single(image: Situation, measure: Measure) -> None:
 
 
 def _ours(image: Situation, path: str) -> bool:
-    """Whether a library is the recipe's: below its prefix, or of a package where Open MPI is the
-    distribution's."""
+    """Return whether a library is the recipe's.
+
+    It is if it lies below the recipe's prefix or, where Open MPI is the distribution's, belongs to
+    a package.
+    """
     real, home = os.path.realpath(path), str(image.expected.fact("openmpi", "home", ""))
     if home and home != _prefix(image):
         return run(["dpkg-query", "--search", real]).ok
@@ -142,8 +145,8 @@ def test_nonlogin_path(image: Situation, measure: Measure) -> None:
     remedy="export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
 )
 def test_root(image: Situation, measure: Measure) -> None:
-    """$OMPI_ALLOW_RUN_AS_ROOT and $OMPI_ALLOW_RUN_AS_ROOT_CONFIRM are 1, or neither is: launches
-    have `--allow-run-as-root` then, as every line of ours"""
+    """$OMPI_ALLOW_RUN_AS_ROOT and $OMPI_ALLOW_RUN_AS_ROOT_CONFIRM are both 1 or both not: without
+    them a launch needs `--allow-run-as-root`, which all command lines of imagegen have"""
     names = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
     given = [name for name in names if image.env.get(name) == "1"]
     allowed = len(given) == len(names)
@@ -214,7 +217,7 @@ def test_cuda(image: Situation, measure: Measure) -> None:
 def test_cma(image: Situation, measure: Measure) -> None:
     """/proc/sys/kernel/yama/ptrace_scope, SYS_PTRACE in CapEff"""
     scope = read(under(image.root, "/proc/sys/kernel/yama/ptrace_scope")) or "0"
-    never = scope == "3"  # whatever the capabilities: admin-guide/LSM/Yama of the kernel
+    never = scope == "3"  # no capability helps: kernel, admin-guide/LSM/Yama
     may = scope == "0" or ("SYS_PTRACE" in capabilities(image.root) and not never)
     note = ": `Read -1, expected …` in a log is harmless"
     note += "" if never else "; --cap-add SYS_PTRACE silences it"
@@ -237,7 +240,7 @@ def test_ifs(image: Situation, measure: Measure) -> None:
     chosen = [image.env.get("OMPI_MCA_btl_tcp_if_" + how, "") for how in ("include", "exclude")]
     measure(", ".join(names) or "lo alone")
     if len(names) > 1 and not any(chosen):
-        outward = default_route(image.root)  # docker0 and its like lead to no other machine
+        outward = default_route(image.root)  # docker0, for one, leads to no other machine
         best = outward if outward in names else names[0]
         fail(
             "{} interfaces are up: {}".format(len(names), ", ".join(names)),

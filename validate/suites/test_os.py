@@ -1,4 +1,4 @@
-"""The operating system of the image: the right one, whole, and clean."""
+"""Check that the operating system of the image is the right one, complete and clean."""
 
 import ctypes
 import os
@@ -80,7 +80,7 @@ def _cache(image: Situation) -> ldcache.Cache:
 
 def _folders(image: Situation) -> List[str]:
     folders = ldcache.configured_folders(image.root) + [image.expected.os.get("lib_dir", "")]
-    once: Dict[str, str] = {}  # /lib is a link to /usr/lib
+    once: Dict[str, str] = {}  # no folder twice: /lib is a link to /usr/lib
     for folder in filter(None, folders):
         once.setdefault(os.path.realpath(under(image.root, folder)), folder)
     return list(once.values())
@@ -164,7 +164,7 @@ def _training_libraries(image: Situation) -> List[str]:
 
 
 def _folders_of_mpi(image: Situation) -> List[str]:
-    """Where Open MPI and its plugins lie: below its prefix, or in the distribution's own place."""
+    """Return the folders of Open MPI and its plugins: below its prefix, and the distribution's."""
     if not image.expected.has("openmpi"):
         return []
     prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
@@ -185,8 +185,8 @@ def test_locale(image: Situation, measure: Measure) -> None:
     measure(name)
     if not name.lower().replace("-", "").endswith("utf8"):
         fail("LC_ALL or LANG is `{}`".format(name))
-    said = run(["locale", "charmap"], env=image.env)
-    if said.ok and said.out.strip() != "UTF-8":
+    result = run(["locale", "charmap"], env=image.env)
+    if result.ok and result.out.strip() != "UTF-8":
         fail("there is no locale `{}`".format(name), "the image names a locale that it has not")
 
 
@@ -234,10 +234,10 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
     ),
 )
 def test_secrets(image: Situation, measure: Measure) -> None:
-    """known credential files, and private keys, AWS, GitHub and Hugging Face tokens in files up to
-    64 KiB in every folder of / that is not the distribution's own, /usr/local/etc, /usr/src and
-    /var/tmp; mounts left out"""
-    # SSH keys are the ssh suite's business, which knows those that the entrypoint makes.
+    """known credential files; private keys and AWS, GitHub and Hugging Face tokens in files up to
+    64 KiB. In every folder of / that is not the distribution's own, and in /usr/local/etc, /usr/src
+    and /var/tmp; mounts are left out"""
+    # The ssh suite checks SSH keys: it knows those that the entrypoint makes.
     owned = ssh.host_keys(image.root) + ssh.user_keys(image.root)
     found = secrets.secrets(image.root, owned if image.expected.has("ssh") else ())
     measure("none in {}".format(" ".join(secrets.places(image.root))))

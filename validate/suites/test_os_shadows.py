@@ -1,5 +1,4 @@
-"""Libraries that come before others: of one name, of which the loader takes the first, and those
-that it loads into every process."""
+"""Check which libraries hide others of the same name, and which are loaded into every process."""
 
 import os
 import re
@@ -34,8 +33,8 @@ def _found(loader: LoaderPath) -> Dict[str, List[str]]:
 )
 def test_shadowed(image: Situation, measure: Measure) -> None:
     """libnccl, libcudnn, libcudart, libmpi, libibverbs and librdmacm in LD_LIBRARY_PATH, the
-    loader's cache and its folders, in the order of dlopen(3). What lies in wheels, or where a
-    RUNPATH leads, is loaded beside them: torch.loaded-libs reads what was mapped in the end"""
+    loader's cache and its folders, in the order of dlopen(3). Copies in wheels, or found by
+    RUNPATH, are not looked at: torch.loaded-libs reads what a process really loads"""
     found = _found(_loader(image))
     measure(", ".join(found) or "none of them is there")
     text = "{} is {}, which hides {}"

@@ -1,4 +1,4 @@
-"""The other containers of the job: `validate --peers a,b` in one of them."""
+"""Check the other containers of the job: `validate --peers a,b` in one of them."""
 
 import os
 import re
@@ -23,7 +23,7 @@ def _daemon(image: Situation) -> str:
 
 
 def _peers(image: Situation) -> List[peers.Peer]:
-    """Every peer, visited once in a run. Rests where none is named."""
+    """Visit every peer, once in a run; skip the check if none is named."""
     if not image.peers:
         skip("needs-peer", "name them: validate --peers HOST1,HOST2")
     found: List[peers.Peer] = image.once(
@@ -38,7 +38,7 @@ def _here(image: Situation) -> Dict[str, str]:
 
 
 def _hosts(image: Situation) -> List[str]:
-    """The hosts of a launch: this one first, the others as they were named."""
+    """Return the hosts of a launch: this one first, the others in the order of `--peers`."""
     me = os.uname().nodename
     return [me] + [one.name for one in _peers(image) if one.facts.get("host") != me]
 
@@ -151,12 +151,12 @@ def test_ranks(image: Situation, measure: Measure) -> None:
     if len(hosts) < 2:
         skip("needs-peer", "the only peer that was named is this container")
     result = _launch(image, ["hostname"])
-    said = sorted(set(result.out.split()))
-    measure("{} ranks on {}".format(len(hosts), ", ".join(said)))
+    names = sorted(set(result.out.split()))
+    measure("{} ranks on {}".format(len(hosts), ", ".join(names)))
     if not result.ok:
         fail(result.says())
-    if len(said) != len(hosts):
-        fail("{} ranks were started, they ran on {}".format(len(hosts), ", ".join(said)))
+    if len(names) != len(hosts):
+        fail("{} ranks were started, they ran on {}".format(len(hosts), ", ".join(names)))
 
 
 @check(
@@ -174,11 +174,11 @@ def test_allreduce(image: Situation, measure: Measure) -> None:
     python = find_python(image.env, image.expected)
     count = len(_hosts(image))
     result = _launch(image, [python, "-c", peers.ALLREDUCE])
-    said = sorted(re.findall(r"sum rank (\d+) of (\d+) is ([\d.]+)", result.out))
+    sums = sorted(re.findall(r"sum rank (\d+) of (\d+) is ([\d.]+)", result.out))
     wanted = count * (count + 1) / 2
     measure("{:.0f} on each of {} ranks".format(wanted, count))
     if not result.ok:
         fail(result.says())
-    if said != [(str(rank), str(count), "{:.1f}".format(wanted)) for rank in range(count)]:
-        seen = ["rank {} of {}: {}".format(*one) for one in said]
+    if sums != [(str(rank), str(count), "{:.1f}".format(wanted)) for rank in range(count)]:
+        seen = ["rank {} of {}: {}".format(*one) for one in sums]
         fail("wanted {:.1f} of {} ranks: {}".format(wanted, count, "; ".join(seen) or "nothing"))

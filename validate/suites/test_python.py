@@ -1,4 +1,4 @@
-"""The image's Python: the one that trains, not the one that `validate` runs in."""
+"""Check the image's Python, which trains; `validate` runs in another one."""
 
 import os
 
@@ -69,7 +69,7 @@ def test_single(image: Situation, measure: Measure) -> None:
     cause="a package was installed with --no-deps, or another one was upgraded past it",
 )
 def test_pip_check(image: Situation, measure: Measure) -> None:
-    """`PYTHON -m pip check`, without what the distribution packaged"""
+    """`PYTHON -m pip check`; conflicts of packages of the distribution do not count"""
     result = checked(image)
     if "No module named pip" in result.err:
         skip("not-installed", "the image has no pip")
@@ -78,7 +78,7 @@ def test_pip_check(image: Situation, measure: Measure) -> None:
         return
     if result.timed_out:
         fail(result.says(), *SLOW)
-    # What the distribution packaged, its own dependencies hold together: metadata may say more.
+    # The distribution keeps its packages consistent, whatever their Python metadata asks for.
     apart = ask(_target(image), DISTRO_DISTS, image.env, 30).facts.get("names", [])
     lines = [line for line in result.out.splitlines() if line.strip()]
     found = [line for line in lines if line.split()[0].lower() not in apart]

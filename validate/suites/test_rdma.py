@@ -1,4 +1,4 @@
-"""RDMA: the verbs stack of the image, and the devices that the host gives it."""
+"""Check the verbs libraries of the image, and the RDMA devices that the host gives it."""
 
 import ctypes
 import errno
@@ -37,7 +37,7 @@ def _variant(image: Situation) -> str:
 
 
 def _loads(image: Situation, name: str) -> str:
-    """Why the loader cannot load a library; empty where it can."""
+    """Return why the loader cannot load a library; empty if it can."""
     try:
         ctypes.CDLL(name if image.root == "/" else _library(image, name))
     except OSError as error:
@@ -53,7 +53,7 @@ def _loads(image: Situation, name: str) -> str:
 )
 def test_libs(image: Situation, measure: Measure) -> None:
     """dlopen of libibverbs.so.1 and librdmacm.so.1; the release in the real name of the libibverbs
-    that it takes"""
+    that dlopen finds"""
     wanted = ("libibverbs.so.1", "librdmacm.so.1")
     broken = [problem for problem in (_loads(image, name) for name in wanted) if problem]
     if broken:
@@ -138,7 +138,8 @@ def test_pabi(image: Situation, measure: Measure) -> None:
     needs=("rdma.libs",),
 )
 def test_ofed(image: Situation, host: Any, measure: Measure) -> None:
-    """`ofed_info -s`, such as `MLNX_OFED_LINUX-5.4-3.1.0.0:`; of DOCA the version of its package"""
+    """`ofed_info -s`, such as `MLNX_OFED_LINUX-5.4-3.1.0.0:`; for DOCA the version of its
+    package"""
     promised, variant = image.expected.version("rdma"), _variant(image)
     if variant not in ("mlnx-ofed", "doca"):
         skip("not-in-recipe", "the verbs stack is the distribution's")
@@ -153,10 +154,10 @@ def test_ofed(image: Situation, host: Any, measure: Measure) -> None:
     if not program:
         fail("there is no ofed_info", "the packages of OFED are not in the image", "imagegen build")
     result = run([program, "-s"], env=image.env)
-    said = result.out.strip().rstrip(":")
-    measure(said)
-    if not re.search(r"-{}(\D|$)".format(re.escape(promised)), said):
-        fail("{}, the recipe says {}".format(said or result.says(), promised))
+    release = result.out.strip().rstrip(":")
+    measure(release)
+    if not re.search(r"-{}(\D|$)".format(re.escape(promised)), release):
+        fail("{}, the recipe says {}".format(release or result.says(), promised))
 
 
 @check(

@@ -1,4 +1,4 @@
-"""RDMA in use: what the kernel offers, whether libibverbs sees it, and how NCCL will use it."""
+"""Check what the kernel offers for RDMA, what libibverbs finds, and how NCCL will use it."""
 
 import os
 from typing import Dict, List, Tuple
@@ -33,14 +33,14 @@ LAUNCH = "docker run --network host IMAGE   # a pod: hostNetwork: true, or a VF 
 def test_kabi(image: Situation, measure: Measure) -> None:
     """/sys/class/infiniband_verbs/abi_version (3 to 6) and uverbsN/abi_version of each device"""
     kernel, devices = fabric.kernel_abi(image.root), fabric.device_abis(image.root)
-    kinds = sorted({(name.partition("_")[0], said) for name, said in devices})
+    kinds = sorted({(name.partition("_")[0], abi) for name, abi in devices})
     measure("kernel {}, {}".format(kernel, ", ".join("{} {}".format(*pair) for pair in kinds)))
     if kernel and not fabric.within(kernel, fabric.KERNEL_ABI):
         fail("the kernel speaks ABI {}, libibverbs {} to {}".format(kernel, *fabric.KERNEL_ABI))
-    for device, said in devices:
+    for device, abi in devices:
         limits = fabric.DEVICE_ABI.get(device.partition("_")[0], (0, 99))
-        if said and not fabric.within(said, limits):
-            fail("{} speaks ABI {}, its provider {} to {}".format(device, said, *limits))
+        if abi and not fabric.within(abi, limits):
+            fail("{} speaks ABI {}, its provider {} to {}".format(device, abi, *limits))
 
 
 @check(
@@ -63,9 +63,9 @@ def test_devinfo(image: Situation, measure: Measure) -> None:
     usable = [one for one in verbs(image.root) if one.present]
     measure("{} devices".format(count))
     if count != len(usable):
-        said = [line for line in result.err.splitlines() if "ibverbs" in line]
+        warnings = [line for line in result.err.splitlines() if "ibverbs" in line]
         text = "libibverbs lists {} devices, {} were passed".format(count, len(usable))
-        fail("; ".join([text, *said[:2]]))
+        fail("; ".join([text, *warnings[:2]]))
 
 
 def _roce(image: Situation) -> List[Port]:
@@ -77,7 +77,7 @@ def _roce(image: Situation) -> List[Port]:
 
 
 def _nccl_release(image: Situation) -> str:
-    """The oldest NCCL of the image; empty where there is none."""
+    """Return the oldest NCCL of the image; empty if there is none."""
     found = [one.version for one in nccl_copies(image) if one.version]
     return min(found, key=cuda.numbers) if found else ""
 
@@ -91,8 +91,8 @@ def _nccl_release(image: Situation) -> str:
     needs=("rdma.uverbs", "rdma.port"),
 )
 def test_netns(image: Situation, measure: Measure) -> None:
-    """/sys/class/infiniband/*/ports/*/gid_attrs/types/*: all refused (EINVAL) on a port means that
-    its interface is elsewhere; NCCL 2.21 to 2.25 abort then"""
+    """/sys/class/infiniband/*/ports/*/gid_attrs/types/*: if the kernel refuses all of a port
+    (EINVAL), its interface is in another network namespace; NCCL 2.21 to 2.25 abort then"""
     found = [(port, fabric.gids(image.root, port)) for port in _roce(image)]
     measure("{} rows on {} ports".format(sum(len(table) for _, table in found), len(found)))
     blind = [port.device for port, table in found if not table]
@@ -215,10 +215,10 @@ def _dma_buf(image: Situation) -> bool:
     path = libraries(image).loader.first(gpu.DRIVER)
     if not path or cuda.numbers(os.uname().release)[:2] < (5, 12):
         return False
-    said = image.once(
+    answer = image.once(
         "driver", lambda: gpu.ask_library(gpu.ASK_DRIVER, path, environment(image, path))
     )
-    return bool(said.facts.get("dma_buf"))
+    return bool(answer.facts.get("dma_buf"))
 
 
 @check(
@@ -264,7 +264,7 @@ def test_loopback(image: Situation, measure: Measure) -> None:
         slow += [(port.device, seen[-1])] if speed < GOOD_SHARE * rate else []
     measure(", ".join(seen))
     if slow:
-        text = ", ".join(said for _, said in slow)
+        text = ", ".join(problem for _, problem in slow)
         fail(text, "the link, or its PCIe slot, is narrow", LINK.format(slow[0][0]))
 
 

@@ -1,5 +1,4 @@
-"""SSH between containers of a job: it starts, lets root in by key, and sessions see the same
-world."""
+"""Check SSH between the containers of a job: sshd, login of root by key, environment, limits."""
 
 import os
 from typing import Any, Dict, List
@@ -106,8 +105,8 @@ def test_perms(image: Situation, host: Any, measure: Measure) -> None:
 )
 def test_conf(image: Situation, measure: Measure) -> None:
     """`sshd -T -C user=root,host=localhost,addr=127.0.0.1` and `ssh -G root@localhost`: port, who
-    may log in and how, where keys are looked for, which command is forced; no question of the
-    client, no other host in between"""
+    may log in and how, where keys are looked for, which command is forced; ssh may not ask anything
+    and may not go through another host"""
     _root_only()
     port = str(_port(image))
     wrong = ssh_rules.wrong_settings(*effective_settings(), port, image.root)
@@ -118,7 +117,7 @@ def test_conf(image: Situation, measure: Measure) -> None:
 
 
 def _session(image: Situation, command: str, measure: Measure) -> Any:
-    """Log in to this very container; sshd is started for it where none listens."""
+    """Log in to this container itself; start sshd for it if none listens."""
     if not ssh.user_keys(image.root) and not os.path.isdir(ssh.PRIVATE_COPIES):
         skip("needs-start", "no key: keys are made by the entrypoint, and it did not run")
     with daemon(_port(image)) as was_there:
@@ -222,6 +221,6 @@ def test_maxstartups(measure: Measure) -> None:
     """`sshd -T`: maxstartups start:rate:full; a launch to more nodes than `start` may be refused"""
     _root_only()
     server, _ = effective_settings()
-    said = server.get("maxstartups", "")
+    value = server.get("maxstartups", "")
     unknown = "unknown: sshd does not tell its settings"
-    measure("{} (start:rate:full)".format(said) if said else unknown)
+    measure("{} (start:rate:full)".format(value) if value else unknown)

@@ -1,4 +1,4 @@
-"""TensorFlow: it loads, it is the version of the recipe, it was built for the device."""
+"""Check that TensorFlow loads, has the version of the recipe and was built for the device."""
 
 import os
 
@@ -23,7 +23,7 @@ DISTRIBUTIONS = ["tensorflow", "tensorflow-gpu", "ttensorflow", "tensorflow-cpu"
     remedy="python3 -c 'import tensorflow'   # shows the whole error; then build the image again",
 )
 def test_import(image: Situation, measure: Measure) -> None:
-    """`import tensorflow` in the image's Python, 120 s"""
+    """`import tensorflow` in the image's Python, 200 s"""
     answer = ask_framework(image, TENSORFLOW)
     measure(os.path.dirname(str(answer.facts.get("file", ""))))
     require_import(image, answer)
@@ -38,7 +38,7 @@ def test_import(image: Situation, measure: Measure) -> None:
 def test_version(image: Situation, measure: Measure) -> None:
     """tf.__version__, or the distribution's metadata where only the driver is missing"""
     answer = ask_framework(image, TENSORFLOW)
-    # what follows + names a vendor's build, whose own version says nothing of it
+    # a vendor's build has a suffix after + that its own version lacks
     promised = image.expected.version("tensorflow").partition("+")[0]
     found = version_of(image, answer, DISTRIBUTIONS)
     if not found:

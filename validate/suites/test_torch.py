@@ -1,4 +1,4 @@
-"""PyTorch: it loads, it is the version of the recipe, it was built for the device."""
+"""Check that PyTorch loads, has the version of the recipe and was built for the device."""
 
 import os
 import re
@@ -42,12 +42,12 @@ def test_import(image: Situation, measure: Measure) -> None:
     needs=("torch.import",),
 )
 def test_version(image: Situation, measure: Measure) -> None:
-    """torch.__version__, torch.version.cuda, torch._C._GLIBCXX_USE_CXX11_ABI, and the version of
-    its package where the build calls itself otherwise"""
+    """torch.__version__, torch.version.cuda, torch._C._GLIBCXX_USE_CXX11_ABI; the version of its
+    package too, if the recipe says that the build reports another version"""
     facts, expected = _facts(image), image.expected
     promised, version = expected.version("torch"), str(facts["version"])
-    # A build from a source archive calls itself what its version.txt says: 1.13.0a0 for 1.13.1.
-    # Then the release number is the package's, and its database is asked for it.
+    # A build from a source archive reports what its version.txt says: 1.13.0a0 for 1.13.1.
+    # Then the release is that of its package, in the package database.
     reports = str(expected.fact("torch", "reports", "") or "")
     packaged = owner_version(str(facts["file"]), image.env) if reports else ""
     right = same_version(reports or promised, version) and (
@@ -90,7 +90,7 @@ def test_cuda_build(image: Situation, measure: Measure) -> None:
 
 
 def _from_index(image: Situation) -> str:
-    """The line that installs the recipe's wheel, from PyTorch's index of its CUDA."""
+    """Return the command line that installs the recipe's wheel from PyTorch's index of its CUDA."""
     version, cuda = image.expected.version("torch"), str(image.expected.fact("torch", "cuda") or "")
     if not re.match(r"\d+\.\d+$", cuda):
         return "imagegen build"
@@ -106,7 +106,7 @@ def _from_index(image: Situation) -> str:
     needs=("torch.import",),
 )
 def test_numpy(image: Situation, measure: Measure) -> None:
-    """torch.from_numpy(torch.ones(2).numpy()): data loaders do it all the time"""
+    """torch.from_numpy(torch.ones(2).numpy()), as data loaders do"""
     facts = _facts(image)
     if not facts["numpy"]:
         skip("not-installed", "the image has no NumPy")
@@ -127,8 +127,8 @@ def test_numpy(image: Situation, measure: Measure) -> None:
 )
 def test_loaded_libs(image: Situation, measure: Measure) -> None:
     """/proc/self/maps after `import torch, horovod.torch`: libnccl, libcudnn, libcudart, libmpi,
-    libibverbs, libtorch_cpu and libc10 by real path. Two copies warn; two releases of one that
-    Horovod's extension is linked to (DT_NEEDED) fail"""
+    libibverbs, libtorch_cpu and libc10 by real path. Two copies of a library are a warning; two
+    releases of a library that Horovod's extension is linked to (DT_NEEDED) are a failure"""
     copies = loaded.families(_facts(image)["mapped"])
     measure(", ".join(sorted(copies)) or "none of " + ", ".join(loaded.WHEELS))
     twice = {family: paths for family, paths in copies.items() if len(paths) > 1}

@@ -1,4 +1,4 @@
-"""PyTorch with CUDA: its NCCL, its cuDNN, kernels for the GPU, and one allreduce for real."""
+"""Check PyTorch with CUDA: its NCCL, its cuDNN, kernels for the GPU, and a real allreduce."""
 
 from typing import Any, List
 
@@ -56,8 +56,9 @@ except Exception as error:
 print("\\n" + json.dumps({"sum": total}))
 dist.destroy_process_group()
 """
-"""After an error it ends at once: PyTorch's warning of a group that nobody destroyed would be the
-last words of the process, in place of NCCL's."""
+"""After an error the script ends at once. Otherwise PyTorch warns of a group that was not
+destroyed, and this warning, not NCCL's message, would be the last line of the process.
+"""
 
 
 def _ask(image: Situation, script: str) -> Answer:
@@ -105,7 +106,8 @@ def test_nccl(image: Situation, measure: Measure) -> None:
     needs=("torch.import", "torch.cuda-build"),
 )
 def test_cudnn(image: Situation, measure: Measure) -> None:
-    """torch.backends.cudnn.version(), which raises where the one at run time is older"""
+    """torch.backends.cudnn.version(), which raises an error if the cuDNN at run time is older than
+    the one that PyTorch was compiled for"""
     version, problem = _libraries(image)["cudnn"]
     measure("cuDNN {}".format(version or "none"))
     if "ncompatib" in problem:
@@ -146,8 +148,11 @@ def test_arch(image: Situation, measure: Measure) -> None:
 
 
 def runs_on(arches: Any, major: int, minor: int) -> bool:
-    """CUDA C++ programming guide: a cubin runs within its major release on the same or a newer
-    minor one, PTX on the same or any newer."""
+    """Return whether a build for these architectures has code for a GPU of this compute capability.
+
+    CUDA C++ programming guide: a cubin runs within its major release on the same or a newer minor
+    one, PTX on the same or any newer.
+    """
     for name in arches:
         kind, _, digits = name.partition("_")
         digits = "".join(char for char in digits if char.isdigit())
@@ -180,16 +185,18 @@ def test_allreduce(image: Situation, measure: Measure) -> None:
     answer = _ask(image, ALLREDUCE)
     if not answer.ok:
         fail(answer.problem)
-    said = answer.facts.get("problem")
-    if said is not None:
-        fail(_last_words(said))
+    problem = answer.facts.get("problem")
+    if problem is not None:
+        fail(_last_words(problem))
     measure("sum {:.0f} of 1024 ones".format(answer.facts["sum"]))
     if answer.facts["sum"] != 1024:
         fail("the sum of 1024 ones over one rank is {}".format(answer.facts["sum"]))
 
 
 def _last_words(lines: List[str]) -> str:
-    """Of an error of NCCL under PyTorch: its last line is NCCL's own, where there is one after
-    `Last error:`."""
-    told = [line for line in lines if line and not line.endswith(":")]
-    return told[-1] if told else "NCCL did not start, and gave no reason"
+    """Return NCCL's own message from the lines of an error of PyTorch.
+
+    It is the last line, if there is one after `Last error:`.
+    """
+    messages = [line for line in lines if line and not line.endswith(":")]
+    return messages[-1] if messages else "NCCL did not start, and gave no reason"

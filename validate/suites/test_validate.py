@@ -1,5 +1,4 @@
-"""validate's own: the image still is what its expectation file describes, before anything is
-measured."""
+"""Check first of all that the image still is what its expectation file describes."""
 
 import os
 
@@ -9,7 +8,8 @@ from validate.expected import Expected
 from validate.fixtures import Measure, Situation
 
 PATHS = ("PATH", "LD_LIBRARY_PATH")
-"""Variables that a launch may add to, as long as what the image needs stays, in its order."""
+"""A launch may add folders to these variables, if those that the image needs stay, in their order.
+"""
 
 
 @check(

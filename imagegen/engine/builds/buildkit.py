@@ -1,4 +1,4 @@
-"""Build with BuildKit through the Engine API: no CLI, no plugin, no session.
+"""Build with BuildKit through the Engine API, without a CLI, a plugin or a session.
 
 The engine runs BuildKit when a context is posted to `/build?version=2`, and streams its trace.
 """
@@ -32,8 +32,10 @@ CONNECT_SECONDS = 10
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """One build of a `context` (see `pack_context`). `build_id` names it for `cancel`; `tag` and
-    `network` may be empty."""
+    """Describe one build of a `context` (see `pack_context`).
+
+    `build_id` is what `cancel` needs; `tag` and `network` may be empty.
+    """
 
     context: Iterable[bytes] = field(repr=False)
     build_id: str
@@ -47,10 +49,11 @@ class BuildRequest:
 
 @dataclass(eq=False)
 class StepError(Exception):
-    """A build failed. `step` is empty where no step ran, as for a Dockerfile that does not parse.
+    """Report that a build failed.
 
-    `log` holds the last lines of that step, `errors` the last of what it wrote to stderr;
-    `exit_code` is None where it was no command.
+    `step` is empty where no step ran, for example for a Dockerfile that cannot be parsed. `log` are
+    the last lines of that step, `errors` the last lines that it wrote to stderr. `exit_code` is
+    None where the step was not a command.
     """
 
     step: str
@@ -64,19 +67,19 @@ class StepError(Exception):
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody stopped the build, with `cancel` or by closing its connection."""
+        """Return whether the build was stopped, by `cancel` or by closing its connection."""
         return "context canceled" in self.error
 
     @property
     def cause(self) -> str:
-        """Why it failed, in one word for a summary: see `engine.causes`."""
+        """Return the cause in one or two words, for a summary: see `engine.causes`."""
         return cause_of(self.error, (*self.log, *self.errors))
 
     def last(self, count: int) -> tuple[str, ...]:
-        """The last lines to show, `count` of them (2 or more), up to half of them errors.
+        """Return the last lines to show, `count` of them (2 or more), up to half of them errors.
 
-        The engine reads both streams side by side and promises no order between them: without
-        this, a long output hides the one line that says why.
+        The engine reads both streams in parallel and promises no order between them: without this,
+        a long output could hide the one line that says why.
         """
         errors = self.errors[-(count // 2) :]
         for room in range(count, 0, -1):
@@ -88,13 +91,13 @@ class StepError(Exception):
 
 
 def build(engine: Engine, request: BuildRequest, on_event: Callable[[VertexEvent], None]) -> str:
-    """Build, calling `on_event` as it goes; the image id (`sha256:…`).
+    """Run a build and return the image id (`sha256:…`); call `on_event` for each event.
 
-    Raises StepError when the build fails and EngineError when the engine refuses it or dies.
-    On Ctrl-C, or any exception of `on_event`, the build is cancelled on the engine first.
+    Raises StepError when the build fails, and EngineError when the engine refuses it or dies. On
+    Ctrl-C, or any exception of `on_event`, it first cancels the build on the engine.
     """
     with engine_errors("build"):
-        # A connection of its own: several builds run side by side.
+        # It needs its own connection, because several builds run at the same time.
         api = engine.fresh()
         try:
             with _post(api, engine.url("/build"), request) as answer:
@@ -110,7 +113,7 @@ def build(engine: Engine, request: BuildRequest, on_event: Callable[[VertexEvent
 
 
 def cancel(engine: Engine, build_id: str) -> None:
-    """Stop a build. One that is not running (any more) is no error."""
+    """Stop a build; a build that does not run (any more) is no error."""
     with engine_errors("cancel the build"):
         engine.api.post(
             engine.url("/build/cancel"), params={"id": build_id}, timeout=CONNECT_SECONDS
@@ -118,7 +121,7 @@ def cancel(engine: Engine, build_id: str) -> None:
 
 
 def parameters(request: BuildRequest) -> dict[str, str]:
-    """The query of `/build` for a request. Source: Docker Engine API reference, ImageBuild."""
+    """Make the query of `/build`. Source: Docker Engine API reference, ImageBuild."""
     wanted = {
         "buildid": request.build_id,
         "labels": json.dumps(dict(request.labels), sort_keys=True),
@@ -132,7 +135,7 @@ def parameters(request: BuildRequest) -> dict[str, str]:
 
 
 def _post(api: requests.Session, url: str, request: BuildRequest) -> requests.Response:
-    """Start the build, without a read limit: a silent step may take hours."""
+    """Start the build, without a read limit, because a step may print nothing for hours."""
     answer = api.post(
         url,
         params=parameters(request),
@@ -165,7 +168,7 @@ def _follow(answer: requests.Response, on_event: Callable[[VertexEvent], None]) 
 
 
 def _messages(answer: requests.Response) -> Iterator[BuildMessage]:
-    """The JSON objects of the answer, each as soon as its chunk came."""
+    """Read the JSON objects of the answer, each as soon as its chunk has come."""
     chunks = answer.iter_content(chunk_size=None)
     return cast("Iterator[BuildMessage]", sdk.utils.json_stream.json_stream(chunks))
 

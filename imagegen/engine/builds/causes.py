@@ -1,4 +1,4 @@
-"""Why a build failed, in one word, so that a summary can group failures and a retry can choose."""
+"""Name the cause of a failed build, so that a summary can group failures and a retry can choose."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ CAUSES = (*(name for name, _ in _PATTERNS), "command")
 
 
 def cause_of(error: str, log: Sequence[str] = ()) -> str:
-    """The first of CAUSES that the engine's error or the step's last lines speak of.
+    """Find the first of CAUSES that matches the engine's error or the step's last lines.
 
-    `command` is the rest: a step that failed in words that are not known here.
+    `command` means that none matches.
     """
     text = "\n".join((error, *log)).lower()
     return next((name for name, pattern in _PATTERNS if re.search(pattern, text)), "command")

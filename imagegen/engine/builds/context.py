@@ -1,4 +1,4 @@
-"""Pack a build context: the same files give the same bytes, and large ones are never held."""
+"""Pack a build context: equal files give equal bytes, and large files are never in memory."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 1 << 20
 _FAST, _STORED = 1, 0
 _GZIP = 31
-"""zlib's `wbits` for a gzip stream; its header has no time and no name."""
+"""zlib's `wbits` for a gzip stream. Its header has no time and no name."""
 
 
 @dataclass(frozen=True)
 class HostFile:
-    """A file of this host, too large to hold, under its path in a build context."""
+    """Name a file of this host and its path in a build context; it is too large for memory."""
 
     path: str
     source: Path
@@ -33,11 +33,12 @@ class HostFile:
 
 @dataclass(frozen=True)
 class Context:
-    """A context as `/build` takes it, in chunks, as often as it is asked for.
+    """Hold a build context, which gives its chunks for `/build` each time it is iterated.
 
-    It is a gzipped GNU tar with fixed times and owners: a plain tar that starts with a PAX header
-    is taken for a Dockerfile by the engine. Folders are written too: the engine would choose their
-    modes itself. Vendors' parts come compressed, so a context with any of them is stored.
+    It is a gzipped GNU tar with fixed times and owners: the engine takes a plain tar that starts
+    with a PAX header for a Dockerfile. It has entries for folders too, because the engine would
+    choose their modes otherwise. Vendors' parts are compressed already, so a context with any of
+    them is stored without compression.
     """
 
     dockerfile: str
@@ -45,7 +46,7 @@ class Context:
     host_files: tuple[HostFile, ...] = ()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Raises EngineError where a file of the host is gone, or grows or shrinks meanwhile."""
+        """Pack the chunks; raises EngineError where a host file is missing or changes its size."""
         packer = zlib.compressobj(_STORED if self.host_files else _FAST, wbits=_GZIP)
         for chunk in self._tar():
             if packed := packer.compress(chunk):
@@ -67,7 +68,7 @@ class Context:
 def pack_context(
     dockerfile: str, files: Iterable[ContextFile], host_files: Iterable[HostFile] = ()
 ) -> Context:
-    """The context of a build: a Dockerfile, files at hand, and files to be read on the way."""
+    """Make a build context of a Dockerfile, files in memory, and files to read while packing."""
     return Context(dockerfile, tuple(files), tuple(host_files))
 
 

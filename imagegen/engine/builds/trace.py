@@ -43,7 +43,10 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
 
 @dataclass(frozen=True)
 class Vertex:
-    """One step of the build graph; times are seconds since the epoch, 0.0 for not yet."""
+    """Describe one step of the build graph.
+
+    Times are seconds since the epoch; 0.0 means not yet.
+    """
 
     digest: str
     name: str
@@ -55,7 +58,7 @@ class Vertex:
 
 @dataclass(frozen=True)
 class Status:
-    """Progress inside a step, such as bytes of a layer."""
+    """Describe progress inside a step, for example bytes of a layer."""
 
     vertex: str
     id: str
@@ -65,7 +68,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Log:
-    """A piece of a step's output, cut anywhere."""
+    """Hold a piece of a step's output; it may end anywhere."""
 
     vertex: str
     stream: int
@@ -74,7 +77,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Trace:
-    """One message of the stream."""
+    """Hold one message of the stream."""
 
     vertexes: tuple[Vertex, ...]
     statuses: tuple[Status, ...]
@@ -92,13 +95,13 @@ def decode(data: bytes) -> Trace:
 
 
 def message_class(name: str) -> Any:
-    """The protobuf class of one of the messages above, also for writing them."""
+    """Return the protobuf class of one of these messages; tests write messages with it."""
     from google.protobuf import message_factory
 
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
 
-# protobuf makes the classes of messages at run time: no checker knows their fields.
+# protobuf makes the classes of messages at run time, so type checkers do not know their fields.
 @cache
 def _status_response() -> Any:
     return message_class("StatusResponse")
@@ -116,7 +119,7 @@ def _seconds(timestamp: Any) -> float:
 
 @cache
 def _pool() -> DescriptorPool:
-    """protobuf is loaded here: what builds nothing does without it."""
+    """Describe the messages to protobuf, which is loaded only here: most commands need no build."""
     from google.protobuf import descriptor_pb2, descriptor_pool
 
     file = descriptor_pb2.FileDescriptorProto(
@@ -132,7 +135,7 @@ def _pool() -> DescriptorPool:
 
 
 def _describe(field: FieldDescriptorProto, kind: str) -> None:
-    """Set label and type of a field: `string`, `Timestamp`, `repeated Vertex`."""
+    """Set the label and the type of a field: `string`, `Timestamp`, `repeated Vertex`."""
     repeated = kind.startswith("repeated ")
     field.label = field.LABEL_REPEATED if repeated else field.LABEL_OPTIONAL
     kind = kind.removeprefix("repeated ")

@@ -1,4 +1,4 @@
-"""What BuildKit does with one step of a build, which it calls a vertex: start, print, end, fail."""
+"""Define the events of a step, which BuildKit calls a vertex: start, output, end, failure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class VertexStarted:
-    """A step runs. BuildKit may run one in several pieces: each starts and finishes."""
+    """Report that a step runs.
+
+    BuildKit may run it in pieces; each of them starts and finishes.
+    """
 
     digest: str
     name: str
@@ -15,7 +18,10 @@ class VertexStarted:
 
 @dataclass(frozen=True)
 class VertexCached:
-    """A step was there already. It may have started and finished a short piece: the look-up."""
+    """Report that a step came from the cache.
+
+    It may have started and finished a short piece before: the look-up.
+    """
 
     digest: str
     name: str
@@ -23,7 +29,7 @@ class VertexCached:
 
 @dataclass(frozen=True)
 class VertexFinished:
-    """A step, or a piece of it, ended well. The seconds of the pieces add up."""
+    """Report that a step, or a piece of it, ended well; the seconds of the pieces add up."""
 
     digest: str
     name: str
@@ -32,7 +38,7 @@ class VertexFinished:
 
 @dataclass(frozen=True)
 class VertexFailed:
-    """A step failed, or was cancelled because another one did."""
+    """Report that a step failed, or was cancelled because another one failed."""
 
     digest: str
     name: str
@@ -41,7 +47,7 @@ class VertexFailed:
 
 @dataclass(frozen=True)
 class VertexLog:
-    """One line that a step printed, without its line end."""
+    """Report one line that a step printed, without its line end."""
 
     digest: str
     name: str
@@ -50,7 +56,7 @@ class VertexLog:
 
 @dataclass(frozen=True)
 class VertexProgress:
-    """Bytes or items done inside a step; `total` is 0 where it is not known."""
+    """Report bytes or items that are done inside a step; `total` is 0 where it is unknown."""
 
     digest: str
     name: str

@@ -1,4 +1,4 @@
-"""Follow the steps of one build: BuildKit's trace becomes events, and the cause of a failure."""
+"""Turn BuildKit's trace of one build into events, and find the step that failed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STDERR = 2
 
 @dataclass
 class _State:
-    """What is known of one step so far; its output is cut into lines per stream."""
+    """Hold what is known of one step so far; its output is cut into lines for each stream."""
 
     name: str = ""
     started: float = 0.0
@@ -40,13 +40,13 @@ class _State:
     streams: dict[int, Lines] = field(default_factory=dict)
 
     def lines(self, log: Log) -> Iterator[str]:
-        """The lines that this piece of output completes."""
+        """Return the lines that this piece of output completes."""
         for line in self.streams.setdefault(log.stream, Lines()).feed(log.data):
             self._keep(log.stream, line)
             yield line
 
     def rest(self) -> Iterator[str]:
-        """What was printed without a line end."""
+        """Return the lines that were printed without a line end."""
         for stream, lines in self.streams.items():
             for line in lines.rest():
                 self._keep(stream, line)
@@ -59,14 +59,14 @@ class _State:
 
 
 class VertexTracker:
-    """Follows one build: feed it the trace, get the events, ask it what failed."""
+    """Follow one build: take its trace, return events, and name the step that failed."""
 
     def __init__(self) -> None:
         self._steps: dict[str, _State] = {}
         self._failed: list[Vertex] = []
 
     def feed(self, trace: Trace) -> Iterator[VertexEvent]:
-        """The events that one message of the trace stands for, in order."""
+        """Return the events of one message of the trace, in order."""
         for vertex in trace.vertexes:
             step = self._steps.setdefault(vertex.digest, _State())
             step.name = vertex.name or step.name
@@ -79,7 +79,10 @@ class VertexTracker:
             yield VertexProgress(status.vertex, name, status.id, status.current, status.total)
 
     def failure(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        """Of the step that failed first on its own account: name, last lines, last errors."""
+        """Return name, last lines and last errors of the step that made the build fail.
+
+        Steps that were only cancelled, because of that step, are left out where possible.
+        """
         own = [v for v in self._failed if "context canceled" not in v.error] or self._failed
         if not own:
             return "", (), ()

@@ -1,4 +1,4 @@
-"""Containers: start one, run commands in it, remove it whatever happens.
+"""Start containers, run commands in them, and remove them in every case.
 
-Others use `containers.running`, `terminal.shell` and `surroundings`.
+Other rooms use `containers.running`, `terminal.shell` and `surroundings`.
 """

@@ -1,4 +1,4 @@
-"""Run a container, work inside it, and remove it whatever happens."""
+"""Run a container, work inside it, and remove it in every case."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ __all__ = ["Container", "ExecResult", "LaunchSpec", "network", "running"]
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """How to start a container. Empty values leave the engine's default.
+    """Say how to start a container; an empty value leaves the engine's default.
 
-    `ulimits` are soft and hard alike, -1 is unlimited; `mounts` are (host path, path, `ro` or
-    `rw`); `network` is a name, `host` or `none`; `command` and `entrypoint` None are the image's.
+    `ulimits` are soft and hard limits alike, -1 is unlimited. `mounts` are (host path, path, `ro`
+    or `rw`). `network` is a name, `host` or `none`. Where `command` or `entrypoint` is None, the
+    image's own is used.
     """
 
     image: str
@@ -50,7 +51,7 @@ class LaunchSpec:
 
 @dataclass(frozen=True)
 class Container:
-    """A container that runs. `notes` say what the engine refused and it therefore goes without."""
+    """Hold a running container; `notes` name the limits and devices that the engine refused."""
 
     engine: Engine = field(repr=False)
     id: str
@@ -64,15 +65,15 @@ class Container:
         env: Mapping[str, str] | None = None,
         on_output: Callable[[str], None] | None = None,
     ) -> ExecResult:
-        """Run a command; `timeout` in seconds, `on_output` gets each line of stdout and stderr.
+        """Run a command; `timeout` is in seconds, `on_output` gets each line of stdout and stderr.
 
-        On expiry the command and all that it started are killed and the result is `timed_out`.
-        Raises EngineError when the container does not run or the connection dies.
+        When the time is up, the command and all that it started are killed, and the result is
+        `timed_out`. Raises EngineError when the container does not run or the connection is lost.
         """
         return run_exec(self.engine, self.id, list(argv), timeout, dict(env or {}), on_output)
 
     def read_file(self, path: str) -> bytes:
-        """A file's content, links followed by the engine. Raises FileNotFoundError."""
+        """Read a file; the engine follows links. Raises FileNotFoundError."""
         with engine_errors(f"read `{path}` in {self.name}"):
             try:
                 chunks, _ = self.engine.api.get_archive(self.id, path)
@@ -87,14 +88,14 @@ class Container:
             return content.read()
 
     def write_file(self, path: str, data: bytes, mode: int = 0o644) -> None:
-        """Put a file of root's into a folder that exists."""
+        """Write a file, owned by root, into a folder that exists."""
         target = PurePosixPath(path)
         info = tarfile.TarInfo(target.name)
         info.size, info.mode = len(data), mode
         self._put(str(target.parent), info, data)
 
     def make_folder(self, path: str) -> None:
-        """Make a folder in which everybody may write, and those above it; its path is absolute."""
+        """Make a folder in which everybody may write, and its parents; `path` is absolute."""
         info = tarfile.TarInfo(path.lstrip("/"))
         info.type, info.mode = tarfile.DIRTYPE, 0o1777
         self._put("/", info)
@@ -108,7 +109,7 @@ class Container:
             self.engine.api.put_archive(self.id, folder, packed.getvalue())
 
     def alive(self) -> bool:
-        """Whether its main process still runs; a container that is gone does not."""
+        """Return whether its main process still runs; False where the container does not exist."""
         with engine_errors(f"inspect {self.name}"):
             try:
                 return bool(self.engine.api.inspect_container(self.id)["State"]["Running"])
@@ -116,7 +117,7 @@ class Container:
                 return False
 
     def logs(self, tail: int = 30) -> str:
-        """The last lines that its main process printed."""
+        """Return the last lines that its main process printed."""
         with engine_errors(f"read the log of {self.name}"):
             text: bytes = self.engine.api.logs(self.id, tail=tail)
         return text.decode(errors="replace")
@@ -124,11 +125,12 @@ class Container:
 
 @contextmanager
 def running(engine: Engine, spec: LaunchSpec) -> Iterator[Container]:
-    """Start a container, hand it out, remove it in the end, on Ctrl-C too.
+    """Start a container, yield it, and remove it in the end, also on Ctrl-C.
 
-    Raises EngineError when it cannot start. That it still runs is not promised: see `alive`.
+    Raises EngineError when it cannot start. It may end by itself at any time: see `alive`.
     """
-    # The name is known before the engine knows the container: an interrupt in between leaks none.
+    # The name is chosen before the engine makes the container, so an interrupt in between leaves no
+    # container behind.
     name = f"imagegen-{secrets.token_hex(6)}"
     try:
         yield _start(engine, spec, name)
@@ -138,7 +140,7 @@ def running(engine: Engine, spec: LaunchSpec) -> Iterator[Container]:
 
 @contextmanager
 def network(engine: Engine, name: str) -> Iterator[str]:
-    """A private network in which containers resolve one another by host name; its name."""
+    """Make a private network, in which containers find one another by host name; yield its name."""
     with engine_errors(f"create network `{name}`"):
         created = engine.api.create_network(name, driver="bridge", check_duplicate=True)
     try:
@@ -149,7 +151,7 @@ def network(engine: Engine, name: str) -> Iterator[str]:
 
 
 def _start(engine: Engine, spec: LaunchSpec, name: str) -> Container:
-    """Start; where the engine refuses a limit or a device, start again without exactly that."""
+    """Start a container; if the engine refuses a limit or a device, start it without that."""
     notes: list[str] = []
     while True:
         try:
@@ -180,7 +182,7 @@ def _create(engine: Engine, spec: LaunchSpec, name: str) -> str:
     joined = None
     if with_aliases:
         endpoint = api.create_endpoint_config(aliases=[spec.hostname])
-        # The SDK takes a map here, its stubs a single endpoint.
+        # The SDK accepts a map here; its type stubs know a single endpoint only.
         joined = api.create_networking_config({spec.network: endpoint})  # type: ignore[arg-type]
     created: dict[str, str] = api.create_container(
         spec.image,

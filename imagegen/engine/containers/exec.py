@@ -1,4 +1,4 @@
-"""Run a command in a container with a time limit: the Engine API has none of its own."""
+"""Run a command in a container with a time limit, which the Engine API does not have."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ if TYPE_CHECKING:
     import requests
 
 EXPIRED = 124
-"""The exit code of a command that ran out of time, as of coreutils' `timeout`."""
+"""The exit code of a command that ran out of time, as in coreutils' `timeout`."""
 
 KILLED = 137
-"""The exit code of a command that was killed, or whose container died under it."""
+"""The exit code of a command that was killed, or whose container died."""
 
 GRACE_SECONDS = 5
 _POLL_SECONDS = 0.02
 _STDERR = 2
 _MARK = "IMAGEGEN_EXEC"
 
-# Every process that the command started has the mark in its environment, also one that left the
-# process group, as the daemons of mpirun do. The killer has it as an argument only. All are
-# stopped first: a parent must not go on, or start more, when its child is gone.
+# Every process that the command started has the mark in its environment, even one that left the
+# process group, as the daemons of mpirun do. The killer itself has it only as an argument. All
+# processes are stopped before any is killed, so that a parent cannot continue, or start more, when
+# its child has died.
 _KILLER = """for signal in STOP KILL; do
   for process in /proc/[0-9]*; do
     if grep -qa "$1" "$process/environ" 2>/dev/null; then kill -$signal "${process#/proc/}"; fi
@@ -43,7 +44,7 @@ done"""
 
 @dataclass(frozen=True)
 class ExecResult:
-    """How a command ended and what it printed."""
+    """Hold how a command ended and what it printed."""
 
     code: int
     out: str
@@ -53,7 +54,7 @@ class ExecResult:
 
 @dataclass
 class _Watch:
-    """Kills a command when its time is up, so that reading its output ends."""
+    """Kill a command when its time is up, so that reading its output ends."""
 
     engine: Engine
     container: str
@@ -62,10 +63,10 @@ class _Watch:
     expired: bool = False
 
     def expire(self) -> None:
-        """Kill the command's processes; where that does not end it, the container."""
+        """Kill the command's processes; kill the container where that does not end the command."""
         self.expired = True
         with self.engine.fresh() as api:
-            # A container without a shell, or one that is gone, is dealt with by the next step.
+            # If the container has no shell or does not exist, the next step handles it.
             with suppress(*sdk.transport_errors()):
                 killer = api.exec_create(self.container, ["sh", "-c", _KILLER, "sh", self.mark])
                 api.exec_start(killer["Id"], detach=True)
@@ -89,7 +90,8 @@ def run_exec(
     with engine_errors(f"run `{argv[0]}` in the container"), engine.fresh() as api:
         created = api.exec_create(container, argv, environment=env | {_MARK: token})
         start = engine.url(f"/exec/{created['Id']}/start")
-        # Silence is only broken by the watch: longer than that, the engine itself is gone.
+        # The command may print nothing until its time is up; after that the engine itself must have
+        # died.
         limits = (CALL_SECONDS, timeout + 3 * GRACE_SECONDS)
         with api.post(start, json={}, stream=True, timeout=limits) as answer:
             timer.start()
@@ -103,7 +105,7 @@ def run_exec(
 
 
 def _frames(answer: requests.Response) -> Iterator[tuple[int, bytes]]:
-    """Pieces of output, each with its stream: 0 for stdout, 1 for stderr.
+    """Read pieces of output, each with its stream: 0 for stdout, 1 for stderr.
 
     Source: Docker Engine API reference, ContainerAttach, "Stream format".
     """
@@ -135,7 +137,10 @@ def _tell(on_output: Callable[[str], None] | None, lines: Iterable[str]) -> None
 
 
 def _code(api: docker.APIClient, container: str, exec_id: str) -> int:
-    """The exit code. The engine learns it, and a container's death, a moment after the output."""
+    """Read the exit code.
+
+    The engine knows it, and that a container died, a moment after the output has ended.
+    """
     deadline = time.monotonic() + GRACE_SECONDS
     while time.monotonic() < deadline:
         state = api.exec_inspect(exec_id)
@@ -149,7 +154,7 @@ def _code(api: docker.APIClient, container: str, exec_id: str) -> int:
 
 
 def _await_death(api: docker.APIClient, container: str) -> None:
-    """Give the engine a second to see that the container died with its command, if it did."""
+    """Wait up to a second until the engine sees that the container died with its command."""
     deadline = time.monotonic() + 1
     while time.monotonic() < deadline and api.inspect_container(container)["State"]["Running"]:
         time.sleep(_POLL_SECONDS)

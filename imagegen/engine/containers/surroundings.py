@@ -1,14 +1,14 @@
-"""What the engine's machine gives to containers, as far as a check can tell the difference.
+"""Read the facts of the engine's machine that can change the result of a check in a container.
 
-The facts: kernel and architecture; what the engine says of itself (version, runtimes, default
-runtime, storage, cgroups, security, cores, memory), its settings file and the limits of its
+The facts are: kernel and architecture; what the engine reports about itself (version, runtimes,
+default runtime, storage, cgroups, security, cores, memory), its settings file and the limits of its
 process, which containers inherit; PCI devices that are GPUs, accelerators or network adapters, with
-the driver that is bound; the nodes of GPUs, RDMA and huge pages in /dev with their rights; RDMA
-devices with firmware, ports, states and GIDs; network adapters with MTU and state; the drivers that
-are loaded with their versions; huge pages that are set aside; the scope of ptrace.
+their drivers; the device nodes of GPUs, RDMA and huge pages in /dev with their permissions; RDMA
+devices with firmware, ports, states and GIDs; network adapters with MTU and state; loaded drivers
+with their versions; reserved huge pages; the scope of ptrace.
 
-Not among them is what changes from minute to minute, such as free memory, the health of a GPU or
-what another container does.
+Values that change from minute to minute are left out, for example free memory, the health of a GPU,
+or what other containers do.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ _FILES = (
 
 
 def surroundings(engine: Engine) -> Facts | None:
-    """The facts, name -> text; None where the engine's machine is not this one, so unseen.
+    """Map the name of each fact to its text; None where the engine runs on another machine.
 
-    Raises EngineError when the engine stopped answering.
+    Raises EngineError when the engine does not answer.
     """
     with engine_errors("ask the engine for its facts"):
-        said = engine.api.info()
+        info = engine.api.info()
     local = engine.endpoint.url.startswith("unix://")
-    if not local or said.get("KernelVersion") != os.uname().release:  # a guest, as on a desktop
+    if not local or info.get("KernelVersion") != os.uname().release:  # a guest, as on a desktop
         return None
-    return {**{f"engine {name}": str(said.get(name)) for name in _OF_ENGINE}, **given(Path("/"))}
+    return {**{f"engine {name}": str(info.get(name)) for name in _OF_ENGINE}, **given(Path("/"))}
 
 
 def given(root: Path) -> Facts:
-    """What a machine's own files tell; `root` is where its file system begins."""
+    """Read the facts that a machine's own files have; `root` is where its file system begins."""
     found = {_name(path, root): _text(path) for path in _all(root, _FILES)}
     found |= {_name(path, root): _rights(path) for path in _all(root, _NODES)}
     found |= {f"module {path.name}": _text(path / "version") for path in _drivers(root)}
@@ -112,7 +112,7 @@ def _pci(root: Path) -> Facts:
 
 
 def _net(root: Path) -> Facts:
-    """Adapters alone: what has no device under it comes and goes with containers."""
+    """Read the state of real adapters only; those without a device come and go with containers."""
     return {
         f"net {path.name}": f"mtu {_text(path / 'mtu')} {_text(path / 'operstate')}"
         for path in _all(root, ("sys/class/net/*",))

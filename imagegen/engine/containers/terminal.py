@@ -1,4 +1,4 @@
-"""A shell in a container, on the terminal of this process: what `docker run -it` is, without it."""
+"""Open a shell in a container on the terminal of this process, as `docker run -it` does."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ _KEYS, _SCREEN = 0, 1
 
 
 def has_terminal() -> bool:
-    """Whether a person sits in front of this process."""
+    """Return whether this process has a terminal for input and output."""
     return os.isatty(_KEYS) and os.isatty(_SCREEN)
 
 
 def shell(engine: Engine, image: str, files: Sequence[ContextFile] = ()) -> int:
-    """Run a shell until it ends; its exit code. `files` lie in /mnt, as build steps have them.
+    """Run a shell until it ends, and return its exit code.
 
-    Raises EngineError where the container does not start or the connection carries no terminal.
+    `files` are in /mnt, as in build steps. Raises EngineError where the container does not start,
+    or where the connection cannot carry a terminal.
     """
     if not engine.endpoint.url.startswith("unix://"):
         text = f"no terminal over {engine.endpoint.url.partition(':')[0]}"
@@ -79,7 +80,7 @@ def _run(api: docker.APIClient, container_id: str) -> int:
 
 @contextmanager
 def _raw(terminal: int) -> Iterator[None]:
-    """Every key goes to the shell, Ctrl-C too."""
+    """Send every key to the shell, Ctrl-C too."""
     before = termios.tcgetattr(terminal)
     try:
         tty.setraw(terminal)
@@ -98,7 +99,7 @@ def _on_resize(resize: Callable[..., None]) -> Iterator[None]:
 
 
 def _talk(keys: int, screen: int, connection: int) -> None:
-    """Until the shell closes its side."""
+    """Copy keys and output until the shell closes its side."""
     listened = [keys, connection]
     while True:
         for ready in select.select(listened, [], [])[0]:

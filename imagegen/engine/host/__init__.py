@@ -1,4 +1,4 @@
-"""The machine that the tool runs on: its programs, package archives, downloads.
+"""Use the machine that the tool runs on: its programs, package archives and downloads.
 
-Others use `host`, `download`, `probe` and `archives`.
+Other rooms use `host`, `download`, `probe` and `archives`.
 """

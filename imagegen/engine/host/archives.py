@@ -1,4 +1,4 @@
-"""What the package archives list, asked through their own clients: apt and pip."""
+"""Ask package archives which versions they have, through their own clients: apt and pip."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from imagegen.engine.host.file_lock import one_at_a_time
 from imagegen.engine.host.probe import Probe
 from imagegen.engine.images import bases, local_images
 from imagegen.errors import EngineError
-from imagegen.model.base import base_alias
+from imagegen.model.image import base_alias
 from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.model.catalog import OsRelease
     from imagegen.model.recipe import ContextFile
+    from imagegen.model.release import OsRelease
 
 UPDATE_SECONDS = 180
 MOUNT = "/mnt"
-"""Where the build steps find the files of the build environment, so here too."""
+"""The folder where build steps find the files of the build environment."""
 
 _APT = Path("/etc/apt")
 _OPTIONS = {
@@ -45,15 +45,15 @@ _OPTIONS = {
 _MAIN_ALONE = re.compile(r"(deb .* main|Components: main)$")
 _SOURCES = "ls -d /etc/apt/sources.list /etc/apt/sources.list.d/*.sources 2>/dev/null"
 _CLEARED = ("Pre-Invoke", "Post-Invoke", "Post-Invoke-Success")
-"""Hooks of the host's own apt, which have no business with lists in a folder of ours."""
+"""Hooks of the host's own apt; they are not for lists in a folder of this tool."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The versions that an archive has of each package that it knows.
+    """Hold the versions that an archive has of each package.
 
-    `problem` says what it did not answer, so that what is not listed may be there after all;
-    `suite_missing` that the suite itself is not there.
+    `problem` says what did not answer, so that a package that is not listed may exist all the same.
+    `suite_missing` says that the suite itself does not exist. `asked` names the archive.
     """
 
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -63,13 +63,13 @@ class Listing:
 
 
 def local_base(engine: Engine | None, os: OsRelease) -> str:
-    """The reference of the base on the engine, empty where it is not there."""
+    """Return the reference of the base on the engine; empty where the engine does not have it."""
     refs = (base_alias(os), os.image) if engine else ()
     return next((ref for ref in refs if engine and local_images.find(engine, ref)), "")
 
 
 def probe_base(engine: Engine | None, os: OsRelease, mode: str) -> Probe | None:
-    """Whether the engine or a registry has a base; None where it is to be bootstrapped."""
+    """Ask whether the engine or a registry has a base; None where it has to be bootstrapped."""
     if engine is None:
         return None if os.bootstrap else Probe("unknown", "no engine to ask")
     present = local_images.find(engine, base_alias(os))
@@ -97,10 +97,10 @@ def apt_in_base(
     environ: Mapping[str, str],
     areas: Sequence[str] = (),
 ) -> Listing:
-    """Ask apt in a container of the base, with the base's own sources and these `areas` of them
-    (`contrib`, `non-free`) beside `main`.
+    """Ask apt in a container of the base, with the base's own sources.
 
-    `files` are those of the build environment; they lie where the build steps find them.
+    `areas` (`contrib`, `non-free`) are read too, beside `main`. `files` are those of the build
+    environment; they are where the build steps find them.
     """
     spec = LaunchSpec(ref, ("sleep", str(UPDATE_SECONDS * 2)), env=dict(environ))
     placed = {file.path.rpartition("/")[2]: file.data for file in files}
@@ -117,16 +117,17 @@ def apt_in_base(
             listed = container.exec(["apt-cache", "madison", *names], UPDATE_SECONDS, env)
     except EngineError as error:
         return Listing(problem="; ".join(error.problems[0].evidence) or error.problems[0].text)
-    told = (update.out + update.err).splitlines()
-    return _listing(update.code, told, listed.out.splitlines(), f"apt in {ref}")
+    output = (update.out + update.err).splitlines()
+    return _listing(update.code, output, listed.out.splitlines(), f"apt in {ref}")
 
 
 def apt_on_host(
     os: OsRelease, names: Iterable[str], folder: Path, areas: Sequence[str] = ()
 ) -> Listing:
-    """Ask this host's apt for the suite, with the host's own archive settings and these `areas`.
+    """Ask this host's apt for the suite, with the host's archive settings and these `areas`.
 
-    Lists and state are in `folder`: the host's own are not touched, and the next time is faster.
+    Lists and state are in `folder`: those of the host stay as they are, and the next call is
+    faster.
     """
     release = _os_release()
     if shutil.which("apt-get") is None or release.get("ID") != os.os_id:
@@ -134,11 +135,11 @@ def apt_on_host(
     folder.mkdir(parents=True, exist_ok=True)
     with one_at_a_time(folder / "lock"):
         config = _private_apt(folder, release.get("VERSION_CODENAME", ""), os.suite, areas)
-        told: list[str] = []
-        ended = process.run(["apt-get", "-q", "-c", str(config), "update"], told.append)
+        output: list[str] = []
+        ended = process.run(["apt-get", "-q", "-c", str(config), "update"], output.append)
         lines: list[str] = []
         process.run(["apt-cache", "-c", str(config), "madison", *names], lines.append)
-    return _listing(ended.code, told, lines, f"{os.suite} in this host's archive")
+    return _listing(ended.code, output, lines, f"{os.suite} in this host's archive")
 
 
 def _os_release() -> Mapping[str, str]:
@@ -149,7 +150,7 @@ def _os_release() -> Mapping[str, str]:
 
 
 def _private_apt(folder: Path, own: str, suite: str, areas: Sequence[str]) -> Path:
-    """An apt.conf for lists, state and sources of the suite, all inside the folder."""
+    """Write an apt.conf with lists, state and sources of the suite, all inside the folder."""
     for name in ("state/lists/partial", "cache/archives/partial", "sources.list.d"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "status").touch()
@@ -177,13 +178,18 @@ def _private_apt(folder: Path, own: str, suite: str, areas: Sequence[str]) -> Pa
 
 
 def for_suite(sources: str, own: str, wanted: str) -> str:
-    """apt sources of the host's release (`bookworm`, `bookworm-security`, …) for another one."""
+    """Change apt sources from the host's release to another one.
+
+    This includes suites such as `bookworm-security` of the release `bookworm`.
+    """
     return re.sub(rf"(?<![\w-]){re.escape(own)}(?![\w.])", wanted, sources) if own else sources
 
 
 def with_areas(sources: str, areas: Sequence[str]) -> str:
-    """apt sources that read these areas beside `main`, but for a security archive, which lists
-    packages of other areas that it does not have."""
+    """Add these areas, beside `main`, to apt sources.
+
+    Security archives are left as they are: they list packages of other areas that they do not have.
+    """
     if not areas:
         return sources
     more = " ".join(areas)
@@ -194,15 +200,18 @@ def with_areas(sources: str, areas: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _listing(code: int, told: Sequence[str], madison: Sequence[str], asked: str) -> Listing:
-    errors = [line for line in told if line.startswith(("E:", "W: Failed", "Err:"))]
+def _listing(code: int, output: Sequence[str], madison: Sequence[str], asked: str) -> Listing:
+    errors = [line for line in output if line.startswith(("E:", "W: Failed", "Err:"))]
     problem = (errors or [f"apt-get update ended with {code}"])[0] if code or errors else ""
     lost = any(re.search(r"does not have a Release file|404 +Not Found", line) for line in errors)
     return Listing(versions_of(madison), problem, lost, asked)
 
 
 def versions_of(madison: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The lines `package | version | where` of `apt-cache madison`, by package."""
+    """Map each package to its versions, from the lines of `apt-cache madison`.
+
+    A line is `package | version | where`.
+    """
     found: dict[str, dict[str, None]] = {}
     for line in madison:
         cells = [cell.strip() for cell in line.split(" | ")]
@@ -212,9 +221,9 @@ def versions_of(madison: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def pip_says(project: str, environ: Mapping[str, str]) -> list[str]:
-    """What pip tells, line by line, about every file of a project in its indexes.
+    """Return the lines that pip prints about every file of a project in its indexes.
 
-    `environ` wins over this process's own. Raises EngineError where there is no pip.
+    `environ` overrides this process's environment. Raises EngineError where there is no pip.
     """
     asked = ["index", "versions", project, "-vv", "--retries", "1", "--timeout", "15", "--no-input"]
     lines: list[str] = []
@@ -223,10 +232,10 @@ def pip_says(project: str, environ: Mapping[str, str]) -> list[str]:
 
 
 def pip_metadata(project: str, version: str, python: str, tag: str) -> Mapping[str, object]:
-    """What a wheel says of itself, for another Python (`3.12`) than this host's; nothing where pip
-    finds none. pip before 23.3 downloads the whole wheel for it.
+    """Read the metadata of a wheel for a Python (`3.12`) that may differ from this host's.
 
-    With this host's own settings of pip. Raises EngineError where there is no pip.
+    It is empty where pip finds no such wheel. pip before 23.3 downloads the whole wheel for it. The
+    settings of this host's pip are used. Raises EngineError where there is no pip.
     """
     with tempfile.TemporaryDirectory(prefix="imagegen-metadata-") as folder:
         report = Path(folder, "report.json")

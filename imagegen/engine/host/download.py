@@ -1,7 +1,7 @@
-"""Files from elsewhere, kept by their sha256: whole and right under their name, or not there.
+"""Download files into a cache under their sha256, so that a file is either complete or absent.
 
-A file comes in under `<sha256>.part`, is measured, and only then gets its name. One process at a
-time brings in one file; another one waits and finds it there.
+A file is written to `<sha256>.part`, measured, and only then gets its name. One process at a time
+downloads a file; another one waits and finds it there.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     import requests
 
 ATTEMPTS = 5
-"""Attempts in a row that bring nothing new; one that brought bytes starts the count again."""
+"""Attempts in a row that bring nothing new; an attempt that brought bytes resets the count."""
 
 TIMEOUT_SECONDS = (10.0, 60.0)
-"""To connect, and without a byte."""
+"""Seconds to connect, and seconds without a byte."""
 
 CHUNK_BYTES = 1 << 20
 
@@ -52,9 +52,9 @@ _PAGE_START = re.compile(rb"\s*<(!doctype|html|\?xml)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Download:
-    """A file: where to ask, what it has to be. `size_bytes` 0 is not known.
+    """Name a file to download: its address and what it has to be.
 
-    `upstream` is the address before a mirror took its place, for messages.
+    `size_bytes` is 0 where it is unknown. `upstream` is the address without a mirror, for messages.
     """
 
     url: str
@@ -70,11 +70,11 @@ class Download:
 
 
 class _Interruption(Exception):
-    """A transfer that was cut short or put off; another attempt may go through."""
+    """Report a transfer that was cut short or refused for now; another attempt may succeed."""
 
 
 class _Refused(Exception):
-    """An answer that another attempt would get again."""
+    """Report an answer that another attempt would get again."""
 
 
 def fetch(
@@ -83,10 +83,10 @@ def fetch(
     ca_bundle: Path | None = None,
     on_line: Callable[[str], None] = lambda _: None,
 ) -> Path:
-    """The file, in the folder `cache` under its sha256; brought in if it is not there yet.
+    """Return the file's path in the folder `cache`, under its sha256; download it if needed.
 
-    Addresses are http, https or file. Raises ConfigError where the address has something else
-    than what is wanted, BuildError where it does not give it or the disk does not take it.
+    Addresses are http, https or file. Raises ConfigError where the address has another file than
+    expected, and BuildError where it cannot be downloaded or stored.
     """
     target = cache / download.sha256
     with _alone(download, target):
@@ -102,16 +102,16 @@ def fetch_unverified(
     ca_bundle: Path | None = None,
     on_line: Callable[[str], None] = lambda _: None,
 ) -> Path:
-    """A file that nobody gives the sha256 of, in `cache` under a name made of its address.
+    """Return a file whose sha256 is unknown, in `cache` under a name made from its address.
 
-    What is there already is taken. Raises BuildError where the address does not give it.
+    A file that is there already is used. Raises BuildError where it cannot be downloaded or stored.
     """
     target = cache / f"unverified-{hashlib.sha256(download.url.encode()).hexdigest()}"
     with _alone(download, target):
         if not target.is_file():
             on_line(f"downloading {download}, which nothing vouches for")
             part = _Part(download, Path(f"{target}.part"), ca_bundle, on_line)
-            # With no sha256 to measure by, pieces of two files would not be noticed.
+            # Without a sha256, a mixture of two files would not be noticed.
             part.path.unlink(missing_ok=True)
             part.transfer()
             part.path.replace(target)
@@ -120,7 +120,7 @@ def fetch_unverified(
 
 @contextmanager
 def _alone(download: Download, target: Path) -> Iterator[None]:
-    """Nobody else brings in the target meanwhile; what goes wrong is told in the user's words."""
+    """Lock the target while it is downloaded, and turn errors into messages for the user."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with one_at_a_time(Path(f"{target}.lock")):
@@ -135,7 +135,7 @@ def _alone(download: Download, target: Path) -> Iterator[None]:
 
 
 def sha256_of(path: Path) -> str:
-    """The sha256 of a file, in hexadecimal digits. Raises OSError."""
+    """Return the sha256 of a file, in hexadecimal digits. Raises OSError."""
     total = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(CHUNK_BYTES):
@@ -145,7 +145,7 @@ def sha256_of(path: Path) -> str:
 
 @dataclass
 class _Part:
-    """A file that comes in, over any number of attempts and runs."""
+    """Download one file, over any number of attempts and runs."""
 
     download: Download
     path: Path
@@ -158,7 +158,7 @@ class _Part:
         return self.path.stat().st_size if self.path.exists() else 0
 
     def transfer(self) -> None:
-        """Until it is complete, as long as attempts bring something."""
+        """Try again until the file is complete, as long as attempts bring something."""
         stalled = _Stalled(self)
         for attempt in tenacity.Retrying(
             retry=tenacity.retry_if_exception(_may_pass),
@@ -196,7 +196,7 @@ class _Part:
         shutil.copyfile(source, self.path)
 
     def _past_the_end(self, content_range: str) -> None:
-        """All is here already, or what is here is of another file."""
+        """Handle "range not satisfiable": the part is complete, or it is of another file."""
         self.resumed = True
         if content_range != f"bytes */{self.size}":
             self.path.unlink()
@@ -214,7 +214,8 @@ class _Part:
         self.resumed = self.resumed or goes_on
         try:
             with self.path.open("ab" if goes_on else "wb") as file:
-                # Undecoded: some servers declare a .gz file to be a text that they compressed.
+                # Undecoded, because some servers declare a .gz file to be a text that they
+                # compressed.
                 for chunk in answer.raw.stream(CHUNK_BYTES, decode_content=False):
                     file.write(chunk)
         except sdk.urllib3.exceptions.ProtocolError as error:
@@ -223,7 +224,7 @@ class _Part:
 
 
 class _Stalled:
-    """Stops attempts that bring nothing new."""
+    """Stop attempts that bring nothing new."""
 
     def __init__(self, part: _Part) -> None:
         self._part, self._most, self._attempts = part, part.size, 0
@@ -244,7 +245,7 @@ class _Stalled:
 def _bring(part: _Part, target: Path) -> None:
     part.transfer()
     if part.resumed and sha256_of(part.path) != part.download.sha256:
-        # The file there changed between the runs: pieces of two files are neither.
+        # The file on the server changed between the runs, so the part is a mixture of two files.
         part.path.unlink()
         part.transfer()
     problem = _not_wanted(part.download, part.path)
@@ -259,7 +260,7 @@ def _bring(part: _Part, target: Path) -> None:
 
 
 def _not_wanted(download: Download, path: Path) -> list[str]:
-    """How a complete file differs from what is wanted; empty where it does not."""
+    """List how a complete file differs from the expected one; empty where it does not."""
     size, found = path.stat().st_size, sha256_of(path)
     if found == download.sha256:
         return []
@@ -273,18 +274,18 @@ def _not_wanted(download: Download, path: Path) -> list[str]:
 
 
 def _check_answer(answer: requests.Response) -> None:
-    said = f"answers with HTTP {answer.status_code} {answer.reason or ''}".rstrip()
+    status = f"answers with HTTP {answer.status_code} {answer.reason or ''}".rstrip()
     if answer.status_code in FOR_NOW:
-        raise _Interruption(said)
+        raise _Interruption(status)
     if answer.status_code not in (200, 206):
-        raise _Refused(said)
+        raise _Refused(status)
     if media_type(answer.headers) in PAGE_TYPES:
         msg = f"answers with a page ({media_type(answer.headers)}), not with the file"
         raise _Refused(msg)
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether another attempt may go better; a wrong address or certificate stays wrong."""
+    """Return whether another attempt may succeed; a wrong address or certificate stays wrong."""
     lasting = (sdk.requests.exceptions.SSLError, sdk.requests.TooManyRedirects, ValueError)
     passing = sdk.transport_errors(_Interruption)
     return isinstance(error, passing) and not isinstance(error, lasting)

@@ -1,4 +1,4 @@
-"""One holder of a file at a time, over threads and processes; one that dies lets go."""
+"""Lock a file over threads and processes; the system unlocks it when its holder dies."""
 
 from __future__ import annotations
 

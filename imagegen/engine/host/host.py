@@ -1,4 +1,4 @@
-"""The machine that the tool runs on: what it has, and how programs are installed and started."""
+"""Find what this machine has, and install and start programs on it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _APPARMOR = Path("/sys/module/apparmor/parameters/enabled")
 
 @dataclass(frozen=True)
 class Host:
-    """What decides how things are installed and started here.
+    """Hold what decides how programs are installed and started on this machine.
 
-    `soft_roce_lacks` names the packages that `validate --soft-roce` wants and this host has not.
+    `soft_roce_lacks` are the missing packages that `validate --soft-roce` needs.
     """
 
     name: str
@@ -48,11 +48,12 @@ class Host:
 
 @dataclass(frozen=True)
 class HostFacts:
-    """All that `doctor` looks at.
+    """Hold all facts that `doctor` checks.
 
-    `engine` is None where none answers, for the reason `no_engine`; `engine_is_ours` says that
-    none was named and none runs, so one may be set up. `free_bytes` is None where the engine's
-    disk is not visible from here; `out_of_reach` is why the registry of `image` does not answer.
+    `engine` is None where none answers; `no_engine` says why. `engine_is_ours` says that the user
+    named none and none runs, so that one may be set up. `free_bytes` is None where the engine's
+    disk is not visible from this process. `out_of_reach` says why the registry of `image` does not
+    answer; it is empty where it does.
     """
 
     host: Host
@@ -66,7 +67,7 @@ class HostFacts:
 
 
 def here() -> Host:
-    """This machine. Sources: os-release(5), sd_booted(3)."""
+    """Read the facts of this machine. Sources: os-release(5), sd_booted(3)."""
     try:
         release: Mapping[str, str] = platform.freedesktop_os_release()
     except OSError:
@@ -86,7 +87,7 @@ def here() -> Host:
 
 
 def host_facts(image: str) -> HostFacts:
-    """Gather the facts; `image` is the base whose registry is tried."""
+    """Gather all facts; `image` is the base image whose registry is tried."""
     engine, engine_facts, failure = _ask_engine()
     return HostFacts(
         host=here(),
@@ -101,7 +102,7 @@ def host_facts(image: str) -> HostFacts:
 
 
 def daemon_runs() -> bool:
-    """Whether the system's dockerd runs, answering or not."""
+    """Return whether the system's dockerd runs, even if it does not answer."""
     try:
         return Path("/proc", _DAEMON_PID.read_text().strip(), "comm").is_file()
     except OSError:
@@ -109,7 +110,7 @@ def daemon_runs() -> bool:
 
 
 def perform(argv: Sequence[str], on_line: Callable[[str], None]) -> None:
-    """Run one command of a set-up. Raises EngineError with its last lines when it fails."""
+    """Run one command of a set-up; raises EngineError with its last lines when it fails."""
     try:
         ended = process.run(argv, on_line, {"DEBIAN_FRONTEND": "noninteractive"})
     except OSError as error:
@@ -121,16 +122,16 @@ def perform(argv: Sequence[str], on_line: Callable[[str], None]) -> None:
 
 
 def start_daemon(argv: Sequence[str]) -> None:
-    """Start dockerd so that it outlives this program, its log at DAEMON_LOG.
+    """Start dockerd so that it outlives this program, with its log at DAEMON_LOG.
 
-    Where the package's own script has just started one, that one is left alone.
+    It does nothing where the package's own script has already started one.
     """
     if not daemon_runs():
         process.detach(argv, DAEMON_LOG)
 
 
 def await_engine() -> Engine:
-    """The engine, as soon as it answers. Raises EngineError after START_SECONDS."""
+    """Wait for the engine to answer; raises EngineError after START_SECONDS."""
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
@@ -159,7 +160,7 @@ def _none_named() -> bool:
 
 
 def _free_bytes(root_dir: str) -> int | None:
-    """Free space at the engine's root, None where that is on another machine or in a guest."""
+    """Return the free bytes at the engine's root; None where that is on another machine."""
     try:
         return shutil.disk_usage(root_dir).free
     except OSError:

@@ -1,4 +1,4 @@
-"""Ask whether an address has a file, and how addresses are asked and shown."""
+"""Check whether an address has a file, without downloading it."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 PROBE_SECONDS = 10.0
 
 PLAIN = {"Accept-Encoding": "identity"}
-"""The bytes as they lie there: ranges and sizes mean those."""
+"""Asks for bytes without compression, because ranges and sizes count those."""
 
 FOR_NOW = (408, 425, 429, 500, 502, 503, 504)
-"""What a server says that may say something else in a moment."""
+"""Answers of a server that may change in a moment."""
 
 PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/xml", "application/xml")
-"""What error pages come as, some of them with HTTP 200; no file that is wanted here does."""
+"""Media types of error pages, some of which come with HTTP 200; no wanted file has one of them."""
 
 _NO_HEAD = (400, 403, 405, 501)
-"""What servers answer to HEAD that would answer to GET: signed addresses, small servers."""
+"""Answers to HEAD of servers that would answer GET: signed addresses, small servers."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """Whether an address has a file, and what was seen that says so."""
+    """Say whether an address has a file, and how that was found out."""
 
     state: Literal["ok", "missing", "unknown"]
     evidence: str
 
 
 def probe(url: str, ca_bundle: Path | None = None) -> Probe:
-    """Ask for a file without fetching it, over http, https or file.
+    """Ask for a file without downloading it, over http, https or file.
 
-    Never raises: what cannot be asked is `unknown`.
+    It never raises: the state is `unknown` where no answer comes.
     """
     if urlsplit(url).scheme == "file":
         path = path_of(url)
@@ -76,22 +76,25 @@ def _judged(status: int, headers: Mapping[str, str]) -> Probe:
 
 
 def verify(ca_bundle: Path | None) -> str | None:
-    """requests' `verify`: None leaves it to the environment, which a session's own would not."""
+    """Return the value of requests' `verify`; None leaves it to the environment.
+
+    The `verify` of a session would not leave it to the environment.
+    """
     return str(ca_bundle) if ca_bundle else None
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """The media type of an answer, without parameters."""
+    """Return the media type of an answer, without parameters."""
     return headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
 def path_of(url: str) -> Path:
-    """The path of a `file:` address."""
+    """Return the path of a `file:` address."""
     return Path(unquote(urlsplit(url).path))
 
 
 def without_secrets(url: str) -> str:
-    """An address as it may be shown: without a user, a password, or a query with a token."""
+    """Remove user, password, and a query with a token from an address, so that it may be shown."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=host, query="…" if parts.query else ""))

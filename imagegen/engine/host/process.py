@@ -1,4 +1,4 @@
-"""Run a program of the host, telling each line that it prints."""
+"""Run a program of the host and report each line that it prints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STOP_SECONDS = 10
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended, with its last lines of stdout and stderr together."""
+    """Hold how a program ended, with its last lines of stdout and stderr together."""
 
     code: int
     tail: tuple[str, ...]
@@ -27,9 +27,9 @@ class Ended:
 def run(
     argv: Sequence[str], on_line: Callable[[str], None], env: Mapping[str, str] | None = None
 ) -> Ended:
-    """Run to the end. `env` is added to the environment. Raises OSError where it cannot start.
+    """Run a program to its end; `env` is added to the environment.
 
-    On Ctrl-C the program is stopped first.
+    Raises OSError where it cannot start. On Ctrl-C the program is stopped first.
     """
     tail: deque[str] = deque(maxlen=TAIL_LINES)
     with subprocess.Popen(
@@ -61,7 +61,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def detach(argv: Sequence[str], log: str) -> None:
-    """Start a program that outlives this one, its output appended to the file `log`."""
+    """Start a program that outlives this one; its output is appended to the file `log`."""
     with Path(log).open("ab") as output:
         subprocess.Popen(
             list(argv),

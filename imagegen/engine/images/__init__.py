@@ -1,4 +1,5 @@
-"""Images on the engine: find, tag and remove them, bases, what is in them, what is left over.
+"""Find, tag, remove and read images on the engine; make base images.
 
-Others use `local_images`, `bases`, `contents`, `inventory`, `private_keys` and `engine_contents`.
+Other rooms use `local_images`, `bases`, `contents`, `inventory`, `private_keys` and
+`engine_contents`.
 """

@@ -1,4 +1,4 @@
-"""Base images: what an image stands on, from a registry or bootstrapped from a package archive."""
+"""Make base images, from a registry or bootstrapped from a package archive."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from imagegen.engine.client import (
 from imagegen.engine.host import process
 from imagegen.engine.images import local_images
 from imagegen.errors import EngineError
-from imagegen.model.base import base_alias
+from imagegen.model.image import base_alias
 from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from imagegen.model.catalog import OsRelease
+    from imagegen.model.release import OsRelease
 
 REACH_SECONDS = 8
 PULL_SECONDS = 600
 
 Mode = Literal["auto", "registry", "bootstrap"]
 
-# As the `slim` images of the registries: no manual pages and documentation but the licences, in
-# the base and, because dpkg keeps the rule, in everything that is installed on top of it.
+# As in the `slim` images of the registries: no manual pages, and no documentation but the licences.
+# dpkg keeps this rule, so it also holds for everything that is installed on top of the base.
 _SLIM = (
     "path-exclude=/usr/share/man/*",
     "path-exclude=/usr/share/doc/*",
     "path-include=/usr/share/doc/*/copyright",
 )
 
-# As those images again (docker-apt-speedup): an image is written to the disk when it is packed, so
-# dpkg need not wait for the disk after each file, which takes long while a large layer is written.
+# Also from those images (docker-apt-speedup): an image is written to the disk when it is packed, so
+# dpkg need not wait for the disk after each file. That wait is long while a large layer is written.
 _UNSAFE_IO = "force-unsafe-io"
 
-# mmdebstrap lends the chroot the host's name and resolver; neither belongs into an image.
+# mmdebstrap copies the host's name and resolver into the chroot; neither belongs in an image.
 _FORGET_HOST = 'rm -f "$1/etc/hostname" "$1/etc/resolv.conf"'
 
 
 @dataclass(frozen=True)
 class BaseImage:
-    """A base on the engine; `how` is `registry` or `bootstrap`."""
+    """Describe a base image on the engine; `how` is `registry` or `bootstrap`."""
 
     ref: str
     id: str
@@ -61,10 +61,10 @@ class BaseImage:
 def ensure_base(
     engine: Engine, os: OsRelease, mode: Mode, on_line: Callable[[str], None], mirror: str = ""
 ) -> BaseImage:
-    """Make `base_alias(os)` name a base. One that came the way of `mode` already is taken.
+    """Make sure that `base_alias(os)` is a base image; keep one that was made by `mode` before.
 
-    `auto` prefers the local image `os.image`, then the registry if that is in reach (`mirror` is
-    what to pull in its place), then a bootstrap. Raises EngineError.
+    `auto` prefers the local image `os.image`, then the registry if it answers (`mirror` is pulled
+    instead, if given), then a bootstrap. Raises EngineError.
     """
     present = _present(engine, os)
     if present and mode in ("auto", present.how):
@@ -76,8 +76,10 @@ def ensure_base(
 
 
 def why_no_base(engine: Engine, os: OsRelease, mode: Mode, mirror: str = "") -> str:
-    """Why `ensure_base` could not make a base; empty where it can, as far as is seen without doing
-    it. Raises EngineError where the engine does not answer."""
+    """Say why `ensure_base` could not make a base; empty where it could.
+
+    It only looks, so it may be wrong. Raises EngineError where the engine does not answer.
+    """
     present = _present(engine, os)
     if present and mode in ("auto", present.how):
         return ""
@@ -92,7 +94,7 @@ def why_no_base(engine: Engine, os: OsRelease, mode: Mode, mirror: str = "") -> 
 
 
 def why_out_of_reach(engine: Engine, image: str) -> str:
-    """Why the registry of `image` does not answer for it; empty where it does."""
+    """Say why the registry of `image` does not answer for it; empty where it does."""
     try:
         with engine.fresh(timeout=REACH_SECONDS) as api:
             api.inspect_distribution(image)  # type: ignore[no-untyped-call]
@@ -102,8 +104,11 @@ def why_out_of_reach(engine: Engine, image: str) -> str:
 
 
 def identity(engine: Engine, ref: str) -> str:
-    """What the root file system of a base is made of: the digest that its registry gave, or of its
-    one layer where it came from no registry. An image id would name the time of the import too."""
+    """Identify the root file system of a base image.
+
+    It is the digest that its registry gave, or the digest of its one layer where it did not come
+    from a registry. An image id would change with the time of the import.
+    """
     described = local_images.inspect(engine, ref)
     for named in described.get("RepoDigests") or ():
         return str(named).rpartition("@")[2]
@@ -112,7 +117,10 @@ def identity(engine: Engine, ref: str) -> str:
 
 
 def bootstrap_command(suite: str, target: str) -> list[str]:
-    """mmdebstrap with the host's own archive settings; it leaves no package lists behind."""
+    """Make the command of mmdebstrap, which uses the host's archive settings.
+
+    The base gets no package lists.
+    """
     options = [f"--dpkgopt={option}" for option in (*_SLIM, _UNSAFE_IO)]
     return [
         "mmdebstrap",
@@ -139,7 +147,7 @@ def _base(engine: Engine, os: OsRelease, how: str) -> BaseImage:
 def _from_registry(
     engine: Engine, os: OsRelease, mode: Mode, on_line: Callable[[str], None], wanted: str
 ) -> bool:
-    """Take `os.image` if it is local, else pull `wanted`; False where `auto` has to bootstrap."""
+    """Tag `os.image` if it is local, else pull `wanted`; False where `auto` has to bootstrap."""
     found = os.image
     if local_images.find(engine, os.image) is None:
         found, why = wanted, why_out_of_reach(engine, wanted)
@@ -179,7 +187,7 @@ def _bootstrap(engine: Engine, os: OsRelease, on_line: Callable[[str], None]) ->
     with tempfile.TemporaryDirectory(prefix="imagegen-base-") as folder:
         rootfs = Path(folder, "rootfs.tar")
         argv = bootstrap_command(os.suite, str(rootfs))
-        # The same packages give the same bytes.
+        # With a fixed time, equal packages give equal bytes.
         ended = process.run(argv, on_line, {"SOURCE_DATE_EPOCH": "0"})
         if ended.code != 0:
             text = f"mmdebstrap did not bootstrap `{os.suite}` (exit code {ended.code})"

@@ -1,6 +1,6 @@
-"""What is in an image, as one short script says in a container of it: packages, libraries, files.
+"""Read what is in an image, with one short script in a container: packages, libraries, files.
 
-Images of others are read too: what one cannot say (no dpkg, no loader's list) is empty.
+It reads images of others too; what an image cannot report (no dpkg, no loader's list) is empty.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ if TYPE_CHECKING:
     from imagegen.engine.containers.exec import ExecResult
 
 LOOK_SECONDS = 300
-"""Most of it goes into the sizes of folders: seconds, minutes where a slow disk has none cached."""
+"""Most of the time goes into the sizes of folders: seconds; minutes on a slow disk without cache.
+"""
 
 LEAST_KILOBYTES = 1024
-"""Folders and files below this are not told: they explain no difference, and there are too many."""
+"""Smaller folders and files are left out: they explain no difference, and there are too many."""
 
 BUILD_TOOLS = ("gcc", "g++", "cc", "c++", "ld", "make", "cmake", "ninja", "nvcc", "git")
 
-# No image has to have bash. What dpkg, ldconfig or awk is missing for is found missing.
-# `-xdev` leaves /proc and mounts out. INSTALLER names who installed; dpkg's own packages have none.
-# What setuptools carries in a folder `_vendor` came with it and by no wheel of its own.
+# The script is for `sh`, because an image may have no bash. Without dpkg, ldconfig or awk the facts
+# that need them are missing. `-xdev` leaves /proc and mounts out. INSTALLER names what installed a
+# package; packages of dpkg have none. The packages in a folder `_vendor` are parts of setuptools,
+# not wheels that were installed.
 _SCRIPT = r"""
 PATH="$PATH:/usr/sbin:/sbin:/usr/bin:/bin"
 [ -r /etc/os-release ] && sed 's/^/os /' /etc/os-release
@@ -59,7 +61,7 @@ _FIELDS = (
     "source:Package",
     "source:Version",
 )
-# Sizes as layers count them, without the rest of a file's last block, where this `du` can.
+# Count sizes as layers do, without the rest of a file's last block, if this `du` can.
 _SIZES = f"""
 du --apparent-size -s /etc > /dev/null 2>&1 && as_layers=--apparent-size
 du $as_layers -axk / | awk '$1 >= {LEAST_KILOBYTES} {{ print "du " $0 }}'"""
@@ -72,8 +74,11 @@ _CONDA = re.compile(r"/conda-meta/(?P<name>[^/]+)-(?P<version>[^/-]+)-[^/-]+\.js
 
 @dataclass(frozen=True, order=True)
 class Package:
-    """One installed package. `kind` is `deb`, `pypi` or `conda`; `source` is the source package of
-    a `deb` with its version; `path` is where a `pypi` lies and `tags` are those of its wheel."""
+    """Describe one installed package.
+
+    `kind` is `deb`, `pypi` or `conda`. `source` is the source package of a `deb` with its version.
+    `path` is the folder of a `pypi` package's metadata, and `tags` are the tags of its wheel.
+    """
 
     kind: str
     name: str
@@ -86,9 +91,12 @@ class Package:
 
 @dataclass(frozen=True)
 class ImageContents:
-    """What a container of the image said. `folders` are paths, of large files too, with the bytes
-    below them, `sonames` paths by the name that the loader knows, `files` what a build may have
-    left, with bytes; `promise` is the expectation file of an image of this tool."""
+    """Hold what a container of the image reported.
+
+    `folders` maps paths, also of large files, to the bytes below them. `sonames` maps the names
+    that the loader knows to paths. `files` maps files that a build may have left to their bytes.
+    `promise` is the content of the expectation file in an image of this tool.
+    """
 
     packages: tuple[Package, ...] = ()
     sonames: Mapping[str, str] = field(default_factory=dict)
@@ -99,17 +107,17 @@ class ImageContents:
     promise: Mapping[str, Any] = field(default_factory=dict)
 
     def of_kind(self, kind: str) -> tuple[Package, ...]:
-        """The packages of one kind."""
+        """Return the packages of one kind."""
         return tuple(package for package in self.packages if package.kind == kind)
 
     @property
     def debs(self) -> Mapping[str, str]:
-        """Package -> version, as dpkg has them."""
+        """Map each dpkg package to its version."""
         return {package.name: package.version for package in self.of_kind("deb")}
 
 
 def installed(engine: Engine, ref: str) -> ImageContents:
-    """The contents of an image whose packages have to be known.
+    """Read the contents of an image whose packages have to be known.
 
     Raises EngineError where it does not start or has no dpkg.
     """
@@ -122,7 +130,7 @@ def installed(engine: Engine, ref: str) -> ImageContents:
 
 
 def run_script(engine: Engine, ref: str, sizes: bool) -> ExecResult:
-    """Run the script in a container of the image that runs nothing of the image's own.
+    """Run the script in a container of the image, without the image's own command.
 
     Raises EngineError where it does not start.
     """
@@ -146,14 +154,17 @@ def _script(sizes: bool) -> str:
 
 
 def read_contents(lines: Iterable[str]) -> ImageContents:
-    """The lines of the script: each starts with a word that says what follows, or with the path
-    of a record that pip left. A line of anything else is left out."""
-    said = tuple(lines)
+    """Parse the lines that the script printed.
+
+    Each starts with a word that says what follows, or with the path of a record that pip left.
+    Other lines are ignored.
+    """
+    printed = tuple(lines)
     rows: defaultdict[str, list[str]] = defaultdict(list)
-    for kind, rest in _pairs(said, " "):
+    for kind, rest in _pairs(printed, " "):
         rows[kind].append(rest)
     files = {path: int(size) for size, path in _pairs(rows["file"], " ")}
-    packages = {*_debs(rows["deb"]), *_dists(said), *_condas(files)}
+    packages = {*_debs(rows["deb"]), *_dists(printed), *_condas(files)}
     return ImageContents(
         packages=tuple(sorted(packages)),
         sonames=dict(reversed([*_pairs(rows["so"], " ")])),  # the loader takes the first
@@ -179,7 +190,7 @@ def _debs(rows: Iterable[str]) -> Iterator[Package]:
 
 
 def _dists(lines: Iterable[str]) -> Iterator[Package]:
-    """Distributions that pip installed; a `dist-info` of dpkg's is listed as a `deb` already."""
+    """List distributions that pip installed; a `dist-info` of dpkg is already listed as a `deb`."""
     found = [match for match in map(_DIST.match, lines) if match]
     tags: defaultdict[str, list[str]] = defaultdict(list)
     for match in found:

@@ -1,4 +1,4 @@
-"""What an engine keeps for this tool: images with and without a tag, containers, build cache."""
+"""List what an engine keeps for this tool, and remove it: images, containers, build cache."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from imagegen.engine.answers import CacheEntry, ContainerRow, ImageRow
 
 DF_SECONDS = 600
-"""The engine walks the files of all that it has not counted before."""
+"""The engine reads all files that it has not counted before."""
 
 _OURS = re.compile(r"^/imagegen-[0-9a-f]{12}$")
 _STOPPED = ("created", "exited", "dead")
@@ -28,8 +28,11 @@ _STOPPED = ("created", "exited", "dead")
 
 @dataclass(frozen=True)
 class KeptImage:
-    """An image of imagegen's; `own_bytes` are those that no other image shares, counted for images
-    without a tag."""
+    """Describe an image that imagegen made.
+
+    `own_bytes` are the bytes that no other image shares; they are counted only for images without a
+    tag.
+    """
 
     id: str
     tags: tuple[str, ...]
@@ -39,8 +42,11 @@ class KeptImage:
 
 @dataclass(frozen=True)
 class EngineContents:
-    """What is on the engine: our images, image ids in use, our stopped containers; `there` are the
-    ids of all images, whoever made them."""
+    """Hold what is on the engine.
+
+    `images` are those of imagegen, `used` the ids of images that containers use, `containers` the
+    names of imagegen's stopped containers, `there` the ids of all images on the engine.
+    """
 
     images: tuple[KeptImage, ...]
     used: frozenset[str]
@@ -49,10 +55,10 @@ class EngineContents:
 
 
 def engine_contents(engine: Engine, writing: Collection[str]) -> EngineContents:
-    """One look at the lists of images and containers; `writing` are the instructions that make a
-    layer. Raises EngineError.
+    """List images and containers on the engine.
 
-    The engine's own count of what images share walks the files of every container first.
+    `writing` are the instructions that make a layer. The shared bytes are counted here, because the
+    engine's own count reads the files of every container first. Raises EngineError.
     """
     with engine_errors("list what it keeps"):
         rows = engine.api.images(all=True)
@@ -81,7 +87,7 @@ def _kept(row: ImageRow) -> KeptImage:
 def own_bytes(
     engine: Engine, every: Sequence[str], asked: Sequence[str], writing: Collection[str]
 ) -> dict[str, int]:
-    """Image id -> the bytes of those of its layers that no other of these images stands on."""
+    """Map each image id in `asked` to the bytes of its layers that no other image has."""
     if not asked:
         return {}
     chains = {one: _layers(engine, one) for one in every}
@@ -94,7 +100,7 @@ def own_bytes(
 
 
 def _layers(engine: Engine, image: str) -> tuple[str, ...]:
-    """Its layers, the lowest first; none where it went in the meantime."""
+    """List the layers of an image, the lowest first; empty where it was removed meanwhile."""
     try:
         return tuple(local_images.inspect(engine, image)["RootFS"].get("Layers") or ())
     except EngineError:
@@ -107,8 +113,10 @@ def _in_common(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _top_bytes(engine: Engine, image: str, count: int, writing: Collection[str]) -> int:
-    """The bytes of so many layers from the top. An instruction that writes nothing, such as `ENV`,
-    has an entry in the history and no layer."""
+    """Add the bytes of the `count` highest layers.
+
+    An instruction that writes nothing, such as `ENV`, has an entry in the history but no layer.
+    """
     if not count:
         return 0
     sizes = [
@@ -120,9 +128,9 @@ def _top_bytes(engine: Engine, image: str, count: int, writing: Collection[str])
 
 
 def build_cache(engine: Engine) -> tuple[CacheEntry, ...]:
-    """The entries of the build cache. Engines before API 1.42 count all else that they keep, too.
+    """List the entries of the build cache. Raises EngineError.
 
-    Raises EngineError.
+    Engines before API 1.42 also count everything else that they keep.
     """
     with engine_errors("count its build cache"), engine.fresh(timeout=DF_SECONDS) as api:
         answer = api.get(engine.url("/system/df"), params={"type": "build-cache"})
@@ -131,7 +139,7 @@ def build_cache(engine: Engine) -> tuple[CacheEntry, ...]:
 
 
 def old_cache_bytes(cache: tuple[CacheEntry, ...], days: int, now: datetime) -> int:
-    """Bytes of cache entries that no build has used for so many days, and that no image is."""
+    """Add the bytes of cache entries that no build has used for `days`, and no image shares."""
     before = now - timedelta(days=days)
     return sum(
         int(one.get("Size", 0))
@@ -150,7 +158,7 @@ def _last_used(entry: CacheEntry) -> datetime:
 
 
 def prune_cache(engine: Engine, days: int) -> int:
-    """Remove cache that no build has used for so many days; the bytes that came free."""
+    """Remove cache that no build has used for `days`; return the bytes that were freed."""
     with engine_errors("prune its build cache"), engine.fresh(timeout=DF_SECONDS) as api:
         filters = json.dumps({"until": [f"{days * 24}h"]})
         answer = api.post(engine.url("/build/prune"), params={"filters": filters})
@@ -159,7 +167,7 @@ def prune_cache(engine: Engine, days: int) -> int:
 
 
 def remove_image(engine: Engine, image_id: str) -> bool:
-    """Remove an image, unless it got a tag, a child or a container since it was looked at."""
+    """Remove an image, unless it got a tag, a child or a container meanwhile."""
     with engine_errors(f"remove {image_id}"):
         try:
             engine.api.remove_image(image_id)

@@ -1,6 +1,6 @@
-"""What an image is made of: what the engine says of it, and what is in it.
+"""Read all facts about an image: what the engine reports, and what is in it.
 
-What an image cannot say (it does not start, it has no dpkg) is named as missing.
+What an image cannot report (it does not start, it has no dpkg) is listed as missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer: its digest, the instruction that made it and its bytes (-1: nobody says)."""
+    """Describe a layer: digest, instruction that made it, bytes (-1 where they are unknown)."""
 
     digest: str
     made_by: str = ""
@@ -36,7 +36,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Inventory:
-    """An image, from outside and from inside. `missing` says in words what could not be read."""
+    """Hold the facts about an image; `missing` says in words what could not be read."""
 
     ref: str
     id: str
@@ -50,10 +50,10 @@ class Inventory:
 
 
 def inventory(engine: Engine, ref: str, *, sizes: bool = True) -> Inventory:
-    """Read an image; without `sizes` in half the time, and nobody knows where the bytes are.
+    """Read an image; without `sizes` it takes half the time, and folders have no sizes.
 
-    Raises EngineError where the engine has no such image, or dies; an image that does not start is
-    read from outside alone.
+    Raises EngineError where the engine has no such image, or dies. Of an image that does not start
+    only the engine's facts are read.
     """
     described = local_images.inspect(engine, ref)
     config = described.get("Config") or {}
@@ -105,10 +105,10 @@ _MAKES_NO_LAYER = re.compile(
 
 
 def layers_of(digests: Sequence[str], history: Sequence[tuple[str, int]]) -> tuple[Layer, ...]:
-    """The layers, each with the entry of the history that made it.
+    """Match each layer with the entry of the history that made it.
 
-    Instructions that only set something make no layer, and a WORKDIR makes one or none; where the
-    counts still do not meet, nobody can say which entry made which layer.
+    Instructions that only set something make no layer, and a WORKDIR makes one or none. Where the
+    counts still differ, layers have only their digests.
     """
     made = [row for row in history if row[1] or not _MAKES_NO_LAYER.match(row[0])]
     if len(made) > len(digests):

@@ -1,4 +1,4 @@
-"""The layers of an image as files, read from what `docker save` would write."""
+"""Read the layers of an image as files, from what `docker save` would write."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SAVE_SECONDS = 3600
-"""`docker save` writes all layers to a disk of its own before the first byte comes."""
+"""`docker save` writes all layers to a disk of its own before it sends the first byte."""
 
 
 def layers(engine: Engine, ref: str) -> Iterator[tuple[str, tarfile.TarFile]]:
-    """Each layer of an image, lowest first: its path in the archive, and its files.
+    """Yield each layer of an image, lowest first: its path in the archive, and its files.
 
-    Costs a temporary file of the image's size. A layer is only readable until the next one.
+    It takes a temporary file of the image's size. A layer is only readable until the next one.
     """
     with tempfile.TemporaryFile() as archive:
         _save(engine, ref, archive)
@@ -38,7 +38,10 @@ def _save(engine: Engine, ref: str, archive: IO[bytes]) -> None:
 
 
 def _layer_paths(outer: tarfile.TarFile) -> list[str]:
-    """From manifest.json, which Docker's own layout and the OCI layout (25 and later) both have."""
+    """Read the paths of the layers from manifest.json.
+
+    Docker's own layout and the OCI layout (Docker 25 and later) both have it.
+    """
     manifest = json.load(_member(outer, "manifest.json"))
     return [str(path) for path in manifest[0]["Layers"]]
 

@@ -1,4 +1,4 @@
-"""One image on the engine, read from the answers of the Engine API: that takes no SDK."""
+"""Describe one image on the engine, from answers of the Engine API, without the SDK."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNTAGGED = "<none>:<none>"
 
 @dataclass(frozen=True)
 class LocalImage:
-    """An image on the engine; `size_bytes` counts shared layers too."""
+    """Describe an image on the engine; `size_bytes` includes layers that it shares."""
 
     id: str
     tags: tuple[str, ...]
@@ -24,12 +24,12 @@ class LocalImage:
 
 
 def listed(row: ImageRow) -> LocalImage:
-    """From an entry of the Engine API's `/images/json`."""
+    """Read an image from an entry of the Engine API's `/images/json`."""
     return _local(row, row.get("Labels"))
 
 
 def inspected(row: ImageAnswer) -> LocalImage:
-    """From the answer of the Engine API's `/images/NAME/json`."""
+    """Read an image from the answer of the Engine API's `/images/NAME/json`."""
     return _local(row, (row.get("Config") or {}).get("Labels"))
 
 

@@ -1,4 +1,4 @@
-"""Images that the engine has: find, tag and remove them."""
+"""Find, tag and remove images that the engine has."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def list_labelled(engine: Engine, label: str) -> tuple[LocalImage, ...]:
-    """All images with a label (`name` or `name=value`), from one call."""
+    """List all images with a label (`name` or `name=value`), with one call."""
     with engine_errors("list images"):
         rows = engine.api.images(filters={"label": label})
     return tuple(map(listed, rows))
 
 
 def find(engine: Engine, ref: str) -> LocalImage | None:
-    """The image of a reference or id, if the engine has it."""
+    """Find the image of a reference or id; None where the engine does not have it."""
     with engine_errors(f"inspect `{ref}`"):
         try:
             return inspected(_inspect(engine, ref))
@@ -29,7 +29,7 @@ def find(engine: Engine, ref: str) -> LocalImage | None:
 
 
 def inspect(engine: Engine, ref: str) -> ImageAnswer:
-    """The engine's own description of an image. Raises EngineError where it has none."""
+    """Return the engine's description of an image. Raises EngineError where it has none."""
     with engine_errors(f"inspect `{ref}`"):
         return _inspect(engine, ref)
 
@@ -41,21 +41,21 @@ def _inspect(engine: Engine, ref: str) -> ImageAnswer:
 
 
 def tag(engine: Engine, image_id: str, ref: str) -> None:
-    """Make `ref` (`repository:tag`) name the image, whatever it named before."""
+    """Make `ref` (`repository:tag`) the name of an image; another image may lose it."""
     repository, name = split_reference(ref)
     with engine_errors(f"tag {image_id} as `{ref}`"):
         engine.api.tag(image_id, repository, name, force=True)
 
 
 def history(engine: Engine, ref: str) -> tuple[tuple[str, int], ...]:
-    """The instructions that made an image, the first one first, with the bytes that each added."""
+    """List the instructions that made an image, the first one first, and the bytes of each."""
     with engine_errors(f"read the history of `{ref}`"):
         rows: list[HistoryRow] = engine.api.history(ref)  # type: ignore[no-untyped-call]
     return tuple((str(row["CreatedBy"]), int(row["Size"])) for row in reversed(rows))
 
 
 def remove(engine: Engine, ref: str, force: bool = False) -> None:
-    """Remove a reference, and the image with its last one. Nothing there is no error."""
+    """Remove a reference, and with the last one the image; a missing reference is no error."""
     with engine_errors(f"remove `{ref}`"):
         try:
             engine.api.remove_image(ref, force=force)
@@ -64,7 +64,7 @@ def remove(engine: Engine, ref: str, force: bool = False) -> None:
 
 
 def split_reference(ref: str) -> tuple[str, str]:
-    """Repository and tag of a reference; a port is no tag."""
+    """Split a reference into repository and tag; a port is not a tag."""
     repository, colon, name = ref.rpartition(":")
     if not colon or "/" in name:
         return ref, "latest"

@@ -1,7 +1,7 @@
-"""Private keys in the layers of an image, also those that a later layer deletes.
+"""Find private keys in the layers of an image, even those that a later layer deletes.
 
-What a distribution package or a wheel lists as its own is published to everyone already (test
-certificates, mostly) and is no secret; keys that a package's install script makes are in no list.
+A key that a distribution package or a wheel lists as its own file is already public (a test
+certificate, mostly) and is no secret. Keys that a package's install script makes are in no list.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _WHEEL_LIST = re.compile(r"^(?P<site>.*)/[^/]+\.dist-info/RECORD$")
 
 
 def private_keys_in_layers(engine: Engine, ref: str) -> list[str]:
-    """Files that start as a private key in any layer and are no package's own.
+    """List the files that start as a private key in any layer and belong to no package.
 
-    Each as `layer N: path`, N from 1 for the lowest layer.
+    Each is `layer N: path`; N is 1 for the lowest layer.
     """
     found: list[tuple[int, str]] = []
     owned: set[str] = set()
@@ -40,7 +40,7 @@ def private_keys_in_layers(engine: Engine, ref: str) -> list[str]:
 
 
 def scan_layer(layer: tarfile.TarFile) -> tuple[list[str], set[str]]:
-    """Of one layer: files that start as a private key, and files that package lists name."""
+    """List the files of a layer that start as a private key, and those of package lists."""
     keys: list[str] = []
     owned: set[str] = set()
     for member in layer:
@@ -60,12 +60,12 @@ def _is_list(path: str) -> bool:
 
 
 def _listed(path: str, data: bytes) -> Iterator[str]:
-    """Absolute paths in dpkg's file list, or in a wheel's RECORD (PyPA recording format)."""
+    """Read absolute paths from dpkg's file list or a wheel's RECORD (PyPA recording format)."""
     text = data.decode(errors="replace")
     wheel = _WHEEL_LIST.match(path)
     if wheel is None:
         for line in text.splitlines():
-            # Debian's lists keep the names from before /lib and /bin became links into /usr.
+            # Debian's lists have the names from before /lib and /bin became links into /usr.
             yield from (line, f"/usr{line}")
         return
     for row in csv.reader(io.StringIO(text)):

@@ -1,4 +1,4 @@
-"""A virtual machine for an image: its root file system, a kernel, QEMU.
+"""Boot a virtual machine for an image: its root file system, a kernel, QEMU.
 
-Others use `qemu.boot` and `guest_kernel.ensure_kernel`.
+Other rooms use `qemu.boot` and `guest_kernel.ensure_kernel`.
 """

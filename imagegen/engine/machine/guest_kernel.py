@@ -1,7 +1,8 @@
-"""The kernel of the Soft-RoCE machine and the small first root that mounts an image's own.
+"""Make the kernel and the initial root file system of the Soft-RoCE machine.
 
-The kernel is Debian's, unpacked from its package and never installed; busybox, which the first root
-runs, likewise. Both are fetched by the host's own apt, once, and kept as two small files.
+The initial root mounts the root of the image. The kernel is Debian's; it is unpacked from its
+package and never installed. So is busybox, which the initial root runs. The host's own apt
+downloads both once; they are kept as two small files.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 META_PACKAGE, BUSYBOX = "linux-image-amd64", "busybox-static"
 READY = "imagegen: the image is mounted"
-"""What the first root prints last: what comes after it on the console is the job's."""
+"""The last line that the initial root prints. Later lines on the console are the job's."""
 
 MODULES = (
     "virtio_pci",
@@ -31,7 +32,7 @@ MODULES = (
     "squashfs",
     "overlay",
     "virtio_net",
-    # rdma_rxe asks the kernel's crypto for it by name, which `depends` does not say.
+    # rdma_rxe asks the kernel's crypto for it by name, so `depends` does not list it.
     "crc32_generic",
     "rdma_rxe",
     "ib_uverbs",
@@ -39,7 +40,8 @@ MODULES = (
     "rdma_ucm",
 )
 
-# The address comes before the device: then row 1 of the table of GIDs is RoCE v2 with IPv4.
+# The address is set before the RDMA device is added, so that row 1 of the GID table is RoCE v2 with
+# IPv4.
 INIT = f"""#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin
@@ -66,16 +68,16 @@ _FOLDER, _PROGRAM, _FILE = 0o40755, 0o100755, 0o100644
 
 @dataclass(frozen=True)
 class GuestKernel:
-    """What QEMU boots; `initrd` lacks only the job, which `with_job` appends."""
+    """Name the files that QEMU boots; `initrd` is without the job, which `with_job` appends."""
 
     kernel: Path
     initrd: Path
 
 
 def ensure_kernel(cache: Path, on_line: Callable[[str], None]) -> GuestKernel:
-    """The kernel in the folder `cache`; fetched and unpacked if it is not there yet.
+    """Return the kernel in the folder `cache`; download and unpack it if needed.
 
-    Raises EngineError where this host's apt does not give it.
+    Raises EngineError where this host's apt does not have it.
     """
     key = hashlib.sha256("\n".join([INIT, *MODULES]).encode()).hexdigest()[:16]
     found = GuestKernel(cache / f"{key}.vmlinuz", cache / f"{key}.initrd")
@@ -88,13 +90,16 @@ def ensure_kernel(cache: Path, on_line: Callable[[str], None]) -> GuestKernel:
 
 
 def with_job(initrd: bytes, job: str) -> bytes:
-    """An initial root with a shell script that runs in the image. Source: the kernel's
-    Documentation/driver-api/early-userspace/buffer-format.rst: archives may follow one another."""
+    """Append a shell script, which runs in the image, to an initial root.
+
+    Source: the kernel's Documentation/driver-api/early-userspace/buffer-format.rst: archives may
+    follow one another.
+    """
     return initrd + bytes(-len(initrd) % 4) + archive([("job", _FILE, job.encode())])
 
 
 def archive(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
-    """A cpio archive (`newc`) of (path, mode, content), all of root's. Source: cpio(5)."""
+    """Pack a cpio archive (`newc`) of (path, mode, content), all owned by root. Source: cpio(5)."""
     packed = bytearray()
     for number, (path, mode, data) in enumerate([*entries, ("TRAILER!!!", 0, b"")], start=1):
         name = path.encode() + b"\0"
@@ -106,7 +111,10 @@ def archive(entries: Iterable[tuple[str, int, bytes]]) -> bytes:
 
 
 def load_order(wanted: Sequence[str], depends: Mapping[str, Sequence[str]]) -> list[str]:
-    """The wanted modules after all that they depend on. What `depends` lacks is built in."""
+    """Order the wanted modules after those that they depend on.
+
+    Modules that `depends` does not have are built into the kernel.
+    """
     order: dict[str, None] = {}
 
     def visit(name: str) -> None:
@@ -121,7 +129,10 @@ def load_order(wanted: Sequence[str], depends: Mapping[str, Sequence[str]]) -> l
 
 
 def dependencies(module: bytes) -> list[str]:
-    """What a module says it depends on. Source: modinfo(8), section `.modinfo` of the file."""
+    """List the modules that a module depends on.
+
+    Source: modinfo(8), section `.modinfo` of the file.
+    """
     found = re.search(rb"\0depends=([^\0]*)\0", module)
     return (
         [name.replace("-", "_") for name in found[1].decode().split(",") if name] if found else []
@@ -145,10 +156,11 @@ def _make(folder: Path, target: GuestKernel, on_line: Callable[[str], None]) -> 
 
 
 def _modules(top: Path) -> dict[str, bytes]:
-    """Every module below a folder that may be needed, by name, unpacked."""
+    """Map the name of each module that may be needed to its unpacked bytes."""
     found = {}
     for path in [*top.rglob("*.ko"), *top.rglob("*.ko.xz")]:
-        # Graphics, sound and the like are most of the kernel, and nothing here needs them.
+        # Most of the kernel's modules are for graphics, sound and the like; they are not needed
+        # here.
         if {"crypto", "fs", "net", "block", "virtio", "infiniband", "lib"} & {*path.parts}:
             data = path.read_bytes()
             name = path.name.partition(".ko")[0].replace("-", "_")
@@ -157,7 +169,7 @@ def _modules(top: Path) -> dict[str, bytes]:
 
 
 def _unpacked(folder: Path, on_line: Callable[[str], None]) -> Path:
-    """The files of the kernel's package and of busybox, in a folder below `folder`."""
+    """Unpack the packages of the kernel and of busybox into a folder below `folder`."""
     root = folder / "root"
     image = _kernel_package()
     on_line(f"fetching {image} and {BUSYBOX} with apt, once")
@@ -173,7 +185,7 @@ def _unpacked(folder: Path, on_line: Callable[[str], None]) -> Path:
 
 
 def _kernel_package() -> str:
-    """The package that Debian's newest kernel is in: the first one that the meta package needs."""
+    """Find the package of Debian's newest kernel: the first one that the meta package needs."""
     lines: list[str] = []
     try:
         process.run(["apt-cache", "depends", META_PACKAGE], lines.append)
@@ -189,12 +201,15 @@ def _kernel_package() -> str:
 
 
 def _download(folder: Path, package: str, on_line: Callable[[str], None]) -> None:
-    """With the host's own settings; `env` only changes the folder, which apt-get writes into."""
+    """Download a package with the host's own settings.
+
+    `env` only changes the folder, because apt-get writes into the current one.
+    """
     get = ["env", f"--chdir={folder}", "apt-get", "-q", "-o", "APT::Sandbox::User=root"]
     try:
         _run([*get, "download", package], f"`{package}` cannot be fetched")
     except EngineError:
-        # Lists may be older than the archive: a package of theirs is gone there.
+        # The package lists may be old and name a package that the archive no longer has.
         _run([*get, "update"], "`apt-get update` failed", on_line)
         _run([*get, "download", package], f"`{package}` cannot be fetched")
 

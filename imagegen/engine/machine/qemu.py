@@ -1,7 +1,7 @@
-"""A machine of its own for an image: its root file system on a disk, booted by QEMU.
+"""Boot an image in a virtual machine: its root file system on a disk, QEMU.
 
-Plain emulation: no KVM is asked for, which laptops in a hurry and guests of a cloud often cannot
-give, so that a run is the same everywhere.
+QEMU emulates without KVM, which laptops and guests of a cloud often do not have; so a run is the
+same everywhere.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 QEMU, PACK = "qemu-system-x86_64", "sqfstar"
 PROGRAMS = {QEMU: "qemu-system-x86", PACK: "squashfs-tools"}
-"""Programs that the machine takes, and Debian's packages that have them."""
+"""Programs that the machine needs, and the Debian packages that have them."""
 
 EXPORT_SECONDS = 900
 MEMORY_MIB = 2048
 EXPIRED, KILLED = 124, 137
-"""Exit codes of timeout(1): the time was up, and it took a SIGKILL."""
+"""Exit codes of timeout(1): the time was up; it needed a SIGKILL."""
 
 
 @dataclass(frozen=True)
 class VirtualMachine:
-    """What to boot. `disk` is read only; what the guest writes to its second port is `answer`."""
+    """Say what to boot; `disk` is read only, the guest's second port is written to `answer`."""
 
     kernel: Path
     initrd: Path
@@ -45,7 +45,7 @@ class VirtualMachine:
 
 @dataclass(frozen=True)
 class Powered:
-    """How a machine ended: `up` says that the image was mounted in it."""
+    """Hold how a machine ended; `up` says that it had mounted the image."""
 
     up: bool
     timed_out: bool
@@ -53,15 +53,15 @@ class Powered:
 
 
 def missing_programs() -> list[str]:
-    """The packages that have to be installed before a machine can be booted."""
+    """List the packages that have to be installed before a machine can boot."""
     return [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
 
 
 def qemu_command(machine: VirtualMachine) -> list[str]:
-    """QEMU's command line. `timeout` ends it even where this program was killed.
+    """Make QEMU's command line; `timeout` ends it even if this program was killed.
 
-    `-cpu max`: images may be built for processors later than QEMU's default. Mitigations against
-    other guests only cost time here.
+    `-cpu max` is there because images may be built for processors newer than QEMU's default.
+    Mitigations against other guests would only take time here.
     """
     append = "console=ttyS0 quiet panic=-1 mitigations=off"
     return [
@@ -77,7 +77,7 @@ def qemu_command(machine: VirtualMachine) -> list[str]:
 
 
 def boot(machine: VirtualMachine, on_line: Callable[[str], None]) -> Powered:
-    """Boot, tell what the guest prints once the image is mounted, wait until it is off.
+    """Boot, report what the guest prints once the image is mounted, and wait until it is off.
 
     Raises EngineError where QEMU cannot be started or ends by itself with an error.
     """
@@ -102,7 +102,7 @@ def boot(machine: VirtualMachine, on_line: Callable[[str], None]) -> Powered:
 
 
 def pack_root(engine: Engine, image_id: str, disk: Path) -> None:
-    """Write the root file system of an image as a disk (squashfs), owners and modes as they are.
+    """Write the root file system of an image as a squashfs disk, with its owners and modes.
 
     Raises EngineError. The image is never started, and nothing of it stays on the engine.
     """
@@ -116,10 +116,13 @@ def pack_root(engine: Engine, image_id: str, disk: Path) -> None:
 
 
 def _pack(chunks: Iterable[bytes], disk: Path) -> None:
-    """lz4: less to write than with none, and the emulated processor unpacks it at ease."""
+    """Pack a tar with lz4: that writes less than no compression, and is fast to unpack.
+
+    The emulated processor is slow, so a stronger compression would take it too long.
+    """
     argv = [PACK, "-comp", "lz4", "-quiet", "-no-progress", str(disk)]
     try:
-        # The manual page of sqfstar(1): it reads a tar from its standard input.
+        # sqfstar(1): it reads a tar from its standard input.
         packer = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
@@ -132,10 +135,10 @@ def _pack(chunks: Iterable[bytes], disk: Path) -> None:
             with suppress(BrokenPipeError), packer.stdin as feed:
                 for chunk in chunks:
                     feed.write(chunk)
-            said = packer.stderr.read().decode(errors="replace").splitlines()
+            errors = packer.stderr.read().decode(errors="replace").splitlines()
         except BaseException:
             packer.kill()
             raise
     if packer.returncode != 0:
         text = f"`{PACK}` ended with exit code {packer.returncode}"
-        raise EngineError.of(text, evidence=said[-8:], hint="free disk, see `imagegen doctor`")
+        raise EngineError.of(text, evidence=errors[-8:], hint="free disk, see `imagegen doctor`")

@@ -1,4 +1,4 @@
-"""Registries: push images, read digests and labels, move tags.
+"""Push images to registries, read digests and labels there, and move tags.
 
-Others use `remote_images`.
+Other rooms use `remote_images`.
 """

@@ -1,4 +1,4 @@
-"""The part of the OCI distribution protocol that tags need: manifests, by tag or digest."""
+"""Read and write manifests in a registry, by tag or digest, with the OCI distribution protocol."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ MANIFEST_TYPES = (
 
 
 class Refused(Exception):
-    """The registry answered, with an error."""
+    """Report that the registry answered with an error."""
 
 
 @dataclass(frozen=True)
 class RemoteReference:
-    """A reference taken apart, with the way to its registry."""
+    """Hold the parts of a reference, and how its registry is reached."""
 
     host: str
     repository: str
@@ -43,17 +43,21 @@ class RemoteReference:
 
     @property
     def base(self) -> str:
+        """Return the URL under which the registry has the repository."""
         return f"{'http' if self.plain_http else 'https'}://{self.host}/v2/{self.repository}"
 
 
 def remote_reference(ref: str, engine: Engine | None = None) -> RemoteReference:
-    """Take `host/name`, `host/name:tag` or `host/name@digest` apart."""
+    """Parse `host/name`, `host/name:tag` or `host/name@digest`.
+
+    Loopback hosts, and those that `engine` lists as insecure, are reached over plain HTTP.
+    """
     name, _, digest = ref.partition("@")
     host, path = sdk.auth.split_repo_name(name)
     repository, _, tag = path.partition(":")
     plain = _is_loopback(host) or (engine is not None and _is_insecure(engine, host))
     if host == sdk.auth.INDEX_NAME:
-        # The default registry: its protocol host is that of the SDK's index address.
+        # The default registry: the host of its protocol is that of the SDK's index address.
         host = str(urlsplit(sdk.auth.INDEX_URL).hostname)
         repository = repository if "/" in repository else f"library/{repository}"
     return RemoteReference(host, repository, digest or tag or "latest", plain)
@@ -72,7 +76,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _is_insecure(engine: Engine, host: str) -> bool:
-    """Whether the engine's own configuration lists the host as insecure."""
+    """Return whether the engine's own configuration lists the host as insecure."""
     with engine_errors("ask the engine for its registries"):
         info = cast("InfoAnswer", engine.api.info())
     registries = info.get("RegistryConfig") or {}
@@ -89,13 +93,13 @@ def _is_insecure(engine: Engine, host: str) -> bool:
 
 @dataclass
 class Session:
-    """Requests to one repository, with a token where the registry asks for one."""
+    """Send requests to one repository, with a token where the registry asks for one."""
 
     target: RemoteReference
     http: requests.Session = field(default_factory=lambda: sdk.requests.Session())
 
     def __post_init__(self) -> None:
-        # A proxy of the environment has nothing to do with this machine's own registry.
+        # Proxies of the environment are not for a registry on this machine.
         self.http.trust_env = not _is_loopback(self.target.host)
 
     def __enter__(self) -> Session:
@@ -105,12 +109,12 @@ class Session:
         self.http.close()
 
     def digest(self, reference: str) -> str | None:
-        """The digest of a manifest, None where there is none."""
+        """Return the digest of a manifest; None where there is none."""
         answer = self._call("HEAD", reference, {"Accept": ", ".join(MANIFEST_TYPES)})
         return None if answer.status_code == 404 else _digest(answer)
 
     def manifest(self, reference: str) -> tuple[str, bytes]:
-        """Media type and bytes of a manifest. Raises Refused where there is none."""
+        """Return media type and bytes of a manifest. Raises Refused where there is none."""
         answer = self._call("GET", reference, {"Accept": ", ".join(MANIFEST_TYPES)})
         if answer.status_code == 404:
             msg = f"{reference} is not in {self.target.host}/{self.target.repository}"
@@ -118,9 +122,9 @@ class Session:
         return answer.headers["Content-Type"], answer.content
 
     def labels(self, reference: str) -> dict[str, str]:
-        """The labels of an image, from its configuration alone: no layer is read. Empty for none.
+        """Return the labels of an image, without reading a layer; empty where it does not exist.
 
-        Of an image for several platforms those of the first.
+        Of an image for several platforms, they are the labels of the first.
         """
         if self.digest(reference) is None:
             return {}
@@ -131,7 +135,7 @@ class Session:
         return dict((answer.json().get("config") or {}).get("Labels") or {})
 
     def put_manifest(self, reference: str, kind: str, manifest: bytes) -> str:
-        """Store a manifest under a tag or digest; the digest that the registry gives it."""
+        """Store a manifest under a tag or digest; return the digest that the registry gives it."""
         return _digest(self._call("PUT", reference, {"Content-Type": kind}, manifest))
 
     def _call(
@@ -159,7 +163,7 @@ class Session:
         )
 
     def _authorize(self, answer: requests.Response, push: bool) -> bool:
-        """Answer a challenge of RFC 7235; whether another attempt makes sense."""
+        """Answer a challenge of RFC 7235; return whether another attempt makes sense."""
         kind, _, rest = answer.headers.get("WWW-Authenticate", "").partition(" ")
         login = _login(self.target.host)
         if kind.lower() == "basic":
@@ -174,7 +178,7 @@ class Session:
     def _token(
         self, challenge: Mapping[str, str], login: tuple[str, str] | None, push: bool
     ) -> str:
-        """Source: distribution's token authentication specification."""
+        """Get a token. Source: distribution's token authentication specification."""
         scope = f"repository:{self.target.repository}:{'pull,push' if push else 'pull'}"
         answer = self.http.get(
             challenge["realm"],
@@ -190,7 +194,10 @@ class Session:
 
 
 def _login(host: str) -> tuple[str, str] | None:
-    """User and password that `docker login` keeps for a registry, credential helpers included."""
+    """Find user and password that `docker login` keeps for a registry.
+
+    Credential helpers are asked too.
+    """
     is_default = host == urlsplit(sdk.auth.INDEX_URL).hostname
     found = sdk.auth.resolve_authconfig(sdk.auth.load_config(), None if is_default else host)
     if not found or not found.get("username", found.get("Username")):

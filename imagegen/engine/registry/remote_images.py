@@ -1,7 +1,7 @@
 """Push images to a registry and move tags there, by digest.
 
-The protocol is the OCI distribution specification, which needs no engine: only pushing layers
-goes through one. Credentials are those that `docker login` keeps.
+The protocol is the OCI distribution specification. Only pushing layers needs an engine. Credentials
+are those that `docker login` keeps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PUSH_SECONDS = 3600
 
 
 class _Interruption(Exception):
-    """A push that the network cut short; another attempt may go through."""
+    """Report a push that the network cut short; another attempt may succeed."""
 
 
 def _may_pass(error: BaseException) -> bool:
@@ -43,11 +43,11 @@ _retry = tenacity.retry(
 
 
 def push(engine: Engine, image_id: str, ref: str, on_line: Callable[[str], None]) -> str:
-    """Push an image into the repository of `ref` without touching the tag of `ref`.
+    """Push an image into the repository of `ref`, but leave the tag of `ref` as it is.
 
-    It travels under a tag of its own, `imagegen-<image id>`, which stays in the registry: without
-    a tag a registry may collect it. Returns the digest (`sha256:…`) that the registry answers.
-    Raises PublishError; EngineError where the engine is gone.
+    The image gets the tag `imagegen-<image id>`, which stays in the registry, because a registry
+    may delete an image without a tag. Returns the digest (`sha256:…`) that the registry reports.
+    Raises PublishError; EngineError where the engine does not answer.
     """
     repository, _ = local_images.split_reference(ref)
     tag = f"imagegen-{image_id.removeprefix('sha256:')[:16]}"
@@ -55,20 +55,20 @@ def push(engine: Engine, image_id: str, ref: str, on_line: Callable[[str], None]
     local_images.tag(engine, image_id, staged)
     try:
         with _publish_errors(f"`{staged}` was not pushed", staged):
-            told = _push(engine, repository, tag, on_line)
+            pushed = _push(engine, repository, tag, on_line)
         digest = digest_of(staged, engine)
     finally:
         _untag(engine, staged)
-    if digest is None or (told and told != digest):
+    if digest is None or (pushed and pushed != digest):
         text = f"`{staged}` is not in the registry as it was pushed"
-        raise PublishError.of(text, evidence=[f"pushed {told}, the registry has {digest}"])
+        raise PublishError.of(text, evidence=[f"pushed {pushed}, the registry has {digest}"])
     return digest
 
 
 def digest_of(ref: str, engine: Engine | None = None) -> str | None:
-    """The digest that a tag names in its registry, None where there is no such tag.
+    """Return the digest that a tag has in its registry; None where there is no such tag.
 
-    Plain HTTP is spoken to loopback addresses, and to those that `engine` lists as insecure.
+    Loopback addresses, and those that `engine` lists as insecure, are reached over plain HTTP.
     """
     target = remote_reference(ref, engine)
     doing = f"the registry does not say what `{ref}` is"
@@ -77,7 +77,7 @@ def digest_of(ref: str, engine: Engine | None = None) -> str | None:
 
 
 def remote_labels(ref: str, engine: Engine | None = None) -> Mapping[str, str]:
-    """The labels of the image that a tag names in its registry; empty where there is none.
+    """Return the labels of the image that a tag has in its registry; empty where there is none.
 
     Nothing is pulled. Raises PublishError where the registry does not answer.
     """
@@ -88,9 +88,9 @@ def remote_labels(ref: str, engine: Engine | None = None) -> Mapping[str, str]:
 
 
 def move_tag(repository_ref: str, digest: str, tag: str, engine: Engine | None = None) -> None:
-    """Make `tag` name the manifest `digest`, in the registry alone: no layer moves.
+    """Make `tag` name the manifest `digest`, in the registry alone, without moving layers.
 
-    `repository_ref` is `host/name`, a tag in it is ignored. Raises PublishError.
+    `repository_ref` is `host/name`; a tag in it is ignored. Raises PublishError.
     """
     target = remote_reference(repository_ref, engine)
     doing = f"tag `{tag}` was not moved to {digest}"
@@ -103,14 +103,17 @@ def move_tag(repository_ref: str, digest: str, tag: str, engine: Engine | None =
 
 
 def _untag(engine: Engine, staged: str) -> None:
-    """Drop the temporary name, unless it is the image's last: the engine would drop the image."""
+    """Remove the temporary tag, unless it is the image's last tag.
+
+    With its last tag the engine would remove the image.
+    """
     image = local_images.find(engine, staged)
     if image and len(image.tags) > 1:
         local_images.remove(engine, staged)
 
 
 def _push(engine: Engine, repository: str, tag: str, on_line: Callable[[str], None]) -> str:
-    """Push with retries; the digest that the engine tells, empty where it tells none."""
+    """Push with retries; return the digest that the engine reports, empty where it reports none."""
     return str(_retry(_push_once)(engine, repository, tag, on_line))
 
 

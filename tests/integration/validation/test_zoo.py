@@ -1,7 +1,7 @@
-"""Images broken on purpose: `validate` names exactly what is broken, and healthy ones pass.
+"""Test `validate` on images that are broken on purpose: it names exactly what is broken.
 
-An animal of the zoo is a folder with a Dockerfile, one breakage on top of a healthy image, and
-`expect.yaml`: the image that it stands on, and the ids of the checks that fail or warn.
+An animal of the zoo is a folder with a Dockerfile that breaks one thing in a healthy image, and
+`expect.yaml`: the healthy image, and the ids of the checks that fail or warn.
 """
 
 from __future__ import annotations
@@ -9,60 +9,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import command_line_in
 from zoo_keeper import ZOO, Animal, Keeper, Zoo, animals, examples, ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from _pytest.mark import ParameterSet
+    from command_line import CommandLine
 
     from imagegen.engine.client import Engine
 
-CELLS = ["debian12-none", "debian12-rdma-core", "debian13-none", "debian13-rdma-core"]
 BASES = ["small", "harp"]
 ANIMALS = animals()
 EXAMPLES = examples(ANIMALS)
-IN_SHORT = {"debian12-rdma-core", "debian13-none", *BASES}
-"""Healthy images of `make test`: both releases, with RDMA and without, with Horovod and without."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def zoo(
     this_engine: Engine, cpu_family: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Zoo]:
     keeper = Keeper(this_engine, tmp_path_factory.mktemp("parts"))
-    yield Zoo(keeper, cpu_family, command_line_in(tmp_path_factory.mktemp("zoo")))
+    yield Zoo(keeper, cpu_family)
     keeper.clean()
 
 
-def of(image: str, *, short: bool) -> list[pytest.MarkDecorator]:
-    """What stands on one healthy image goes to one process, so that it is looked at once."""
-    group = pytest.mark.xdist_group(f"zoo-{image}")
-    return [group] if short else [group, pytest.mark.long]
-
-
-def healthy_one(name: str) -> ParameterSet:
-    return pytest.param(name, marks=of(name, short=name in IN_SHORT))
-
-
-def ill_one(animal: Animal) -> ParameterSet:
-    marks = of(animal.image, short=animal.name in EXAMPLES)
+def short_or_long(animal: Animal) -> ParameterSet:
+    marks = () if animal.name in EXAMPLES else (pytest.mark.long,)
     return pytest.param(animal, marks=marks, id=animal.name)
 
 
-@pytest.mark.parametrize("cell", [healthy_one(cell) for cell in CELLS])
-def test_a_healthy_image_passes(zoo: Zoo, cell: str) -> None:
-    report = zoo.healthy(cell)
-    assert ids(report, "failed") == ids(report, "error") == []
-    passed = ids(report, "passed")
-    assert len(passed) > 30
-    assert {"torch.version", "mpi.2rank", "ssh.login", "image.private-key-in-layer"} <= {*passed}
-    assert ("hvd.size" in passed) == cell.startswith("debian12")
-    assert ("rdma.provider" in passed) == cell.endswith("rdma-core")
-
-
-@pytest.mark.parametrize("base", [healthy_one(base) for base in BASES])
+@pytest.mark.parametrize("base", BASES)
 def test_what_the_others_stand_on_is_healthy(zoo: Zoo, base: str) -> None:
     report = zoo.healthy(base)
     assert ids(report, "failed") == ids(report, "error") == []
@@ -73,9 +49,9 @@ def test_what_the_others_stand_on_is_healthy(zoo: Zoo, base: str) -> None:
         assert {"cuda.cudart", "cuda.toolkit"} <= passed
 
 
-@pytest.mark.parametrize("animal", [ill_one(animal) for animal in ANIMALS])
+@pytest.mark.parametrize("animal", [short_or_long(animal) for animal in ANIMALS])
 def test_what_is_broken_is_named_and_nothing_else(zoo: Zoo, animal: Animal) -> None:
-    report, healthy = zoo.look_at(animal), zoo.beside(animal)
+    report, healthy = zoo.look_at(animal), zoo.healthy(animal.image, animal.tier)
     assert ids(report, "failed") == [*animal.fails]
     assert {*ids(report, "warned")} - {*ids(healthy, "warned")} == {*animal.warns}
     assert ids(report, "error") == []
@@ -87,11 +63,10 @@ def test_what_is_broken_is_named_and_nothing_else(zoo: Zoo, animal: Animal) -> N
             assert check["remedy"]
 
 
-@pytest.mark.xdist_group("zoo-debian13-none")
-def test_the_command_line_names_what_is_broken(zoo: Zoo) -> None:
+def test_the_command_line_names_what_is_broken(zoo: Zoo, command_line: CommandLine) -> None:
     ref = zoo.keeper.make(ZOO / "second-mpi-on-path", zoo.family["debian13-none"])
     arguments = ("validate", "--static", "--only", "openmpi", "--format", "json", ref)
-    (problem,) = zoo.run(*arguments, code=7).documents[-1]["errors"]
+    (problem,) = command_line(*arguments, code=7).documents[-1]["errors"]
     named = [line.partition(":")[0] for line in problem["evidence"] if not line.startswith(" ")]
     assert named == ["mpi.single"]
 

@@ -1,4 +1,4 @@
-"""Launch commands: the flags of the guides, in their order, safe to paste."""
+"""Test launch commands: the flags of the guides, in their order, safe to paste."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from imagegen.catalog.reader import read_catalog
+from imagegen.config.payload import Payload
 from imagegen.errors import ConfigError
 from imagegen.launcher.launch import LaunchRequest, command, render
+from imagegen.model.launch import Launch, Variable
+from unit.conftest import REPOSITORY
 
 if TYPE_CHECKING:
     from imagegen.model.catalog import Contract
@@ -22,6 +26,10 @@ CONTRACT: Contract = {
     "shm_bytes": 34359738368,
     "network": "host",
 }
+LAUNCHES = {
+    name: component.launch
+    for name, component in read_catalog(Payload((REPOSITORY,), (REPOSITORY,))).components.items()
+}
 GPU = LaunchRequest(
     image="imagegen/cu113:torch1.11",
     contract=CONTRACT,
@@ -32,8 +40,10 @@ GPU = LaunchRequest(
         "horovod": "0.21.3",
         "torch": "1.11",
     },
+    launches=LAUNCHES,
     device="gpu",
     form="mpirun",
+    accel="horovod",
     gpus_per_node=8,
     model="resnet50",
     batch=256,
@@ -108,7 +118,7 @@ def test_one_gpu_over_sockets() -> None:
 
 
 @pytest.mark.parametrize(("transport", "level"), [("rdma", 0), ("rdma+gdr", 2)])
-def test_two_nodes_over_rdma_with_lightcc(transport: Any, level: int) -> None:
+def test_two_nodes_over_rdma_with_lightcc(transport: str, level: int) -> None:
     request = replace(
         GPU, nodes=("gpu1", "gpu2"), transport=transport, accel="lightcc", iface="bond0"
     )
@@ -174,6 +184,19 @@ def test_what_the_image_lacks_is_refused_all_at_once() -> None:
     ]
 
 
+def test_a_new_component_brings_a_transport_with_its_data_alone() -> None:
+    variables = (Variable("FABRIC_RANKS={gpus_per_node}", "why"), Variable("FABRIC={iface}", "why"))
+    launches = {**LAUNCHES, "fabric": Launch(transports=("fabric",), variables=variables)}
+    components = {**GPU.components, "fabric": "1"}
+    request = replace(GPU, transport="fabric", launches=launches, components=components)
+    said = line(request)
+    assert "-x NCCL_DEBUG=INFO -x FABRIC_RANKS=8 -x LD_LIBRARY_PATH" in said
+    assert "-x FABRIC=eth0" in line(replace(request, iface="eth0"))
+    assert problems(replace(request, components=GPU.components)) == [
+        "transport `fabric` needs component `fabric`, which the image does not have"
+    ]
+
+
 def test_acceleration_is_not_a_question_of_docker() -> None:
     components = {"openmpi": "5.0.7", "torch": "2.6.0"}
     assert line(replace(CPU, form="docker", components=components)).startswith("docker run")
@@ -197,6 +220,8 @@ def test_rdma_is_not_for_the_ranks_of_a_cpu_image() -> None:
         ({"nodes": ("gpu1", "gpu1")}, "a node is named twice"),
         ({"model": "a\nid"}, "value 'a\\nid' has a control character"),
         ({"script": ""}, "there is no script to run"),
+        ({"transport": "rmda"}, "there is no transport `rmda`"),
+        ({"form": "docker", "accel": "hvd"}, "there is no acceleration `hvd`"),
         (
             {"components": {"horovod": "0.21.3"}},
             "the image has no `openmpi`, so no `mpirun` either",

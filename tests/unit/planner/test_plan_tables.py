@@ -1,4 +1,4 @@
-"""What `plan` says of an order that costs more from nothing than the declared one."""
+"""Test what `plan` says of an order that costs more from nothing than the declared one."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ releases:
 
 @pytest.fixture
 def small_plan(small: Overlay) -> Plan:
-    """Two cells with a check each; the matrix names the check before `delta`, in which they differ.
+    """Return two cells with a check each; the matrix names the check before `delta`.
 
-    `delta` takes 8 seconds and has 100 MB.
+    The cells differ in `delta`, which takes 8 seconds and has 100 MB.
     """
     small.matrix(MATRIX)
     small.component("check", CHECK)
     small.template("check", "RUN check\n")
     path = small.root / "dockerfiles/components/delta/component.yaml"
-    small.component("delta", path.read_text().replace("seconds: 8", "seconds: 8\nmegabytes: 100"))
+    small.component("delta", path.read_text().replace('megabytes: "0"', "megabytes: 100"))
     return planned()
 
 
@@ -103,7 +103,7 @@ def test_where_it_costs_no_more_nothing_is_said(small_plan: Plan, small: Overlay
 def without_sizes(small: Overlay) -> None:
     for name, line in (("check", "megabytes: 2\n"), ("delta", "megabytes: 100\n")):
         path = small.root / f"dockerfiles/components/{name}/component.yaml"
-        small.component(name, path.read_text().replace(line, ""))
+        small.component(name, path.read_text().replace(line, 'megabytes: "0"\n'))
 
 
 @pytest.mark.usefixtures("small_plan")

@@ -1,4 +1,4 @@
-"""What the cells of a build are expected to take."""
+"""Test what the cells of a build are expected to take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACE = BuildPace(jobs=2, in_flight=4, exported_a_second=10 * MB)
 
 
 def trees() -> dict[str, tuple[Step, ...]]:
-    """Two cells that share 10 seconds and have 30 and 50 of their own."""
+    """Return two cells that share 10 seconds and have 30 and 50 of their own."""
     above = (
         Step(LEFT, Cost(30.0, 30 * MB), ("left",), ()),
         Step(RIGHT, Cost(50.0, 0), ("right",), ()),

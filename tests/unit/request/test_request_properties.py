@@ -1,8 +1,8 @@
-"""Random requests: a yes holds against the rules written out here, a no against trying everything.
+"""Test random requests: a yes against rules written out here, a no by trying everything.
 
-`IMAGEGEN_EXAMPLES=2000` tries more of them, other ones every time.
+`IMAGEGEN_EXAMPLES=2000` tries more of them, different ones every time.
 
-The tables below are those of the compatibility rules, not read from the catalog that is tested.
+The tables below are not read from the catalog that is tested.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from imagegen.resolver.resolve import space_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from imagegen.model.catalog import Release
+    from imagegen.model.release import Release
 
 FEW = settings(
     max_examples=int(os.environ.get("IMAGEGEN_EXAMPLES", "12")),
@@ -96,26 +96,26 @@ def requests(least: int = 1, most: int = 4) -> st.SearchStrategy[dict[str, str]]
 
 
 def wrong(pins: Mapping[str, str]) -> Iterator[str]:
-    """What the rules have against a set of pins; nothing if they hold."""
+    """Yield which rules a set of pins breaks."""
     glibc, cuda = Version(GLIBC[pins["os"]]), pins.get("cuda")
     torch, device = pins.get("torch"), pins.get("device")
     yield from _of_torch(pins, glibc) if torch else ()
     if cuda and pins["os"] in CUDA_WINDOWS:
         low, high = CUDA_WINDOWS[pins["os"]]
         if Version(cuda) not in SpecifierSet(f"{low},{high}"):
-            yield "R1"
+            yield "cuda-base-image"
     if cuda and Version(cuda) >= Version("12.8") and glibc < Version("2.27"):
-        yield "R7b"
+        yield "glibc-of-cuda"
     if device == "cpu" and (cuda or "nccl" in pins or "gpu" in pins or "driver" in pins):
-        yield "R19b"
+        yield "horovod-without-cuda"
     if "driver" in pins:
         for one in filter(None, (cuda, own_cuda(torch))):
             if Version(pins["driver"]) < Version(floor(one)):
-                yield f"R14 {one}"
+                yield f"driver-of-cuda {one}"
     if "gpu" in pins and cuda and not window(cuda, CC[pins["gpu"]]):
-        yield "R15"
+        yield "compute-capability"
     if "cudnn" in pins and cuda and Version(cuda).major == 13 and pins["cudnn"] < "9.12":
-        yield "R11" if Version(pins["cudnn"]) < Version("9.12") else ""
+        yield "cuda-of-cudnn" if Version(pins["cudnn"]) < Version("9.12") else ""
     yield from _of_the_rest(pins)
 
 
@@ -123,38 +123,38 @@ def _of_torch(pins: Mapping[str, str], glibc: Version) -> Iterator[str]:
     torch = Version(pins["torch"])
     python = Version(pins["python"])
     if torch >= Version("2.7") and glibc < Version("2.28"):
-        yield "R7"
+        yield "glibc-of-the-wheel"
     if torch.public == "2.6.0" and torch.local == "cu126" and glibc < Version("2.28"):
-        yield "R7"
+        yield "glibc-of-the-wheel"
     lows = ((Version("2.9"), "3.10"), (Version("2.5"), "3.9"), (Version("2.0"), "3.8"))
     low = next((minor for since, minor in lows if torch >= since), "3.5")
     if python < Version(low) or (torch < Version("2.6") and python >= Version("3.13")):
-        yield "R6"
+        yield "python-of-the-wheel"
 
 
 def _of_the_rest(pins: Mapping[str, str]) -> Iterator[str]:
     torch, tensorflow = pins.get("torch"), pins.get("tensorflow")
     if "horovod" in pins and torch and Version(torch) >= Version("2.1"):
-        yield "R19"
+        yield "horovod-and-frameworks"
     if "horovod" in pins and Version(pins["horovod"]) >= Version("0.20"):
         if Version(pins["python"]) < Version("3.6"):
-            yield "R19 python"
+            yield "python-of-horovod"
         if tensorflow and Version(tensorflow) < Version("1.15"):
-            yield "R19 tensorflow"
+            yield "horovod-and-frameworks tensorflow"
     if tensorflow:
         minor = ".".join(tensorflow.split(".")[:2])
         wanted = TF_CUDA.get(minor)
         if wanted and "cuda" in pins and not pins["cuda"].startswith(wanted):
-            yield "R29"
+            yield "cuda-of-tensorflow"
         if "cudnn" in pins and Version(pins["cudnn"]).major != cudnn_major(tensorflow):
-            yield "R10"
+            yield "cudnn-of-tensorflow"
     if "harp" in pins and "nccl" in pins:
         if Version(pins["nccl"]) not in SpecifierSet(">=2.8.3,<2.19"):
-            yield "R24"
+            yield "net-plugin-of-nccl"
         if "rdma" in pins:
-            yield "R24 transport"
+            yield "one-transport"
     if pins.get("rdma") == "5.1-2.6.2.0" and pins["os"] not in ("ubuntu18.04", "ubuntu20.04"):
-        yield "R21"
+        yield "os-of-ofed"
 
 
 def cudnn_major(tensorflow: str) -> int:
@@ -163,7 +163,7 @@ def cudnn_major(tensorflow: str) -> int:
 
 
 def own_cuda(torch: str | None) -> str | None:
-    """`1.11.0+cu113` carries 11.3."""
+    """Return the CUDA that a PyTorch carries: 11.3 for `1.11.0+cu113`."""
     digits = (Version(torch).local or "").removeprefix("cu") if torch else ""
     return f"{digits[:-1]}.{digits[-1]}" if digits.isdigit() else None
 
@@ -174,7 +174,7 @@ def floor(cuda: str) -> str:
 
 
 def window(cuda: str, cc: float) -> bool:
-    """The compute capabilities that a toolkit knows: from its support table, roughly."""
+    """Return whether a toolkit knows a compute capability, roughly from its support table."""
     major = Version(cuda).major
     lowest = 3.0 if major <= 10 else 3.5 if major == 11 else 5.0 if major == 12 else 7.2
     since = {7.5: "10.0", 8.0: "11.0", 8.6: "11.1", 9.0: "11.8"}
@@ -268,12 +268,12 @@ def small() -> Catalog:
 def admits(name: str, wishes: tuple[str, ...], row: Release) -> bool:
     if name in VIRTUAL or name == "os":
         return any(wish in ("any", row.version) for wish in wishes)
-    names = [row.version, *row.also]
+    names = [row.version, *row.aliases]
     return any(constraint.matches(wish, one, row.variant) for wish in wishes for one in names)
 
 
 def holds(chosen: Mapping[str, Any], exact: bool) -> bool:
-    """Whether rows agree, by reading what each says, and nothing else."""
+    """Return whether rows agree, only by reading what each one says."""
     system = small().os[chosen["os"]]
     values = {"glibc": system.glibc}
     for name in ("gpu",):
@@ -283,8 +283,10 @@ def holds(chosen: Mapping[str, Any], exact: bool) -> bool:
         if name == "os":
             continue
         spoken = [(*one, True) for one in row.requires.items()]
-        spoken += [(*one, False) for one in {**row.constrains, **row.known}.items()]
-        spoken += [] if exact and name == "torch" else [(*one, False) for one in row.pairs.items()]
+        spoken += [(*one, False) for one in {**row.limits, **row.known_with}.items()]
+        spoken += (
+            [] if exact and name == "torch" else [(*one, False) for one in row.built_for.items()]
+        )
         for other, wishes, needed in spoken:
             if other == "os":
                 if chosen["os"] not in wishes and "any" not in wishes:
@@ -301,7 +303,7 @@ def holds(chosen: Mapping[str, Any], exact: bool) -> bool:
 
 
 def anything(wants: Mapping[str, str]) -> bool:
-    """Whether some choice of rows does, having tried them all."""
+    """Return whether any choice of rows agrees, by trying all of them."""
     catalog = small()
     rows: dict[str, list[Any]] = {"os": [*catalog.os]}
     for name, component in {**catalog.components, **catalog.virtual}.items():

@@ -1,4 +1,4 @@
-"""What is begun before the checks are loaded, and one import that answers for two."""
+"""Test what starts before the checks are loaded, and one import that answers for two."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from unit.validate.gpu_machines import write
 from validate.expected import Expected
-from validate.fixtures import Situation
+from validate.fixtures import Situation, SlowProbe
 from validate.prefetch import PREFETCHED, started
 from validate.probes.pip import KEY, checked
 from validate.probes.training import SCRIPT, parse_answers
@@ -83,8 +83,8 @@ def test_the_script_names_torch_first(tmp_path: Path) -> None:
 
 
 def slow(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """pip is a script of the shell."""
-    row = (KEY, lambda _: RunningCommand(["sh", "-c", script]), lambda result: result)
+    """Make pip a shell script."""
+    row = SlowProbe(KEY, lambda _: RunningCommand(["sh", "-c", script]), lambda result: result)
     monkeypatch.setitem(PREFETCHED, "python", row)
 
 

@@ -1,4 +1,4 @@
-"""What a build predicts before it begins."""
+"""Test what a build predicts before it begins."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from imagegen.config.network import BuildEnv
 from imagegen.engine.client import EngineMachine
 from imagegen.events.events import Event, Predicted
 from imagegen.journal.journal import Journal, open_journal
-from imagegen.model.build import EXPORT_STEP, BuildRecord, StepRecord
-from imagegen.model.options import BuildOptions
+from imagegen.model.build import EXPORT_STEP, BuildOptions, BuildRecord, StepRecord
 from imagegen.sources.artifacts import Artifacts
 from imagegen.sources.supply import Store
 from imagegen.workflow import build as page

@@ -1,10 +1,10 @@
-"""What an image stands on: its OS, or a toolkit's own base image."""
+"""Test what an image is built on: its OS, or the base image of a toolkit."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 
 if TYPE_CHECKING:
     from imagegen.workflow.project import Project
