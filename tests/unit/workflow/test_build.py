@@ -32,7 +32,7 @@ MACHINE = EngineMachine(4, 16 << 30, "/var/lib", None)
 def project(small: Overlay) -> Project:
     path = "dockerfiles/components/beta/component.yaml"
     text = (small.root / path).read_text()
-    small.write(path, text.replace("seconds: 75\n", 'seconds: 75\nmegabytes: "1000"\n'))
+    small.write(path, text.replace('megabytes: "0"', 'megabytes: "1000"'))
     small.write("dockerfiles/build-env/env.sh", "true\n")
     return Project()
 
