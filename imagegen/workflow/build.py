@@ -201,7 +201,7 @@ def _forecast(
     options: BuildOptions,
     sink: Sink,
 ) -> BuildPlan:
-    """What the build will take: time, disk, and the layers that its cells share.
+    """Predict the time and the disk that a build takes, and find the layers that its cells share.
 
     Raises BuildError where the images will not fit on the engine's disk.
     """
@@ -226,7 +226,7 @@ def _forecast(
 
 
 def _pace(plan: BuildPlan, options: BuildOptions, journal: Journal) -> BuildPace:
-    """How this engine builds, exports and validates, as far as the journal has measured it."""
+    """Say how fast this engine is, as far as the journal has measured it."""
     return BuildPace(
         jobs=plan.jobs,
         in_flight=IN_FLIGHT * plan.jobs,

@@ -1,4 +1,4 @@
-"""What is on the screen while cells build that share layers: a recorded build with its clock."""
+"""Test what is on the screen while cells build: a recorded build is replayed with its clock."""
 
 from __future__ import annotations
 

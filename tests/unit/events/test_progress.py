@@ -1,4 +1,4 @@
-"""How far a run is, and what it will still take, from its events and a clock."""
+"""Test how far a run is and what it still takes, from its events and a clock."""
 
 from __future__ import annotations
 
