@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE =
 # Integration tests, two at a time; the tests of one group share what it builds.
 BESIDE := -n 2
 
-.PHONY: build check test test-long lint unit integration integration-long kill test-images bench \
+.PHONY: build check test test-long lint unit generated integration integration-long kill test-images bench \
         pictures setup engine clean
 
 setup: $(STAMP)
@@ -35,6 +35,11 @@ lint: setup
 
 unit: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile tests/unit tests/golden
+
+# What is made of the catalog, the matrices and the checks: validate/components.json, validate/CHECKS.md and the
+# files under tests/golden; and the pictures of the documentation. Read the diff.
+generated: setup pictures
+	$(BIN)/pytest -q tests/golden --update-golden
 
 integration: engine
 	$(BIN)/pytest -q $(BESIDE) --durations=10 -m "not long" tests/integration

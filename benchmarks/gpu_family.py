@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from imagegen.model.catalog import Release
     from imagegen.model.image import ImageSpec
+    from imagegen.model.release import Release
 
 DOCUMENTS = ("toolchain", "rdma", "python", "mpi", "torch")
 

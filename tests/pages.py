@@ -47,7 +47,6 @@ NOT_RUN = {
     "it changes this checkout": (
         "pipx install pre-commit",
         "pre-commit install",
-        "python -m validate --catalogue > validate/CHECKS.md",
     ),
     "it opens a shell": ("imagegen build --matrix cpu debian12-none --until openmpi --shell",),
     "tests of its own run it, on smaller images": (

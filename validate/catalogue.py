@@ -10,57 +10,33 @@ from typing import List, NamedTuple, Tuple
 
 from validate.benchmark import checks as benchmark
 from validate.check import Check
+from validate.components import COMPONENTS
 from validate.expected import Expected
 
 SUITES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suites")
-ORDER = (
-    "validate",
-    "os",
-    "python",
-    "gcc",
-    "gpu",
-    "cuda",
-    "cudnn",
-    "nccl",
-    "openmpi",
-    "ssh",
-    "torch",
-    "tensorflow",
-    "mxnet",
-    "horovod",
-    "lightcc",
-    "rdma",
-    "harp",
-    "limits",
-    "k8s",
-    "peers",
-)
-"""The suites that others depend on run first. Among the rest, those that need not wait run first:
-PyTorch is imported in the meantime. A suite that is not in this list runs after these, by name.
-"""
-
-ALIASES = {
-    "mpi": "openmpi",
-    "hvd": "horovod",
-    "lim": "limits",
-    "env": "validate",
-    "py": "python",
-    "tf": "tensorflow",
-    "plugin": "harp",
-    "kubernetes": "k8s",
-    "bench": "benchmark",
-}
 BENCHMARK = benchmark.SUITE
 """The suite of the benchmark. It is no pytest file, and it runs only on request, after all others.
 """
 
+OWN_SUITES = {"os": 20, "gpu": 50, "limits": 180, "k8s": 190, "peers": 200}
+"""Suites that are of no component, with their places in a run."""
+
 ALWAYS = ("os", "limits", "k8s")
 """Suites that apply to every image."""
 
-ABOUT = {"horovod": ("horovod", "lightcc"), "peers": ("ssh",)}
-"""Suite -> components, one of which an image must have. A suite that is not here needs the
-component of its own name. LightCC is a fork of Horovod.
+ORDER = {**OWN_SUITES, **{name: one.order for name, one in COMPONENTS.items() if one.order}}
+"""Suite -> its place in a run. The suites that others depend on run first. Among the rest, those
+that need not wait run first: PyTorch is imported in the meantime. A suite without a place runs
+after these, by name.
 """
+
+ALIASES = {
+    "lim": "limits",
+    "kubernetes": "k8s",
+    "bench": BENCHMARK,
+    **{short: name for name, one in COMPONENTS.items() for short in one.short_names},
+}
+"""Short name -> suite: what the ids of its checks begin with."""
 
 LEFT_OUT = {
     "os.time": "a container has no clock of its own, and without a network there is none to "
@@ -92,7 +68,7 @@ def files() -> List[str]:
 
 
 def _rank(suite: str) -> Tuple[int, str]:
-    return (ORDER.index(suite) if suite in ORDER else len(ORDER), suite)
+    return (ORDER.get(suite, 1 + max(ORDER.values())), suite)
 
 
 def suite_names() -> List[str]:
@@ -121,12 +97,11 @@ def not_applicable(suite: str, expected: Expected) -> str:
     """Say why a suite does not apply to an image; empty if it does."""
     if suite in ALWAYS:
         return ""
-    if suite == "gpu":
-        gpu = expected.device == "gpu" or expected.has("cuda")
-        return "" if gpu else "the image is for {}".format(expected.device)
-    components = ABOUT.get(suite, (suite,))
+    components = [suite] + sorted(n for n, one in COMPONENTS.items() if suite in one.more_suites)
     if any(expected.has(name) for name in components):
         return ""
+    if suite == "gpu":
+        return "" if expected.device == "gpu" else "the image is for {}".format(expected.device)
     omitted = [expected.omission(name) for name in components if expected.omission(name)]
     return "".join(omitted[:1]) or "`{}` is no component of this image".format(suite)
 
@@ -135,7 +110,8 @@ def chosen_by_default(expected: Expected, pod: bool, peers: bool) -> List[str]:
     """Choose the suites of a run that names none: those that fit the image and the situation."""
     suites = list(expected.suites)
     suites += ["gpu"] if not not_applicable("gpu", expected) else []
-    suites += ["horovod"] if expected.has("lightcc") else []
+    more = [COMPONENTS[name].more_suites for name in expected.components if name in COMPONENTS]
+    suites += [one for suites_of_one in more for one in suites_of_one if one not in OWN_SUITES]
     suites += ["k8s"] if pod else []
     suites += ["peers"] if peers else []
     return [name for name in suite_names() if name in suites]

@@ -6,6 +6,7 @@ This module does not import pytest, because probes use a Situation too.
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 from validate.expected import Expected
+from validate.process import Result, RunningCommand
 
 
 class Measure:
@@ -45,3 +46,12 @@ class Situation(NamedTuple):
         if key not in self.memory:
             self.memory[key] = self.prefetched.pop(key, look)()
         return self.memory[key]
+
+
+class SlowProbe(NamedTuple):
+    """A probe that starts before the checks are loaded: the key that a Situation keeps its answer
+    under, how it begins, how its end is read."""
+
+    key: str
+    begin: Callable[[Situation], RunningCommand]
+    read: Callable[[Result], object]

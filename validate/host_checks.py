@@ -40,9 +40,7 @@ WRITE_BW = Check(
     probe="`imagegen validate --soft-roce`: `ib_write_bw` against itself over rxe0",
 )
 
-HOST_CHECKS: Tuple[Tuple[str, Check], ...] = (
-    ("image", KEYS_IN_LAYERS),
-    ("rdma", PINGPONG),
-    ("rdma", WRITE_BW),
+HOST_CHECKS: Tuple[Tuple[str, Check], ...] = tuple(
+    (one.id.partition(".")[0], one) for one in (KEYS_IN_LAYERS, PINGPONG, WRITE_BW)
 )
 """(suite, check)."""

@@ -4,21 +4,19 @@ These are the import of PyTorch and Horovod, and `pip check`.
 """
 
 import contextlib
-from typing import Callable, Collection, Dict, Iterator, Tuple
+import importlib
+from typing import Callable, Collection, Dict, Iterator
 
-from validate.fixtures import Situation
-from validate.probes import pip, training
+from validate.components import COMPONENTS
+from validate.fixtures import Situation, SlowProbe
 from validate.process import Result, RunningCommand
 
-PREFETCHED: Dict[
-    str, Tuple[str, Callable[[Situation], RunningCommand], Callable[[Result], object]]
-] = {
-    "torch": (training.KEY, training.begin_import, training.parse_answers),
-    "python": (pip.KEY, pip.begin_check, lambda result: result),
+PREFETCHED: Dict[str, SlowProbe] = {
+    name: importlib.import_module("validate.probes." + one.slow_probe).SLOW_PROBE
+    for name, one in COMPONENTS.items()
+    if one.slow_probe
 }
-"""Suite -> the key of its answer in Situation, the function that starts the probe, and the function
-that reads its result.
-"""
+"""Suite -> the slow probe whose answer its checks need."""
 
 
 @contextlib.contextmanager

@@ -1,26 +1,29 @@
 """`python docs/drawing/record.py` records what the pictures of screens show, with a real engine.
 
-It builds the matrix `cpu`, and starts one of its images without the shared memory that it asks for.
-A build of which much is cached shows little: take an engine of its own (`DOCKER_HOST`), where
-nothing is built yet.
+It builds the matrix `cpu` under tags of its own after an edit of Open MPI's template, so that some
+layers come from the cache, and removes the images. It starts one of the family's images without the
+shared memory that it asks for.
 """
 
 from __future__ import annotations
 
+import secrets
 import sys
 import time
 from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from imagegen.console.console import Console, make_console
 from imagegen.engine import client
 from imagegen.engine.containers.containers import LaunchSpec, running
+from imagegen.engine.images import local_images
 from imagegen.errors import EngineError
 from imagegen.events.events import StepOutput
 from imagegen.events.sinks import fan_out
 from imagegen.events.stream import to_line
-from imagegen.model.options import BuildOptions
+from imagegen.model.build import BuildOptions
 from imagegen.workflow.build import build
 
 if TYPE_CHECKING:
@@ -28,15 +31,18 @@ if TYPE_CHECKING:
 
     from imagegen.events.events import Event, Sink
 
+REPOSITORY = Path(__file__).parents[2]
 RECORDED = Path(__file__).with_name("recorded")
 IMAGE = "imagegen/cpu:debian12-torch1.13.1-rdma-core"
 VALIDATE = ("validate", "--only", "mpi,lim", "--json", "-")
+MATRIX = "matrices/cpu.yaml"
+EDITED = "dockerfiles/components/openmpi/install.j2"
 SECONDS_A_LINE = 0.5
 """Of the output of a cell one line is kept for so many seconds: a picture shows one."""
 
 
 class Recorder:
-    """Keeps events with the seconds since the run began, a line of JSON each."""
+    """Keeps events with the seconds since the run began, a line for each."""
 
     def __init__(self) -> None:
         self._began, self.lines = time.monotonic(), list[str]()
@@ -64,12 +70,41 @@ class RecordingConsole(Console):
 
 
 def record_build() -> None:
-    """Build the matrix `cpu`, and write the events down."""
+    """Build the family after an edit, and write the events down."""
     plain = make_console("plain")
     console = RecordingConsole(plain._out, plain._err)
-    build(BuildOptions("cpu"), console)
+    token = secrets.token_hex(4)
+    with TemporaryDirectory() as folder, _removed(f"imagegen/picture-{token}:"):
+        build(BuildOptions("cpu", overlay=_edited(Path(folder), token)), console)
     text = "\n".join(console.recorder.lines) + "\n"
     (RECORDED / "build.events").write_text(text, encoding="utf-8")
+
+
+def _edited(overlay: Path, token: str) -> Path:
+    """Write an overlay in which the images have tags of their own and Open MPI a step more."""
+    for name, before in ((MATRIX, "imagegen/cpu:"), (EDITED, "")):
+        text = (REPOSITORY / name).read_text(encoding="utf-8")
+        (overlay / name).parent.mkdir(parents=True)
+        edited = text.replace(before, f"imagegen/picture-{token}:") if before else _step(text)
+        (overlay / name).write_text(edited.replace("TOKEN", token), encoding="utf-8")
+    return overlay
+
+
+def _step(template: str) -> str:
+    return f"RUN : TOKEN\n{template}"
+
+
+@contextmanager
+def _removed(prefix: str) -> Iterator[None]:
+    """Remove the images whose tags begin so."""
+    try:
+        yield
+    finally:
+        engine = client.connect()
+        with closing(engine.api):
+            for image in local_images.list_labelled(engine, "io.imagegen.matrix=cpu"):
+                if any(tag.startswith(prefix) for tag in image.tags):
+                    local_images.remove(engine, image.id, force=True)
 
 
 def record_failed_check() -> None:

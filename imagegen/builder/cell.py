@@ -22,9 +22,9 @@ from imagegen.inspection.leftovers import leftovers
 from imagegen.inspection.sbom_files import write_sboms
 from imagegen.journal.locks import cell_lock_path, holding_lock
 from imagegen.journal.log_files import log_path
-from imagegen.model.base import base_of
 from imagegen.model.build import BuildRecord
 from imagegen.model.cell import DEFAULT
+from imagegen.model.image import base_of
 from imagegen.renderer.provenance import labelled
 from imagegen.validation.failures import failed_checks
 

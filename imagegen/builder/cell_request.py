@@ -14,7 +14,7 @@ from imagegen.engine.builds.vertex_events import VertexEvent, VertexStarted
 from imagegen.engine.images import local_images as images
 from imagegen.errors import EngineError
 from imagegen.events.events import CellWaits
-from imagegen.model.base import base_alias, base_of
+from imagegen.model.image import base_alias, base_of
 from imagegen.model.labels import (
     LABEL_BASE,
     LABEL_CELL,

@@ -10,8 +10,8 @@ from imagegen.engine import client
 from imagegen.engine.images.bases import ensure_base
 from imagegen.errors import EngineError
 from imagegen.events.events import CellWaits
-from imagegen.model.base import base_of
 from imagegen.model.build import BuildRecord
+from imagegen.model.image import base_of
 from imagegen.sources.mirrors import rewrite_image
 from imagegen.sources.supply import supply
 from imagegen.validation.gate import Gate
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from imagegen.engine.builds.context import HostFile
     from imagegen.engine.client import Engine
     from imagegen.events.events import Sink
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions
     from imagegen.model.recipe import Part, Recipe
 
 

@@ -20,7 +20,7 @@ from imagegen.builder.up_to_date import in_turns, up_to_date
 from imagegen.engine.builds import buildkit
 from imagegen.errors import EngineError, Interrupted
 from imagegen.events.events import CellEnded
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from imagegen.engine.client import Engine
     from imagegen.errors import ImagegenError
     from imagegen.events.events import Sink
-    from imagegen.model.build import BuildRecord
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions, BuildRecord
 
 IN_FLIGHT = 2
 """Cells in progress for each job: while some run their steps, others are exported or validated."""

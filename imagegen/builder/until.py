@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from imagegen.builder.prepare import BuildState
     from imagegen.engine.client import Engine
     from imagegen.events.events import Sink
-    from imagegen.model.build import BuildRecord
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions, BuildRecord
     from imagegen.model.recipe import Recipe
 
 

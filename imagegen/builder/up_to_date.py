@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.images import local_images as images
 from imagegen.engine.without_sdk import labelled_images
-from imagegen.model.base import base_alias, base_of
 from imagegen.model.build import BuildRecord
+from imagegen.model.image import base_alias, base_of
 from imagegen.model.labels import LABEL_BASE, LABEL_LOCK, LABEL_RECIPE, labelled_inputs
 from imagegen.planner.chain import chain_of_recipe, spread
 from imagegen.renderer.provenance import changes
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from imagegen.engine.client import Engine
     from imagegen.engine.images.local_image import LocalImage
-    from imagegen.model.catalog import OsRelease
     from imagegen.model.recipe import Recipe
+    from imagegen.model.release import OsRelease
     from imagegen.planner.chain import Chain
     from imagegen.sources.locked_build import LockedBuild
 

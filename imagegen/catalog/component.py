@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from imagegen.model.catalog import Checks, Component, Flag, Launch, Question, Variable
+from imagegen.model.catalog import Checks, Component, Question
+from imagegen.model.launch import Flag, Launch, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
         RequestData,
         VariableData,
     )
-    from imagegen.model.catalog import Contract, Release
+    from imagegen.model.catalog import Contract
+    from imagegen.model.release import Release
 
 MEGABYTES = "100"
 """The predicted size of a layer whose component names none."""

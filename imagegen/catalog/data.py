@@ -41,7 +41,7 @@ class OsData(TypedDict):
 
 
 class ReleaseData(TypedDict):
-    """A release: an entry of `releases`, or a line of a table."""
+    """A release: an entry of `releases`, or a line of a CSV file."""
 
     version: str
     variant: NotRequired[str]
@@ -69,12 +69,10 @@ class ReleaseData(TypedDict):
 
 
 class TableData(TypedDict):
-    """Releases as lines of text; see `catalog.tables`."""
+    """What the columns of a CSV file of releases mean; see `catalog.tables`."""
 
-    columns: list[str]
-    row: Mapping[str, object]
-    sources: NotRequired[Mapping[str, str]]
-    lines: str
+    rows: NotRequired[Mapping[str, Mapping[str, object]]]
+    keys: NotRequired[Mapping[str, Mapping[str, str | Mapping[str, str]]]]
 
 
 class ContractData(TypedDict, total=False):
@@ -140,16 +138,15 @@ class RequestData(TypedDict, total=False):
     gpu_libraries: list[str]
 
 
-class VirtualData(TypedDict):
+class VirtualData(TableData):
     """A file of `dockerfiles/virtual`."""
 
     name: str
     title: str
     releases: NotRequired[list[ReleaseData]]
-    tables: NotRequired[list[TableData]]
 
 
-class ComponentData(TypedDict):
+class ComponentData(TableData):
     """A file `component.yaml`."""
 
     name: str
@@ -157,7 +154,6 @@ class ComponentData(TypedDict):
     seconds: str
     suites: list[str]
     releases: list[ReleaseData]
-    tables: NotRequired[list[TableData]]
     aliases: NotRequired[Mapping[str, str]]
     one_of: NotRequired[list[str]]
     rules: NotRequired[Mapping[str, str]]
@@ -176,6 +172,14 @@ class ComponentData(TypedDict):
     request: NotRequired[RequestData]
     checks: NotRequired[ChecksData]
     launch: NotRequired[LaunchData]
+
+
+class RuleData(TypedDict):
+    """A file of `dockerfiles/rules`."""
+
+    what: str
+    why: str
+    source: list[str]
 
 
 OsDocument = Document[OsData]

@@ -1,15 +1,20 @@
-"""dockerfiles/{os,components} -> Catalog: all that the tool knows, every error at once."""
+"""dockerfiles/{os,components,virtual} -> Catalog: all that the tool knows, every error at once."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from imagegen.catalog.claims import double_claims
 from imagegen.catalog.component import component_of
+from imagegen.catalog.references import dangling_names
 from imagegen.catalog.rows import read_releases
+from imagegen.catalog.rules import rule_names
+from imagegen.catalog.tables import Table
 from imagegen.config import schemas
 from imagegen.config.payload import (
     COMPONENTS_FOLDER,
     OS_FOLDER,
+    RELEASES_FILE,
     VIRTUAL_FOLDER,
     Payload,
     shipped_root,
@@ -18,11 +23,8 @@ from imagegen.config.payload import (
 from imagegen.config.schema_check import check_schema
 from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
-from imagegen.model.catalog import (
-    Catalog,
-    Component,
-    OsRelease,
-)
+from imagegen.model.catalog import Catalog, Component
+from imagegen.model.release import OsRelease, Release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,9 +40,6 @@ if TYPE_CHECKING:
     from imagegen.config.document import Document
     from imagegen.config.schema_check import Schema
 
-PROVIDED = ("glibc", "compiler", "driver")
-"""Names that an OS provides, and the driver of a host, which only a request knows."""
-
 
 def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
     """The catalog of all roots together.
@@ -54,10 +53,12 @@ def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
     oses = _read_oses(payload, problems, trusted)
     components = _read_components(payload, problems, trusted)
     virtual = _read_virtual(payload, problems, trusted)
-    problems += _dangling_names(components, virtual, oses)
+    catalog = Catalog(oses, components, virtual, rule_names(payload))
+    problems += dangling_names(catalog)
+    problems += double_claims(components)
     if problems:
         raise ConfigError(*problems)
-    return Catalog(oses, components, virtual)
+    return catalog
 
 
 def _read_checked(
@@ -148,11 +149,49 @@ def _read_components(
         own_name = document.data["name"]
         if own_name != name:
             problems.append(_misnamed(document, "name", own_name, own_name, name))
-        trusts = _trusts(payload, relative, trusted)
-        releases, wrong = read_releases(document, checked=not trusts)
-        problems += wrong
+        csv = f"{COMPONENTS_FOLDER}/{name}/{RELEASES_FILE}"
+        releases = _read_releases(payload, document, (relative, csv), problems, trusted)
         components[name] = component_of(document.data, document.file, releases)
     return components
+
+
+def _read_releases(
+    payload: Payload,
+    document: ComponentDocument | VirtualDocument,
+    relative: tuple[str, str],
+    problems: list[Problem],
+    trusted: Path | None,
+) -> tuple[Release, ...]:
+    """The releases of a YAML file and of the CSV file beside it, by their relative paths."""
+    csv = payload.find(relative[1])
+    if "rows" not in document.data:
+        # a YAML file of an overlay, without `rows`, stands alone
+        if csv and payload.rank(relative[1]) <= payload.rank(relative[0]):
+            text = f"no `rows` in {document.file} says what its columns mean"
+            problems.append(Problem(text, shown(csv), 1, hint="add `rows`, or remove this file"))
+        csv = None
+    elif csv is None:
+        text = f"there is no {relative[1]} that has such rows"
+        line = document.line(["rows"])
+        problems.append(Problem(text, document.file, line, "rows", hint="add the file"))
+    table = Table(csv, shown(csv), document.data) if csv else None
+    trusts = all(_trusts(payload, one, trusted) for one in (relative if csv else relative[:1]))
+    releases, wrong = read_releases(document, table, checked=not trusts)
+    problems += wrong
+    return releases
+
+
+def read_table(payload: Payload, name: str) -> Table | None:
+    """The CSV file of a component's releases, with what its columns mean; None without one."""
+    folder = f"{COMPONENTS_FOLDER}/{name}"
+    document, csv = (
+        payload.find(f"{folder}/component.yaml"),
+        payload.find(f"{folder}/{RELEASES_FILE}"),
+    )
+    if document is None or csv is None:
+        return None
+    data = cast("ComponentDocument", load(document, shown(document))).data
+    return Table(csv, shown(csv), data) if "rows" in data else None
 
 
 def _read_virtual(
@@ -160,6 +199,8 @@ def _read_virtual(
 ) -> dict[str, Component]:
     found: dict[str, Component] = {}
     for name in payload.names(VIRTUAL_FOLDER):
+        if name.endswith(".csv"):
+            continue
         relative = f"{VIRTUAL_FOLDER}/{name}"
         read = _read_checked(payload, relative, schemas.VIRTUAL, problems, trusted)
         if read is None:
@@ -168,9 +209,8 @@ def _read_virtual(
         own_name = document.data["name"]
         if f"{own_name}.yaml" != name:
             problems.append(_misnamed(document, "name", own_name, f"{own_name}.yaml", name))
-        trusts = _trusts(payload, relative, trusted)
-        releases, wrong = read_releases(document, checked=not trusts)
-        problems += wrong
+        csv = f"{VIRTUAL_FOLDER}/{own_name}.csv"
+        releases = _read_releases(payload, document, (relative, csv), problems, trusted)
         data = _as_component(document.data)
         found[own_name] = component_of(data, document.file, releases)
     return found
@@ -180,32 +220,3 @@ def _as_component(data: VirtualData) -> ComponentData:
     """What no layer is made of takes no time and is proved by no suite."""
     title = data["title"]
     return {"name": data["name"], "title": title, "seconds": "0", "suites": [], "releases": []}
-
-
-def _dangling_names(
-    components: Mapping[str, Component],
-    virtual: Mapping[str, Component],
-    oses: Mapping[str, OsRelease],
-) -> list[Problem]:
-    """Names that a component speaks of and the catalog does not have."""
-    every = [*components.values(), *virtual.values()]
-    known = {"os", *PROVIDED, *components, *virtual}
-    known |= {name for one in every for release in one.releases for name in release.provides}
-    problems = []
-    for component in every:
-        asked = [(name, component.file, 0) for name in (*component.needs, *component.one_of)]
-        for release in component.releases:
-            constraints = {**release.requires, **release.limits, **release.built_for}
-            constraints |= {**release.known_with, **release.recommends}
-            asked += [(name, release.file, release.line) for name in constraints]
-            problems += [
-                Problem(f"requires unknown OS `{os}`", file=release.file, line=release.line)
-                for os in constraints.get("os", ())
-                if os not in (*oses, "any", "none")
-            ]
-        problems += [
-            Problem(f"speaks of unknown component `{name}`", file=file, line=line)
-            for name, file, line in asked
-            if name not in known
-        ]
-    return problems

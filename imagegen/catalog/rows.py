@@ -1,82 +1,123 @@
-"""The rows of one catalog file -> releases: those written out, and those of its tables."""
+"""The rows of one catalog file -> releases: those written out, and those of the CSV beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from imagegen.catalog.tables import rows_of
+from imagegen.catalog.tables import Table, TableRow, rows_of
 from imagegen.config import schemas
 from imagegen.config.document import Document, dotted
 from imagegen.config.schema_check import check_schema
 from imagegen.errors import Problem
 from imagegen.model import constraint
-from imagegen.model.catalog import Release
+from imagegen.model.release import Release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from imagegen.catalog.data import ComponentDocument, ReleaseData, VirtualDocument
 
 BY_NAME = ("os", "gpu", "instance", "device", "flavour")
 """Names whose values are names, not versions."""
 
-_Row = tuple[Mapping[str, object], int, str]  # the row, its line, its key path
+
+_Constraints = dict[str, dict[str, tuple[str, ...]]]
+
+
+class _Place(NamedTuple):
+    """Where a user finds what is wrong: `key` is a key path, or a column."""
+
+    file: str
+    line: int
+    key: str
+
+
+class _Row(NamedTuple):
+    """A release as its file has it; `place` finds a key path of it in that file."""
+
+    release: Mapping[str, object]
+    file: str
+    line: int
+    place: Callable[[str], _Place]
 
 
 def read_releases(
-    document: ComponentDocument | VirtualDocument, *, checked: bool
+    document: ComponentDocument | VirtualDocument, table: Table | None, *, checked: bool
 ) -> tuple[tuple[Release, ...], list[Problem]]:
-    """All releases of a file in its order, and what is wrong with rows that a schema cannot see.
+    """All releases of a component in their order, and what is wrong with them.
 
-    `checked` holds the rows of tables against the schema of a release, too.
+    Those of the YAML file come first, then the lines of its table. `checked` also holds the lines
+    against the schema of a release: `document` is checked already.
     """
-    releases: list[Release] = []
     problems: list[Problem] = []
-    for data, line, path in _rows(document, problems):
-        wrong: list[Problem] = []
-        if checked and path.startswith("tables"):
-            wrong = list(_against_schema(data, document.file, line, path))
-        row = cast("ReleaseData", data)
-        wrong = wrong or list(_bad_row(row, document.file, line, path))
+    releases: list[Release] = []
+    rows = [*_written_out(document), *_tabular(document, table, problems, checked=checked)]
+    for row in rows:
+        wrong = list(_against_schema(row)) if checked and table and row.file == table.file else []
+        constraints = {} if wrong else _constraints(row)
+        wrong = wrong or list(_bad_row(row, constraints))
         problems += wrong
         if not wrong:
-            releases.append(_release(document.data["name"], row, document.file, line))
-    return tuple(releases), problems
+            releases.append(_release(document.data["name"], row, constraints))
+    return tuple(releases), list(dict.fromkeys(problems))
 
 
-def _rows(document: ComponentDocument | VirtualDocument, problems: list[Problem]) -> Iterator[_Row]:
+def _written_out(document: ComponentDocument | VirtualDocument) -> Iterator[_Row]:
     for index, release in enumerate(document.data.get("releases", ())):
-        yield release, document.line(["releases", index]), dotted(["releases", index])
-    for index, table in enumerate(document.data.get("tables", ())):
-        path = dotted(["tables", index, "lines"])
-        first = document.line(["tables", index, "lines"]) + 1
-        for number, row, problem in rows_of(table):
-            if problem:
-                problems.append(Problem(problem, document.file, first + number, path))
-            else:
-                yield row, first + number, path
+        line, path = document.line(["releases", index]), dotted(["releases", index])
+
+        def place(key: str, line: int = line, path: str = path) -> _Place:
+            return _Place(document.file, line, f"{path}.{key}")
+
+        yield _Row(cast("Mapping[str, object]", release), document.file, line, place)
 
 
-def _against_schema(
-    row: Mapping[str, object], file: str, line: int, path: str
-) -> Iterator[Problem]:
-    plain = {**row, "only_by_full_name": True} if "only_by_full_name" in row else dict(row)
-    for found in check_schema(Document(plain, file), schemas.RELEASE):
-        yield Problem(found.text, file, line, f"{path}.{found.key}", found.evidence, found.hint)
+def _tabular(
+    document: ComponentDocument | VirtualDocument,
+    table: Table | None,
+    problems: list[Problem],
+    *,
+    checked: bool,
+) -> Iterator[_Row]:
+    for row in rows_of(table, checked=checked) if table else ():
+        if row.problem:
+            problems.append(row.problem)
+        elif table:
+            yield _Row(row.release, table.file, row.line, _finder(document, table, row))
 
 
-def _bad_row(row: ReleaseData, file: str, line: int, path: str) -> Iterator[Problem]:
-    version = row.get("version", "")
-    if not constraint.is_version(version) and not _is_virtual(file):
+def _finder(
+    document: ComponentDocument | VirtualDocument, table: Table, row: TableRow
+) -> Callable[[str], _Place]:
+    """A column of the line; what is the same for all lines stands in the YAML file."""
+
+    def place(key: str) -> _Place:
+        columns = table.columns_of(row.kind, key)
+        if columns or not key:
+            return _Place(table.file, row.line, ", ".join(columns))
+        path = ["rows", row.kind, key.split(".")[0].split("[")[0]]
+        return _Place(document.file, document.line(path), f"rows.{row.kind}.{key}")
+
+    return place
+
+
+def _against_schema(row: _Row) -> Iterator[Problem]:
+    by_name = {"only_by_full_name": True} if "only_by_full_name" in row.release else {}
+    for found in check_schema(Document({**row.release, **by_name}, ""), schemas.RELEASE):
+        yield Problem(found.text, *row.place(found.key), found.evidence, found.hint)
+
+
+def _bad_row(row: _Row, constraints: _Constraints) -> Iterator[Problem]:
+    version = cast("ReleaseData", row.release).get("version", "")
+    if not constraint.is_version(version) and not _is_virtual(row.file):
         text = f"`{version}` is not a version"
-        yield Problem(text, file, line, f"{path}.version", hint="write it as digits and dots")
-    for kind, constraints in _constraints(row).items():
-        for name, texts in constraints.items():
+        yield Problem(text, *row.place("version"), hint="write it as digits and dots")
+    for kind, asked in constraints.items():
+        for name, texts in asked.items():
             for text in texts:
                 why = "" if name in BY_NAME else constraint.problem_with(text)
                 if why:
-                    yield Problem(f"`{text}` {why}", file, line, f"{path}.{kind}.{name}")
+                    yield Problem(f"`{text}` {why}", *row.place(f"{kind}.{name}"))
 
 
 def _is_virtual(file: str) -> bool:
@@ -88,8 +129,9 @@ def alternatives(texts: str | Sequence[str]) -> tuple[str, ...]:
     return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
-def _constraints(row: ReleaseData) -> dict[str, dict[str, tuple[str, ...]]]:
+def _constraints(found: _Row) -> _Constraints:
     """What a row asks of other names, by the key that says how."""
+    row = cast("ReleaseData", found.release)
     by_key = {
         "requires": row.get("requires", {}),
         "limits": row.get("limits", {}),
@@ -103,8 +145,8 @@ def _constraints(row: ReleaseData) -> dict[str, dict[str, tuple[str, ...]]]:
     }
 
 
-def _release(component: str, row: ReleaseData, file: str, line: int) -> Release:
-    constraints = _constraints(row)
+def _release(component: str, found: _Row, constraints: _Constraints) -> Release:
+    row = cast("ReleaseData", found.release)
     return Release(
         component=component,
         version=row["version"],
@@ -116,8 +158,8 @@ def _release(component: str, row: ReleaseData, file: str, line: int) -> Release:
         facts=row.get("facts", {}),
         origin=row["origin"],
         source=row["source"],
-        file=file,
-        line=line,
+        file=found.file,
+        line=found.line,
         limits=constraints["limits"],
         built_for=constraints["built_for"],
         known_with=constraints["known_with"],

@@ -30,12 +30,29 @@ def command() -> None:
 
 @command.command("show")
 @click.argument("component", required=False)
+@click.option("--verbose", is_flag=True, help="also the source of each fact, and its file and line")
+@click.option("--rules", is_flag=True, help="all rules that warnings name")
+@click.option("--rule", metavar="NAME", help="what a rule says, why, and where that stands")
+@click.option("--markdown", is_flag=True, help="with --rules: the page docs/rules.md")
 @options.common
-def show_command(component: str | None, console: Console, overlay: Path | None) -> None:
+def show_command(
+    component: str | None,
+    verbose: bool,
+    rules: bool,
+    rule: str | None,
+    markdown: bool,
+    console: Console,
+    overlay: Path | None,
+) -> None:
     """All components, or every release of one."""
-    from imagegen.workflow.catalog import show
+    from imagegen.workflow.catalog import show, show_rule, show_rules
 
-    show(component, overlay, console)
+    if rule is not None:
+        show_rule(rule, overlay, console)
+    elif rules or markdown:
+        show_rules(overlay, console, as_page=markdown)
+    else:
+        show(component, overlay, console, verbose=verbose)
 
 
 @command.command("refresh")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from imagegen.cli import options
-from imagegen.model.options import BuildOptions
+from imagegen.model.build import BuildOptions
 
 if TYPE_CHECKING:
     from imagegen.console.console import Console

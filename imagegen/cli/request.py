@@ -8,7 +8,7 @@ import click
 
 from imagegen.cli import options
 from imagegen.errors import ConfigError
-from imagegen.model.options import BuildOptions
+from imagegen.model.build import BuildOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 OS_FOLDER = "dockerfiles/os"
 COMPONENTS_FOLDER = "dockerfiles/components"
 VIRTUAL_FOLDER = "dockerfiles/virtual"
+RELEASES_FILE = "releases.csv"
+"""The releases of a component, beside its `component.yaml` and of any root."""
+RULES_FOLDER = "dockerfiles/rules"
 MATRICES_FOLDER = "matrices"
 ARTIFACTS_FILE = "artifacts.yaml"
 SUFFIXES_LEFT_OUT = (".pyc", ".pyo")
@@ -43,6 +46,11 @@ class Payload:
                 return root / relative
         return None
 
+    def rank(self, relative: str) -> int:
+        """The place among the roots of the one that wins for a path; their number for none."""
+        having = (place for place, root in enumerate(self.roots) if (root / relative).exists())
+        return next(having, len(self.roots))
+
     def names(self, folder: str) -> tuple[str, ...]:
         """List the names in a folder over all roots, sorted, without hidden ones."""
         found = {
@@ -57,7 +65,8 @@ class Payload:
         """List every file that the catalog is made of."""
         components = self.names(COMPONENTS_FOLDER)
         relative = [f"{COMPONENTS_FOLDER}/{name}/component.yaml" for name in components]
-        for folder in (OS_FOLDER, VIRTUAL_FOLDER):
+        relative += [f"{COMPONENTS_FOLDER}/{name}/{RELEASES_FILE}" for name in components]
+        for folder in (OS_FOLDER, VIRTUAL_FOLDER, RULES_FOLDER):
             relative += [f"{folder}/{name}" for name in self.names(folder)]
         found = (self.find(one) for one in relative)
         return tuple(path for path in found if path is not None)

@@ -117,20 +117,23 @@ CONTRACT = _object(
     network={"enum": ["bridge", "host"]},
 )
 
-TABLE = _object(
-    ("columns", "row", "lines"),
-    columns=_list(_text(r"^[a-z][a-z0-9_]*$"), 1),
-    row={"type": "object", "propertyNames": {"enum": sorted(properties_of(RELEASE))}},
-    sources=_map(r"^[a-z0-9-]+$", _text(TEXT)),
-    lines={"type": "string"},
+_COLUMN = r"^[a-z][a-z0-9_]*$"
+_TEMPLATE = {"type": "object", "propertyNames": {"enum": sorted(properties_of(RELEASE))}}
+ROWS = _map(NAME, _TEMPLATE)
+"""What the lines of a CSV file of releases mean, by their kind."""
+KEYS = _map(
+    _COLUMN,
+    _map(r"^[A-Za-z0-9][A-Za-z0-9.+_ -]*$", {"anyOf": [_text(TEXT), _map(_COLUMN, _text(TEXT))]}),
 )
+"""Short words in a column of that file: what each stands for, or more columns."""
 
 VIRTUAL = _object(
     ("name", "title"),
     name=_text(NAME),
     title=_text(TEXT),
     releases=_list(RELEASE),
-    tables=_list(TABLE),
+    rows=ROWS,
+    keys=KEYS,
 )
 
 WAY = r"^[a-z][a-z0-9+-]*$"
@@ -190,7 +193,8 @@ COMPONENT = _object(
     aliases=_map(NAME, _text(NAME)),
     one_of=_list(_text(NAME)),
     rules=_map(NAME, _text(TEXT)),
-    tables=_list(TABLE),
+    rows=ROWS,
+    keys=KEYS,
     name=_text(NAME),
     title=_text(TEXT),
     needs=_list(_text(NAME)),
@@ -212,6 +216,10 @@ COMPONENT = _object(
     request=REQUEST,
     checks=CHECKS,
     launch=LAUNCH,
+)
+
+RULE = _object(
+    ("what", "why", "source"), what=_text(TEXT), why=_text(TEXT), source=_list(_text(TEXT), 1)
 )
 
 

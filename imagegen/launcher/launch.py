@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
 from imagegen.errors import ConfigError, Problem
-from imagegen.model.catalog import Flag, Launch, Variable
+from imagegen.model.launch import Flag, Launch, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING
 
+from imagegen.catalog.rules import unknown_rules
 from imagegen.config.document import dotted
 from imagegen.errors import Problem
 from imagegen.matrix.cells import cell_names, covers, points
@@ -34,6 +36,10 @@ def check(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
     yield from _check_placeholders(document)
     yield from _check_excludes(document)
     yield from _check_same_names(document)
+    for index, note in enumerate(data.get("notes", ())):
+        path: list[str | int] = ["notes", index]
+        named = [(note, document.file, document.line(path))]
+        yield from (replace(one, key=dotted(path)) for one in unknown_rules(named, catalog.rules))
 
 
 def _problem(

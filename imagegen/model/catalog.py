@@ -2,109 +2,28 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict
 
+from imagegen.model.launch import Launch
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from imagegen.model.release import OsRelease, Release
 
 INTERPRETER, TOOLKIT, CHECKS = ROLES = ("interpreter", "toolkit", "checks")
 """The roles of components that other code looks for: Python, the GPU toolkit, `validate`."""
 
 
-@dataclass(frozen=True)
-class OsRelease:
-    """One `dockerfiles/os/<id>.yaml`: a release of a distribution that images can be based on."""
-
-    id: str
-    family: str
-    os_id: str
-    version_id: str
-    suite: str
-    image: str
-    glibc: str
-    lib_dir: str
-    bootstrap: bool
-    source: str
-    file: str
-    gcc: str = ""
-    notes: tuple[str, ...] = ()
+_RULE = re.compile(r"\(rule ([^()]*)\)")
 
 
-@dataclass(frozen=True)
-class Release:
-    """One release of a component: what it is, what it needs, and where it comes from.
-
-    A constraint is about another component, or a value such as `os`, `glibc` or `driver`. Of
-    several for one name, one must hold. These are the effects of the five maps of constraints:
-
-    | map | if the other component is not in the image | if no constraint holds |
-    | --- | --- | --- |
-    | `requires` | it is added | refused |
-    | `limits` | no effect | refused |
-    | `built_for` | no effect | refused, except for a build that is asked for by full name |
-    | `known_with` | no effect | unknown: refused without `--allow-unknown` |
-    | `recommends` | no effect | a warning |
-    """
-
-    component: str
-    """The name of the component."""
-    version: str
-    """The version as the project writes it, with the local part of a wheel: `1.11.0+cu113`."""
-    variant: str
-    """What distinguishes releases of one version, such as `distro` and `source`; mostly empty."""
-    requires: Mapping[str, tuple[str, ...]]
-    """What must be in the image too: `{python: ["3.8", "3.9"]}`."""
-    apt: Mapping[str, str]
-    """The apt packages of the image, with their versions; `*` stands for any text."""
-    build_apt: Mapping[str, str]
-    """The apt packages to compile it, or to compile against it, such as headers."""
-    wheels: Mapping[str, str]
-    """The Python packages that pip installs, with their versions."""
-    facts: Mapping[str, object]
-    """Other data for templates and for `validate`, such as `{cuda: "11.3"}`."""
-    origin: str
-    """The origin of its files, in words: `wheel torch 1.11.0+cu113`."""
-    source: str
-    """The document that states the facts of this release."""
-    file: str
-    """The file that lists this release."""
-    line: int
-    """The line of that file."""
-    limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What other components may be, if they are in the image: `{driver: [">=450.80.02"]}`."""
-    built_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What a binary was built for, `{cuda: ["11.3"]}`; a request by full name may have another."""
-    known_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What its source mentions; whether it works with anything else is unknown."""
-    recommends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What it was tested with or made for; with others it works too, with a warning."""
-    provides: Mapping[str, str] = field(default_factory=dict)
-    """Values without releases, such as the NCCL in a wheel: `unknown`, or with a `?` if unsure."""
-    aliases: tuple[str, ...] = ()
-    """Other names of the version: CUDA 11.3.1 has the compiler 11.3.109."""
-    rank: int = 0
-    """Releases of a lower rank are preferred, whatever their versions."""
-    only_by_full_name: bool = False
-    """Whether only a request for its full version or its variant selects it."""
-    confidence: str = "high"
-    """How certain the source is: `high`, or `medium`, which causes a warning."""
-    index: str = ""
-    """The index of wheels that pip asks instead of its default one."""
-    tarball: Mapping[str, str] = field(default_factory=dict)
-    """An archive to download and check: `url` and `sha256`."""
-    artifact: str = ""
-    """The name in `artifacts.yaml` of a vendor part that the user must provide."""
-    notes: tuple[str, ...] = ()
-    """What a user of this release should know; each note is a warning."""
-
-    @cached_property
-    def where(self) -> str:
-        """Name the row as a user finds it: `torch 1.11.0+cu113 (…/component.yaml:31)`."""
-        name = f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
-        return f"{name} ({self.file}:{self.line})" if self.file else name
+def rules_named(text: str) -> tuple[str, ...]:
+    """Return the rules that a text names: `… (rule two-nccls)`."""
+    return tuple(_RULE.findall(text)) if "(rule " in text else ()
 
 
 class Contract(TypedDict, total=False):
@@ -118,93 +37,37 @@ class Contract(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Flag:
-    """Words of a command line that belong together, and the reason for them."""
-
-    words: tuple[str, ...]
-    why: str
-
-    @property
-    def text(self) -> str:
-        """Quote the words for a POSIX shell."""
-        return shlex.join(self.words)
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A variable that a launch sets for every rank, `NAME=value`, and the reason for it.
-
-    The value may contain `{iface}`, `{gpus_per_node}` and `{first_node}`. It is set before the
-    variable `before`, else last; with `transport`, by that one only.
-    """
-
-    setting: str
-    why: str
-    before: str = ""
-    transport: str = ""
-    several_nodes: bool = False
-
-    @property
-    def name(self) -> str:
-        """Return the name of the variable."""
-        return self.setting.partition("=")[0]
-
-
-@dataclass(frozen=True)
-class Launch:
-    """What a launch adds for a component whose transport or acceleration is chosen.
-
-    `default` chooses its acceleration where the image has it and none is asked for. `devices`
-    passes the contract's devices; `flags` replace its capabilities and devices; `mpi_over_tcp`
-    keeps MPI itself off the devices; `benchmark` has flags of the benchmark; `program` starts the
-    ranks.
-    """
-
-    transports: tuple[str, ...] = ()
-    accels: tuple[str, ...] = ()
-    default: bool = False
-    host_network: bool = False
-    devices: bool = False
-    mpi_over_tcp: bool = False
-    flags: tuple[Flag, ...] = ()
-    variables: tuple[Variable, ...] = ()
-    benchmark: tuple[Flag, ...] = ()
-    program: str = ""
-
-
-@dataclass(frozen=True)
 class Checks:
-    """What `validate` knows of a component, in every image.
-
-    `order` is the place of its suite: the lowest runs first, 0 last, by name. Ids of its checks
-    begin with the suite's name or one of `short_names`. `more_suites` hold for it too. Its live
-    checks look at `hardware`. The module `slow_probe` of `validate/probes` starts before checks are
-    loaded.
-    """
+    """What `validate` knows of a component, in every image."""
 
     order: int = 0
+    """The place of its suite in a run, the lowest first; 0 runs after all others, by name."""
     short_names: tuple[str, ...] = ()
+    """What the ids of its checks begin with, besides the name of the suite."""
     more_suites: tuple[str, ...] = ()
+    """Other suites that apply to an image with the component."""
     hardware: str = ""
+    """The hardware that its live checks look at: `gpu`, `rdma` or `harp`."""
     slow_probe: str = ""
+    """The module of `validate/probes` that starts before the checks are loaded."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """How a request can ask for a component, and what its answer adds.
-
-    `order` is its place in the search: the lowest takes its newest release first, 0 comes last, by
-    name. `always` adds it to every image. `keys` are other keys of a request, each with the variant
-    that it means. `index_prefix` precedes the digits of its version in names of wheel indexes.
-    `values` of its rows can be asked for. It computes on a GPU with `gpu_libraries`.
-    """
+    """How a request asks for a component."""
 
     order: int = 0
+    """Its place in the search: the lowest gets its newest release first; 0 comes last, by name."""
     always: bool = False
+    """Whether every image has it, unless a request says `none`."""
     keys: Mapping[str, str] = field(default_factory=dict)
+    """Other keys of a request that mean it, each with the variant: `{ofed: mlnx-ofed}`."""
     index_prefix: str = ""
+    """What names of wheel indexes have before the digits of its version: `cu` for `cu113`."""
     values: tuple[str, ...] = ()
+    """Values of its releases that a request may ask for, such as `torchvision`."""
     gpu_libraries: tuple[str, ...] = ()
+    """Components that it needs on a GPU; a wheel with a CUDA of its own needs none."""
 
 
 @dataclass(frozen=True)
@@ -251,6 +114,18 @@ class Component:
         return tuple(dict.fromkeys(r.variant for r in self.releases if r.variant))
 
 
+@dataclass(frozen=True)
+class Rule:
+    """One `dockerfiles/rules/<name>.yaml`: what a warning or a refusal means."""
+
+    name: str
+    what: str
+    """The rule in one sentence."""
+    why: str
+    source: tuple[str, ...]
+    """Public addresses, or files of the repository."""
+
+
 @dataclass(frozen=True, eq=False)  # equal only to itself, so that caches can have it as a key
 class Catalog:
     """All that is known, by name; `virtual` are names without layers, such as a GPU or a driver."""
@@ -258,6 +133,8 @@ class Catalog:
     os: Mapping[str, OsRelease]
     components: Mapping[str, Component]
     virtual: Mapping[str, Component] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    """The names of all rules; `catalog.rules` reads what they say."""
 
     @cached_property
     def roles(self) -> Mapping[str, str]:
@@ -270,7 +147,7 @@ class Catalog:
 
     @cached_property
     def search_order(self) -> Mapping[str, int]:
-        """Map components to their places in the search, if they have one."""
+        """Map components to their places in the search, those that have one."""
         return {name: one.request.order for name, one in self._asked if one.request.order}
 
     @cached_property
@@ -280,7 +157,7 @@ class Catalog:
 
     @cached_property
     def request_keys(self) -> Mapping[str, tuple[str, str]]:
-        """Map other keys of a request to the component and the variant that they mean."""
+        """Map keys of a request that are no component's name to a component and a variant."""
         return {
             key: (name, variant)
             for name, one in self.components.items()
@@ -289,7 +166,7 @@ class Catalog:
 
     @cached_property
     def request_values(self) -> tuple[str, ...]:
-        """List the values of rows that can be asked for."""
+        """List the values of releases that a request may ask for."""
         return tuple(dict.fromkeys(v for _, one in self._asked for v in one.request.values))
 
     @cached_property

@@ -1,15 +1,15 @@
-"""Define an image: a cell with every component pinned."""
+"""Define an image: a cell with every component pinned, and its base image."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from imagegen.model.catalog import OsRelease, Release
     from imagegen.model.cell import Cell
+    from imagegen.model.release import OsRelease, Release
 
 
 @dataclass(frozen=True)
@@ -61,3 +61,23 @@ def layer_name(spec: ImageSpec, pin: Pin) -> str:
     """
     chosen = [spec.given[name] for name in sorted(pin.release.requires) if name in spec.given]
     return " ".join(filter(None, [pin.version, pin.release.variant, *chosen]))
+
+
+def base_of(spec: ImageSpec) -> OsRelease:
+    """Return the OS of an image, with the base image that its Dockerfile starts from.
+
+    Where a component's release comes as a base image (CUDA), the result is the OS with that toolkit
+    in it. It has an id of its own, comes from a registry only, and its tag is release-flavour-OS.
+    Source: NVIDIA container-images/cuda, doc/supported-tags.md (`11.3.1-devel-ubuntu20.04`).
+    """
+    for facts in (pin.release.facts for pin in spec.pins):
+        if "image" in facts:
+            tag = f"{facts['image']}-{spec.given['flavour']}-{spec.os.id}"
+            image = f"{facts['repository']}:{tag}"
+            return replace(spec.os, id=f"cuda-{tag}", image=image, bootstrap=False)
+    return spec.os
+
+
+def base_alias(os: OsRelease) -> str:
+    """Return the local name of a base image in Dockerfiles, wherever the base came from."""
+    return f"imagegen/base:{os.id}"

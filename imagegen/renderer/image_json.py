@@ -15,8 +15,9 @@ from imagegen import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from imagegen.model.catalog import Catalog, Component, Contract, Release
+    from imagegen.model.catalog import Catalog, Component, Contract
     from imagegen.model.image import ImageSpec, Pin
+    from imagegen.model.release import Release
 
 SCHEMA = 1
 AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE

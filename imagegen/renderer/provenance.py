@@ -19,9 +19,9 @@ from imagegen.renderer.dockerfile import OWN_FOLDER, instructions, steps
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from imagegen.model.catalog import Release
     from imagegen.model.image import Pin
     from imagegen.model.recipe import Recipe
+    from imagegen.model.release import Release
 
 DERIVED = ("components", "contract", "env", "image", "os", "suites", "tool")
 """The keys of image.json that repeat other inputs: reported only if no other input has changed."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from imagegen import __version__
 from imagegen.errors import RenderError
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.model.recipe import Recipe, StepOrigin
 from imagegen.renderer.context_files import ContextFiles, digest, digested, own_files
 from imagegen.renderer.dockerfile import OWN_FOLDER
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from imagegen.config.payload import Payload
-    from imagegen.model.catalog import Catalog, Release
+    from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec
+    from imagegen.model.release import Release
     from imagegen.renderer.marks import Mark
 
 

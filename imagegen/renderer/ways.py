@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from imagegen.errors import RenderError
 
 if TYPE_CHECKING:
-    from imagegen.model.catalog import Release
     from imagegen.model.image import ImageSpec
+    from imagegen.model.release import Release
 
 
 def need_apt(spec: ImageSpec) -> None:

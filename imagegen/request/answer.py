@@ -77,7 +77,7 @@ def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:
 
 def _left_out(cell: Cell) -> list[str]:
     return [
-        f"{one.component} is left out: {one.reason}"
+        f"{one.component} is left out: {one.reason} (rule parts-of-every-image)"
         for one in cell.omitted
         if one.reason != THE_REQUEST
     ]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MATRIX = "request"
 OPEN = (constraint.ANY, constraint.NONE)
 HOST_ONLY = ("nvidia-fabricmanager", "fabricmanager", "nv-peer-memory", "nvidia-peermem", "tfabric")
-"""Services and modules of a host (R16). Source: the machine pages of the seed documents."""
+"""Services and modules of a host (rule host-only)."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DRIVER = re.compile(r"(?:>=)?\d+(?:\.\d+)*")
@@ -95,7 +95,7 @@ def _version_of_index(name: str, value: str, catalog: Catalog) -> str:
 
 def _unknown_name(name: str, value: str, known: Sequence[str]) -> Problem:
     if name.casefold().replace("_", "-").startswith(HOST_ONLY):
-        text = f"{quoted(name)} belongs to the host, bound to its driver or kernel (R16)"
+        text = f"{quoted(name)} belongs to the host, bound to its driver or kernel (rule host-only)"
         return Problem(text, hint="leave it out: no image has it")
     bare = re.sub(r"[^a-z0-9-]+", "-", name.casefold()).strip("-")
     operator = name[len(name.rstrip("<>~!= ")) :].strip()

@@ -27,7 +27,7 @@ from imagegen.resolver.search import any_answer, search
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from imagegen.model.catalog import Release
+    from imagegen.model.release import Release
     from imagegen.resolver.candidates import Space
     from imagegen.resolver.propagation import Domains
 

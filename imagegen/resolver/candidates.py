@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from imagegen.model import constraint
-from imagegen.model.catalog import Catalog, OsRelease, Release
+from imagegen.model.release import OsRelease, Release
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+    from imagegen.model.catalog import Catalog
 
 OS, DRIVER = "os", "driver"
 UNKNOWN = "unknown"
@@ -35,10 +37,10 @@ class Edge(NamedTuple):
     def __str__(self) -> str:
         wanted = " or ".join(self.alternatives)
         if self.kind == "provides":
-            return f"{self.source.where} has {self.target} {wanted}"
+            return f"{self.source.name} has {self.target} {wanted}"
         if self.kind == "known_with":
-            return f"{self.source.where} is known with {self.target} {wanted} only"
-        return f"{self.source.where} asks for {self.target} {wanted}"
+            return f"{self.source.name} is known with {self.target} {wanted} only"
+        return f"{self.source.name} asks for {self.target} {wanted}"
 
 
 class Space:

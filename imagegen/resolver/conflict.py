@@ -98,7 +98,7 @@ def _nowhere(space: Space, wants: Sequence[Want]) -> Conflict | None:
         text = f"the catalog has no {name} {asked}: nothing is known of it"
         if rows:
             notes = "; ".join(note for row in rows for note in row.notes)
-            text = f"{name} {asked} is there as {rows[0].where} alone, to be asked for by that name"
+            text = f"{name} {asked} is there as {rows[0].name} alone, to be asked for by that name"
             text += _in_brackets([notes])
         where = tuple(f"{row.file}:{row.line}" for row in rows)
         return Conflict(text, where, (_ask(want),), False, (want,))

@@ -17,8 +17,8 @@ from imagegen.resolver.candidates import OS, Choice, Edge
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-    from imagegen.model.catalog import Release
     from imagegen.model.cell import Want
+    from imagegen.model.release import Release
     from imagegen.resolver.candidates import Space
 
 

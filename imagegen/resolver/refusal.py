@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import NotRequired
 
-    from imagegen.model.catalog import Release
     from imagegen.model.cell import Want
+    from imagegen.model.release import Release
     from imagegen.resolver.alternatives import Alternative
     from imagegen.resolver.conflict import Conflict
 

@@ -26,7 +26,8 @@ from imagegen.resolver.warnings import warnings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from imagegen.model.catalog import Catalog, Release
+    from imagegen.model.catalog import Catalog
+    from imagegen.model.release import Release
     from imagegen.resolver.propagation import Domains
 
 SHOWN = ("device", "flavour")
@@ -112,7 +113,7 @@ def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains
     for name, row in chosen.items():
         for edge in domains.edges[name][domains.space.place(name, row)]:
             if edge.kind not in ("provides", "known_with"):
-                via[edge.target].add(row.where)
+                via[edge.target].add(row.name)
     components = domains.space.catalog.components
     return {
         name: Pin(name, row, tuple(sorted(via[name])))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from resolvelib.structs import RequirementInformation
 
-    from imagegen.model.catalog import Release
+    from imagegen.model.release import Release
     from imagegen.resolver.propagation import Domains
 
     _Information = RequirementInformation["Requirement", "Candidate"]

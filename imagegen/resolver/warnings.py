@@ -1,15 +1,20 @@
-"""What works with a reservation: the warnings about a set of pins, each a sentence of its own."""
+"""What works with a reservation: the warnings about a set of pins, each a line of its own.
+
+A warning ends with the name of its rule; what the rule says is in `dockerfiles/rules`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from imagegen.model.catalog import rules_named
 from imagegen.model.constraint import version_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from imagegen.model.catalog import Catalog, Release
+    from imagegen.model.catalog import Catalog
+    from imagegen.model.release import Release
     from imagegen.resolver.candidates import Space
 
 NCCL_OF_TORCH = "torch-nccl"
@@ -23,13 +28,13 @@ def warnings(
     found: list[str] = []
     for name in sorted(chosen):
         row = chosen[name]
-        found += [f"{row.where}: {note}" for note in row.notes] if row.notes else ()
+        found += [f"{row.name}: {note}" for note in row.notes] if row.notes else ()
         found += _unmet(row, chosen, space) if row.recommends else ()
         found += _other_builds(row, chosen, space) if row.built_for else ()
         if allow_unknown:
             found += _unknown(row, chosen, space)
         if row.confidence == "medium":
-            found.append(f"{row.where}: its source is not certain ({row.source})")
+            found.append(f"{row.name}: its source is not certain (rule uncertain-source)")
     found += _two_nccls(chosen)
     found += _other_pins(chosen)
     found += _default_of_pypi(chosen, space)
@@ -50,35 +55,33 @@ def reason(catalog: Catalog, component: str, other: str) -> str:
 def _unmet(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
     for name, constraints in row.recommends.items():
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
-            why = reason(space.catalog, row.component, name)
-            wanted = " or ".join(constraints)
-            text = f"{row.where} was made for {name} {wanted}, here is {chosen[name].version}"
-            yield f"{text}: {why}" if why else text
+            rules = rules_named(reason(space.catalog, row.component, name))
+            wanted, here = " or ".join(constraints), chosen[name].version
+            text = f"{row.name} was made for {name} {wanted}, here is {here}"
+            yield f"{text} (rule {rules[-1]})" if rules else text
 
 
 def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
     for name, constraints in row.built_for.items():
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
-            yield (
-                f"{row.where} brings {name} {' or '.join(constraints)} of its own, the image has "
-                f"{name} {chosen[name].version}: both are there, and extensions are compiled with "
-                "the image's (R9)"
-            )
+            own, here = " or ".join(constraints), chosen[name].version
+            text = f"{row.name} brings {name} {own} of its own, the image has {here}"
+            yield f"{text} (rule two-cudas)"
 
 
 def _unknown(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
     """What nobody knows to work: a silent source, one that is not certain, a driver's branch."""
     for name, constraints in row.known_with.items():
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
-            wanted = " or ".join(constraints) or "nothing"
-            here = chosen[name].version
-            yield f"{row.where} is known with {name} {wanted} only; {here} is unknown"
+            wanted, here = " or ".join(constraints) or "nothing", chosen[name].version
+            text = f"{row.name} is known with {name} {wanted} only; {here} is unknown"
+            yield f"{text} (rule unknown-facts)"
     for name, constraints in {**row.requires, **row.limits}.items():
         other = chosen.get(name)
         if other is not None and not _meets(space, name, constraints, other):
             here = "what is here" if other.variant == "unknown" else f"{name} {other.version}"
-            wanted = " or ".join(constraints)
-            yield f"{row.where} asks for {name} {wanted}; whether {here} will do is unknown"
+            text = f"{row.name} asks for {name} {' or '.join(constraints)}"
+            yield f"{text}; whether {here} will do is unknown (rule unknown-facts)"
 
 
 def _two_nccls(chosen: Mapping[str, Release]) -> Iterator[str]:
@@ -88,18 +91,13 @@ def _two_nccls(chosen: Mapping[str, Release]) -> Iterator[str]:
     own = torch.provides[NCCL_OF_TORCH]
     if own.removesuffix("?") == nccl.version or set(torch.wheels) & set(nccl.wheels):
         return  # of one wheel there is one release in an image: `_other_pins` speaks of that
-    said = (
-        "an NCCL of its own whose version is unknown" if own == "unknown" else f"its own NCCL {own}"
-    )
-    sure = " (by a source that is not certain)" if own.endswith("?") else ""
-    yield (
-        f"R13: two NCCLs: {torch.where} uses {said.removesuffix('?')}{sure}, the image has "
-        f"NCCL {nccl.version}, which nccl-tests and Horovod use"
-    )
+    said = "one of unknown version" if own == "unknown" else own.removesuffix("?")
+    sure = " (not certain)" if own.endswith("?") else ""
+    yield (f"two NCCLs: {said}{sure} in {torch.name}, {nccl.version} in the image (rule two-nccls)")
 
 
 def _other_pins(chosen: Mapping[str, Release]) -> Iterator[str]:
-    """R27: a wheel of NVIDIA in another version than the one that torch asks pip for."""
+    """A wheel of NVIDIA in another version than the one that torch asks pip for."""
     torch = chosen.get("torch")
     if torch is None:
         return
@@ -107,14 +105,12 @@ def _other_pins(chosen: Mapping[str, Release]) -> Iterator[str]:
         own = str(torch.facts.get(name) or "")
         wheels = [wheel for wheel in row.wheels if wheel.startswith(NVIDIA)]
         if name != "torch" and wheels and own and version_key(own) != version_key(row.version):
-            yield (
-                f"R27: {torch.where} asks pip for {name} {own}, the image has {row.version} as "
-                f"{wheels[0]}: `pip check` will complain"
-            )
+            text = f"{torch.name} asks pip for {name} {own}, the image has {row.version}"
+            yield f"{text} (rule pins-of-torch)"
 
 
 def _default_of_pypi(chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    """R9: where pip alone would take a build that does not run on the GPU that is asked for."""
+    """Where pip alone would take a build that does not run on the GPU that is asked for."""
     torch, gpu = chosen.get("torch"), chosen.get("gpu")
     minor = torch.facts.get("pypi_cuda") if torch else None
     if torch is None or gpu is None or not minor:
@@ -124,10 +120,8 @@ def _default_of_pypi(chosen: Mapping[str, Release], space: Space) -> Iterator[st
         same = row.version.partition("+")[0] == public and row.facts.get("cuda") == minor
         constraints = row.limits.get("sm", ())
         if same and constraints and not _meets(space, "sm", constraints, chosen["sm"]):
-            yield (
-                f"R9: {torch.where} comes from {torch.index}: what pip takes from its default "
-                f"index is the CUDA {minor} build of {public}, which does not run on {gpu.version}"
-            )
+            text = f"the CUDA {minor} build of {public} that pip takes by default does not run on"
+            yield f"{text} {gpu.version} (rule default-wheel)"
             return
 
 
@@ -135,4 +129,5 @@ def _without_cuda(chosen: Mapping[str, Release]) -> Iterator[str]:
     tensorflow, device = chosen.get("tensorflow"), chosen.get("device")
     if tensorflow is None or "cuda" in chosen or (device and device.version == "cpu"):
         return
-    yield f"R29: {tensorflow.where} computes on the CPU here: the image has no CUDA"
+    text = f"{tensorflow.name} computes on the CPU here: the image has no CUDA"
+    yield f"{text} (rule cuda-of-tensorflow)"

@@ -29,7 +29,7 @@ from imagegen.config.payload import shown
 from imagegen.config.schema_check import check_schema
 from imagegen.config.yamlfile import load
 from imagegen.errors import BuildError, ConfigError, Problem
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.sources.lock_form import SCHEMA
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from imagegen.engine.host import archives
 from imagegen.engine.images.bases import identity
 from imagegen.engine.images.contents import installed
 from imagegen.errors import BuildError, Problem
-from imagegen.model.base import base_alias, base_of
+from imagegen.model.image import base_alias, base_of
 from imagegen.model.recipe import ContextFile
 from imagegen.sources.lock_file import (
     LINKS,
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from imagegen.config.network import BuildEnv
     from imagegen.engine.client import Engine
     from imagegen.engine.images.contents import ImageContents, Package
-    from imagegen.model.catalog import OsRelease
     from imagegen.model.image import ImageSpec
     from imagegen.model.recipe import Recipe
+    from imagegen.model.release import OsRelease
     from imagegen.sources.supply import Store
 
 MOST_AT_ONCE = 4

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from imagegen.engine.host import archives
 from imagegen.engine.host.probe import Probe, probe, without_secrets
 from imagegen.errors import ImagegenError
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.sources.artifacts import Artifacts, artifact_for
 from imagegen.sources.mirrors import rewrite, rewrite_image
 from imagegen.sources.supply import problem_of
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from imagegen.config.network import BuildEnv
     from imagegen.engine.client import Engine
     from imagegen.engine.host.archives import Listing
-    from imagegen.model.catalog import Catalog, OsRelease
+    from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec, Pin
+    from imagegen.model.release import OsRelease
 
 MOST_AT_ONCE = 8
 SourceKind = Literal["base", "apt", "wheel", "url", "artefact"]

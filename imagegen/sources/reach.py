@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.images import bases
 from imagegen.errors import Problem
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.sources.mirrors import rewrite_image
 from imagegen.sources.supply import missing_upstream
 

@@ -6,9 +6,11 @@ add the rest. Nothing is written: builds use what is in the catalog, never "late
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import yaml
 from packaging.requirements import Requirement
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from imagegen.catalog.data import OneOrMore, ReleaseData
+    from imagegen.catalog.tables import Table
     from imagegen.model.catalog import Component
 
 _CPYTHON = re.compile(r"cp(\d)(\d+)$")
@@ -103,7 +106,7 @@ def exact_requirements(metadata: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def row_of(proposal: Proposal, interpreter: str, asked: str) -> ReleaseData:
-    """Write a release as a row of component.yaml.
+    """Write a release as a row of the catalog.
 
     `asked` is the day when the index was asked; `interpreter` is the name of the component that is
     Python.
@@ -136,11 +139,42 @@ def _requires(wheels: Sequence[IndexFile], interpreter: str) -> dict[str, OneOrM
     return requires
 
 
-def as_yaml(component: Component, rows: Sequence[Mapping[str, object]]) -> str:
-    """Write rows to paste below `releases:` of a component.yaml."""
-
+def as_text(component: Component, rows: Sequence[ReleaseData], table: Table | None) -> str:
+    """Rows to be pasted: into the CSV file of a component, where it has one, else into its YAML."""
     if not rows:
         return f"# {component.name}: the catalog has all that the index lists"
+    kinds = [_kind_of(row, table) for row in rows] if table else [""]
+    return as_csv(table, rows, kinds) if table and all(kinds) else as_yaml(component, rows)
+
+
+def _kind_of(row: ReleaseData, table: Table) -> str:
+    """The kind of line whose template has the row's wheel, of pip's default index if there is one;
+    empty for none."""
+    project = next(iter(row.get("wheels", {})), "")
+    of_project = {
+        kind: any(leaf.path[0] == "index" for leaf in leaves)
+        for kind, leaves in table.templates().items()
+        if any(leaf.path == ("wheels", project) for leaf in leaves)
+    }
+    return min(of_project, key=lambda kind: of_project[kind], default="")
+
+
+def as_csv(table: Table, rows: Sequence[ReleaseData], kinds: Sequence[str]) -> str:
+    """Lines for a CSV file below its header; what no column has stands above them."""
+    text = io.StringIO()
+    header = table.header()
+    writer = csv.DictWriter(text, header, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    head = [f"# for {table.file}, to be completed"]
+    for row, kind in zip(rows, kinds, strict=True):
+        said = "; ".join([*row.get("notes", ()), row["source"]])
+        head.append(f"# {row['version']}: {said}")
+        writer.writerow(table.cells_of(kind, cast("Mapping[str, object]", row)))
+    return "\n".join([*head, text.getvalue().rstrip()])
+
+
+def as_yaml(component: Component, rows: Sequence[ReleaseData]) -> str:
+    """Rows to be pasted below `releases:` of a component.yaml."""
     plain = [dict(row) for row in rows]
     text = yaml.safe_dump(
         plain, sort_keys=False, width=1000, allow_unicode=True, default_flow_style=None

@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from imagegen.events.events import Sink
     from imagegen.journal.journal import Journal
     from imagegen.journal.resume import Unfinished
-    from imagegen.model.build import BuildRecord
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions, BuildRecord
     from imagegen.model.recipe import Recipe
     from imagegen.planner.cost import Prices
     from imagegen.sources.lock_file import Lock

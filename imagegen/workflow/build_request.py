@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console.console import Console
+    from imagegen.model.build import BuildOptions
     from imagegen.model.image import ImageSpec
-    from imagegen.model.options import BuildOptions
 
 
 def build_request(

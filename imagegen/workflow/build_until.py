@@ -23,7 +23,7 @@ from imagegen.workflow.project import Project
 if TYPE_CHECKING:
     from imagegen.builder.until import Reached
     from imagegen.console.console import Console
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions
 
 
 def build_until(options: BuildOptions, component: str, console: Console, *, shell: bool) -> None:

@@ -7,12 +7,16 @@ from datetime import datetime, timezone
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from imagegen.catalog.reader import read_table
+from imagegen.catalog.rules import as_page as page_of
+from imagegen.catalog.rules import read_rules
+from imagegen.config.payload import COMPONENTS_FOLDER, open_payload
 from imagegen.engine.host.archives import pip_metadata, pip_says
 from imagegen.errors import NothingSelectedError
 from imagegen.model.catalog import INTERPRETER
 from imagegen.model.constraint import is_version, version_key
 from imagegen.sources.refresh import (
-    as_yaml,
+    as_text,
     exact_requirements,
     platform_of,
     projects_of,
@@ -26,19 +30,50 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console.console import Console
-    from imagegen.model.catalog import Catalog, Component, Release
+    from imagegen.model.catalog import Catalog, Component
+    from imagegen.model.release import Release
     from imagegen.sources.refresh import Proposal
 
 
-def show(component: str | None, overlay: Path | None, console: Console) -> None:
-    """Show all components, the distribution releases (`os`), or every release of one component."""
+def show(
+    component: str | None, overlay: Path | None, console: Console, *, verbose: bool = False
+) -> None:
+    """Show all components, the distribution releases (`os`), or every release of one component.
+
+    `verbose` adds the source of each fact, and where it stands.
+    """
     catalog = Project(overlay).catalog
     if component is None:
         _show_all(catalog, console)
     elif component == "os":
-        _show_oses(catalog, console)
+        _show_oses(catalog, console, verbose=verbose)
     else:
-        _show_one(_find(catalog, component), console)
+        _show_one(_find(catalog, component), console, verbose=verbose)
+
+
+def show_rules(overlay: Path | None, console: Console, *, as_page: bool = False) -> None:
+    """List all rules by name, or print the page of them."""
+    rules = read_rules(open_payload(overlay))
+    console.data([asdict(rule) for rule in rules])
+    if as_page:
+        console.line(page_of(rules).rstrip())
+    else:
+        console.table(("rule", "what it says"), [(rule.name, rule.what) for rule in rules])
+
+
+def show_rule(name: str, overlay: Path | None, console: Console) -> None:
+    """Say what one rule means, why, and where that stands."""
+    rules = {rule.name: rule for rule in read_rules(open_payload(overlay))}
+    if name not in rules:
+        near = get_close_matches(name, rules, 1)
+        hint = f"did you mean `{near[0]}`?" if near else "imagegen catalog --rules"
+        raise NothingSelectedError.of(f"there is no rule `{name}`", hint=hint)
+    rule = rules[name]
+    console.data(asdict(rule))
+    console.line(f"rule {rule.name}: {rule.what}")
+    console.line(f"why: {rule.why}")
+    for source in rule.source:
+        console.line(f"source: {source}")
 
 
 @dataclass(frozen=True)
@@ -53,17 +88,18 @@ class RefreshOptions:
 
 
 def refresh(options: RefreshOptions, console: Console) -> None:
-    """Propose rows for releases that the index of this host's pip has and the catalog does not."""
-    catalog = Project(options.overlay).catalog
-    component = _find(catalog, options.component)
+    """Propose rows for releases that the index of this host's pip has and the catalog has not."""
+    project = Project(options.overlay)
+    component = _find(project.catalog, options.component)
     proposed = _proposals(component, every=options.every)
     shown = proposed[: options.limit]
     if options.metadata:
         shown = [_with_metadata(one) for one in shown]
     day = datetime.now(timezone.utc).date().isoformat()
-    rows = [row_of(one, catalog.with_role(INTERPRETER), day) for one in shown]
+    rows = [row_of(one, project.catalog.with_role(INTERPRETER), day) for one in shown]
     console.data(rows)
-    console.line(as_yaml(component, rows))
+    table = read_table(project.payload, component.name)
+    console.line(as_text(component, rows, table))
     if len(proposed) > options.limit:
         console.note(f"{len(proposed) - options.limit} more: --limit {len(proposed)}")
 
@@ -118,35 +154,35 @@ def _span(component: Component) -> str:
     return f"{min(versions, key=version_key)} .. {max(versions, key=version_key)}"
 
 
-def _show_oses(catalog: Catalog, console: Console) -> None:
+def _show_oses(catalog: Catalog, console: Console, *, verbose: bool) -> None:
     oses = [catalog.os[name] for name in sorted(catalog.os)]
     console.data(
         [{"id": one.id, "glibc": one.glibc, "gcc": one.gcc, "image": one.image,
           "notes": list(one.notes), "source": one.source} for one in oses]
     )  # fmt: skip
-    console.table(
-        ("os", "glibc", "gcc", "image", "source"),
-        [(one.id, one.glibc, one.gcc, one.image, one.source) for one in oses],
-    )
+    columns = ("os", "glibc", "gcc", "image", "source")
+    rows = [(one.id, one.glibc, one.gcc, one.image, one.source) for one in oses]
+    few = slice(None if verbose else -1)
+    console.table(columns[few], [row[few] for row in rows])
 
 
-def _show_one(component: Component, console: Console) -> None:
+def _show_one(component: Component, console: Console, *, verbose: bool) -> None:
     console.data([_row(release) for release in component.releases])
-    console.table(
-        ("version", "variant", "needs", "where it comes from", "row", "source"),
-        [
-            (
-                release.version,
-                release.variant,
-                "; ".join(_needs(release)),
-                release.origin,
-                str(release.line),
-                release.source + (" (medium confidence)" if release.confidence != "high" else ""),
-            )
-            for release in component.releases
-        ],
-        title=f"{component.name}: {component.title} ({component.file})",
-    )
+    columns = ("version", "variant", "needs", "where it comes from", "row", "source")
+    rows = [
+        (
+            release.version,
+            release.variant,
+            "; ".join(_needs(release)),
+            release.origin,
+            release.row.removeprefix(f"{COMPONENTS_FOLDER}/{component.name}/"),
+            release.source + (" (medium confidence)" if release.confidence != "high" else ""),
+        )
+        for release in component.releases
+    ]
+    few = slice(None if verbose else -2)
+    title = f"{component.name}: {component.title}"
+    console.table(columns[few], [row[few] for row in rows], title=title)
 
 
 def _needs(release: Release) -> list[str]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from imagegen.console.console import Console
     from imagegen.launcher.launch import Form
-    from imagegen.model.catalog import Launch
     from imagegen.model.image import ImageSpec
+    from imagegen.model.launch import Launch
 
 
 @dataclass(frozen=True)

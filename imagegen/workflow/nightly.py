@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
     from imagegen.console.console import Console
     from imagegen.engine.client import Engine
-    from imagegen.model.build import BuildRecord
-    from imagegen.model.options import BuildOptions
+    from imagegen.model.build import BuildOptions, BuildRecord
     from imagegen.model.recipe import Recipe
     from imagegen.model.validation import ValidationRecord
 

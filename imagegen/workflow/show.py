@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 from imagegen.renderer.image_json import contract, expectation
 from imagegen.workflow.project import Project
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console.console import Console
-    from imagegen.model.catalog import Release
     from imagegen.model.image import ImageSpec
+    from imagegen.model.release import Release
 
 
 def show(cell: str, overlay: Path | None, console: Console) -> None:

@@ -16,32 +16,18 @@ from imagegen.renderer.dockerfile import OWN_FOLDER
 from imagegen.workflow.project import Project
 
 KEPT = Path(__file__).parent
-REGENERATE = "if the change is meant: pytest tests/golden --update-golden, and read the diff"
+REGENERATE = "if the change is meant: make generated, and read the diff"
 WHOLE = ("cpu", "cu113", "cu112", "cu101", "cu90", "lab")
-"""Matrices of which every cell is kept: what builds anywhere, and the images of the documents."""
+"""Matrices of which every cell is kept: what builds anywhere, and the images of the documents. Of
+the others some cells are."""
 
-CELLS = (
-    "cpu/debian12-rdma-core",
-    "cpu/debian12-none",
-    "cpu/debian13-rdma-core",
-    "cpu/debian13-none",
-    "cu113/ubuntu20.04-5.4-3.1.0.0",
-    "cu113/ubuntu20.04-none-1.3",
-    "cu112/ubuntu18.04-1.3-3.1.1",
-    "cu112/ubuntu18.04-none-3.1.1",
-    "cu112/ubuntu18.04-1.3-none-0.21.3",
-    "cu112/ubuntu18.04-none-none-0.21.3",
-    "cu101/ubuntu18.04",
-    "cu90/ubuntu16.04",
-    "lab/ubuntu18.04",
-    "cu118/ubuntu22.04-23.10",
-    "cu124/ubuntu22.04-none",
-    "cu126/ubuntu24.04-3.3.0",
-    "cu128/ubuntu24.04-24.10",
-    "debian-cu118/debian12-runtime",
-    "debian-cu124/debian13-devel-2.22.3_debian",
-    "debian-cu124/debian13-runtime-2.21.5_pypi",
-)
+
+def kept_cells() -> list[str]:
+    folders = (path.parent for path in KEPT.glob("*/*/Dockerfile"))
+    return sorted(folder.relative_to(KEPT).as_posix() for folder in folders)
+
+
+CELLS = kept_cells()
 
 Recipes = dict[str, Recipe]
 
@@ -55,35 +41,47 @@ def recipes() -> Recipes:
     return {recipe.spec.cell.id: recipe for recipe in found}
 
 
-@pytest.fixture(scope="session")
-def update(request: pytest.FixtureRequest) -> bool:
-    return bool(request.config.getoption("--update-golden", default=False))
-
-
 def kept_files(recipe: Recipe) -> dict[str, bytes]:
     data = {file.path: file.data for file in recipe.files}
     promise = data[f"{OWN_FOLDER}{EXPECTATION_PATH}"]
     return {"Dockerfile": recipe.dockerfile.encode(), "image.json": promise}
 
 
+def keep(recipe: Recipe) -> None:
+    for name, data in kept_files(recipe).items():
+        path = KEPT / recipe.spec.cell.id / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def test_cells_of_every_matrix_are_kept_and_none_that_is_gone(
+    recipes: Recipes, update: bool
+) -> None:
+    """A matrix of which no cell is kept yet gives its first one."""
+    families: dict[str, list[str]] = {}
+    for cell in recipes:
+        families.setdefault(cell.partition("/")[0], []).append(cell)
+    kept = {*CELLS}
+    wanted = {cell for name in WHOLE for cell in families[name]}
+    wanted |= {every[0] for every in families.values() if not kept & {*every}}
+    if update:
+        for cell in kept - set(recipes):
+            shutil.rmtree(KEPT / cell)
+        for cell in wanted - kept:
+            keep(recipes[cell])
+        kept = {*kept_cells()}
+    assert wanted <= kept <= set(recipes), REGENERATE
+
+
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_cell_renders_as_it_is_kept(cell: str, recipes: Recipes, update: bool) -> None:
-    for name, data in kept_files(recipes[cell]).items():
+    if update and cell in recipes:
+        keep(recipes[cell])
+    assert update or cell in recipes, f"the cell is gone; {REGENERATE}"
+    for name, data in kept_files(recipes[cell]).items() if cell in recipes else ():
         path = KEPT / cell / name
-        if update:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
         kept = path.read_text() if path.exists() else ""
         assert data.decode() == kept, f"{path.relative_to(KEPT)} differs; {REGENERATE}"
-
-
-def test_every_cell_is_kept_and_none_that_is_gone(recipes: Recipes, update: bool) -> None:
-    whole = {cell for cell in recipes if cell.partition("/")[0] in WHOLE}
-    assert whole <= set(CELLS) <= set(recipes)
-    kept = {path.parent.relative_to(KEPT).as_posix() for path in KEPT.glob("*/*/Dockerfile")}
-    for cell in kept - set(CELLS) if update else ():
-        shutil.rmtree(KEPT / cell)
-    assert update or kept == set(CELLS), REGENERATE
 
 
 def hadolint(dockerfiles: dict[str, str], folder: Path) -> dict[str, list[str]]:
@@ -106,13 +104,13 @@ def hadolint(dockerfiles: dict[str, str], folder: Path) -> dict[str, list[str]]:
 @pytest.fixture(scope="session")
 def linted(recipes: Recipes, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     """All at once: to start it takes longer than to read a Dockerfile."""
-    dockerfiles = {cell: recipes[cell].dockerfile for cell in CELLS}
+    dockerfiles = {cell: recipes[cell].dockerfile for cell in CELLS if cell in recipes}
     return hadolint(dockerfiles, tmp_path_factory.mktemp("hadolint"))
 
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_dockerfile_passes_hadolint(cell: str, linted: dict[str, list[str]]) -> None:
-    assert linted[cell] == []
+    assert linted.get(cell, []) == []
 
 
 def test_hadolint_is_really_asked(tmp_path: Path) -> None:

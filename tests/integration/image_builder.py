@@ -9,7 +9,7 @@ from imagegen.engine.builds.buildkit import BuildRequest, build
 from imagegen.engine.builds.context import pack_context
 from imagegen.engine.builds.vertex_events import VertexEvent as BuildEvent
 from imagegen.engine.images import local_images as images
-from imagegen.model.catalog import OsRelease
+from imagegen.model.release import OsRelease
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from imagegen.engine.builds.buildkit import BuildRequest, build
 from imagegen.engine.builds.context import pack_context
 from imagegen.engine.images import local_images
 from imagegen.engine.images.bases import ensure_base
-from imagegen.model.base import base_alias
+from imagegen.model.image import base_alias
 from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:

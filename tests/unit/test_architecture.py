@@ -36,7 +36,7 @@ FLOORS = (
 """The rooms, the lowest floor first: a module imports its own room and those of lower floors."""
 
 VALIDATE_FLOORS = (
-    ("check", "expected", "process"),
+    ("check", "components", "expected", "process"),
     ("fixtures",),
     ("probes", "host_checks"),
     ("suites", "benchmark"),

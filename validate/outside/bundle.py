@@ -114,7 +114,7 @@ def _tree(top: str) -> Iterator[str]:
     for folder, folders, files in os.walk(top):
         folders[:] = sorted(f for f in folders if f not in LEFT_OUT and not f.startswith("config-"))
         for name in sorted(files):
-            if name.endswith((".py", ".so")) and not NOT_NEEDED.match(name):
+            if name.endswith((".py", ".so", ".json")) and not NOT_NEEDED.match(name):
                 yield os.path.join(folder, name)
 
 

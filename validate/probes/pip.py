@@ -1,6 +1,6 @@
 """Ask pip of the image whether the installed packages fit together."""
 
-from validate.fixtures import Situation
+from validate.fixtures import Situation, SlowProbe
 from validate.probes.interpreter import IMPORT_SECONDS, find_python
 from validate.process import Result, RunningCommand
 
@@ -20,3 +20,6 @@ def checked(image: Situation) -> Result:
     """Return how `pip check` ended; it runs once in a run."""
     found: Result = image.once(KEY, lambda: begin_check(image).result())
     return found
+
+
+SLOW_PROBE = SlowProbe(KEY, begin_check, lambda result: result)

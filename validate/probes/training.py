@@ -7,7 +7,7 @@ PyTorch has answered.
 import json
 from typing import Any, Dict, NamedTuple
 
-from validate.fixtures import Situation
+from validate.fixtures import Situation, SlowProbe
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, find_python
 from validate.process import Result, RunningCommand
 
@@ -101,3 +101,6 @@ def _facts(text: str) -> Dict[str, Any]:
             except ValueError:
                 continue
     return found
+
+
+SLOW_PROBE = SlowProbe(KEY, begin_import, parse_answers)

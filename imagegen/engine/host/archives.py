@@ -20,15 +20,15 @@ from imagegen.engine.host.file_lock import one_at_a_time
 from imagegen.engine.host.probe import Probe
 from imagegen.engine.images import bases, local_images
 from imagegen.errors import EngineError
-from imagegen.model.base import base_alias
+from imagegen.model.image import base_alias
 from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.model.catalog import OsRelease
     from imagegen.model.recipe import ContextFile
+    from imagegen.model.release import OsRelease
 
 UPDATE_SECONDS = 180
 MOUNT = "/mnt"

@@ -20,13 +20,13 @@ from imagegen.engine.client import (
 from imagegen.engine.host import process
 from imagegen.engine.images import local_images
 from imagegen.errors import EngineError
-from imagegen.model.base import base_alias
+from imagegen.model.image import base_alias
 from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from imagegen.model.catalog import OsRelease
+    from imagegen.model.release import OsRelease
 
 REACH_SECONDS = 8
 PULL_SECONDS = 600

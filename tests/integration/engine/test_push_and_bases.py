@@ -13,7 +13,7 @@ from imagegen.engine.images.bases import ensure_base
 from imagegen.engine.images.layers import layers
 from imagegen.engine.registry.remote_images import digest_of, move_tag, push
 from imagegen.errors import EngineError, PublishError
-from imagegen.model.base import base_alias
+from imagegen.model.image import base_alias
 from imagegen.model.labels import LABEL_HOW
 
 if TYPE_CHECKING:

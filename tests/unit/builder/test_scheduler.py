@@ -42,9 +42,9 @@ from imagegen.events.events import CellEnded, CellWaits, Event, Sink
 from imagegen.events.sinks import fan_out
 from imagegen.journal.locks import cell_lock_path, holding_lock
 from imagegen.journal.log_files import LogFiles
-from imagegen.model.base import base_alias
-from imagegen.model.build import BuildRecord
+from imagegen.model.build import BuildOptions, BuildRecord
 from imagegen.model.cell import SizeBudget
+from imagegen.model.image import base_alias
 from imagegen.model.labels import (
     LABEL_BASE,
     LABEL_CELL,
@@ -57,7 +57,6 @@ from imagegen.model.labels import (
     LABEL_UNVERIFIED,
     LABEL_VALIDATED,
 )
-from imagegen.model.options import BuildOptions
 from imagegen.model.recipe import ContextFile, Part
 from imagegen.model.validation import ValidationRecord
 from imagegen.planner.chain import SharedLayer, chain_of_recipe

@@ -99,6 +99,52 @@ def test_names_that_nothing_has_are_refused(overlay: Overlay) -> None:
     }
 
 
+CLAIMS = """\
+role: interpreter
+request: {keys: {eps: small}}
+checks: {short_names: [ep]}
+launch: {transports: [wire], accels: [boost]}
+"""
+
+
+def test_what_two_components_claim_is_refused(overlay: Overlay) -> None:
+    overlay.component("epsilon", EPSILON + CLAIMS)
+    assert overlay.catalog.with_role("interpreter") == "epsilon"
+    overlay.component("zeta", EPSILON.replace("epsilon", "zeta") + CLAIMS)
+    found = problems(overlay)
+    assert [problem.text for problem in found] == [
+        "role `interpreter` belongs to `epsilon` already",
+        "request key `eps` belongs to `epsilon` already",
+        "transport `wire` belongs to `epsilon` already",
+        "acceleration `boost` belongs to `epsilon` already",
+        "suite name `ep` belongs to `epsilon` already",
+    ]
+    assert all("components/zeta/" in problem.file for problem in found)
+    assert all("components/epsilon/" in problem.hint for problem in found)
+
+
+def test_the_name_of_a_component_is_no_other_s_key(overlay: Overlay) -> None:
+    overlay.component("epsilon", EPSILON + "request: {keys: {beta: any}}\n")
+    (problem,) = problems(overlay)
+    assert problem.text == "request key `beta` belongs to `beta` already"
+
+
+def test_a_request_takes_components_in_the_order_of_the_search(overlay: Overlay) -> None:
+    overlay.component("epsilon", EPSILON + 'request: {order: "2", always: true, values: [x]}\n')
+    zeta = EPSILON.replace("epsilon", "zeta") + 'request: {order: "1", always: true}\n'
+    overlay.component("zeta", zeta)
+    eta = EPSILON.replace("epsilon", "eta") + "request: {always: true}\n"
+    overlay.component("eta", eta)
+    assert overlay.catalog.search_order == {"zeta": 1, "epsilon": 2}
+    assert overlay.catalog.in_every_image == ("zeta", "epsilon", "eta")
+    assert overlay.catalog.request_values == ("x",)
+
+
+def test_a_layer_of_which_nothing_is_said_has_a_size(overlay: Overlay) -> None:
+    overlay.component("epsilon", EPSILON)
+    assert overlay.catalog.components["epsilon"].megabytes == {"": 100.0}
+
+
 @pytest.mark.parametrize("value", ["1\\nRUN x", "1'", '1\\"', "$x", "`x`", "1;x", "1 && x", "1\\n"])
 @pytest.mark.parametrize("key", ["version", "apt", "wheels", "build_apt"])
 def test_a_value_that_could_be_a_command_never_enters(

@@ -36,7 +36,6 @@ CASES = {
     "contract": (schemas.CONTRACT, catalog.ContractData),
     "virtual": (schemas.VIRTUAL, catalog.VirtualData),
     "release": (schemas.RELEASE, catalog.ReleaseData),
-    "table": (schemas.TABLE, catalog.TableData),
     "matrix": (schemas.MATRIX, matrix.MatrixData),
     "want": (omission_rule(), matrix.WantData),
     "omit": (part(omission_rule(), "properties", "omit", "items"), matrix.OmitData),

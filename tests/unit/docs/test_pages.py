@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from pages import PAGES, REPOSITORY, prints
+import yaml
+from pages import PAGES, REPOSITORY, blocks, prints, write_files
 
+from imagegen.config.payload import Payload
 from imagegen.config.schemas import MATRIX
 from imagegen.errors import EXIT_CODES
+from imagegen.sources.artifacts import read_artifacts
+from imagegen.sources.mirrors import read_mirrors
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 README = REPOSITORY / "README.md"
 DOCS = REPOSITORY / "docs"
 MOST_LINES_OF_README = 130
-MOST_WORDS = 32
+MOST_WORDS = 30
 """Of a sentence."""
 
 
@@ -75,6 +80,28 @@ def test_every_matrix_is_on_the_page() -> None:
     text = " ".join(first_cells(DOCS / "matrices.md", "matrix"))
     named = set(re.findall(r"`([a-z0-9-]+)`", text)) | {"cu121", "cu124", "cu126"}
     assert {path.stem for path in (REPOSITORY / "matrices").glob("*.yaml")} == named
+
+
+def test_the_files_of_closed_networks_are_read(tmp_path: Path) -> None:
+    write_files(DOCS / "closed-networks.md", tmp_path)
+    payload = Payload((tmp_path,), (tmp_path,))
+    assert [*read_mirrors(payload)] == ["https://vendor.example/"]
+    assert read_artifacts(payload).find("harp", "1.3", "ubuntu20.04") is not None
+
+
+def test_pieces_of_a_matrix_have_the_keys_of_its_schema() -> None:
+    """Blocks of YAML that are no file of their own."""
+    pieces = [
+        yaml.safe_load("\n".join(block.lines))
+        for page in PAGES
+        for block in blocks(page)
+        if block.language == "yaml" and not block.file
+    ]
+    assert pieces != []
+    known = cast("Mapping[str, Mapping[str, Any]]", MATRIX["properties"])
+    for piece in pieces:
+        for key, value in piece.items():
+            assert {*value} <= {*known[key].get("properties", value)}, piece
 
 
 def prose(page: Path) -> str:

@@ -13,7 +13,7 @@ from imagegen.catalog.reader import read_catalog
 from imagegen.config.payload import Payload
 from imagegen.errors import ConfigError
 from imagegen.launcher.launch import LaunchRequest, command, render
-from imagegen.model.catalog import Launch, Variable
+from imagegen.model.launch import Launch, Variable
 from unit.conftest import REPOSITORY
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The images of the seed documents as cells: their component tables, their tags, what is told."""
+"""Five published images as cells: their component tables, their tags, what is told."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TABLES = {
             "os ubuntu20.04, rdma 5.4-3.1.0.0, python 3.8.10, cuda 11.3.109, cudnn 8.2.0, "
             "nccl 2.9.9, lightcc 3.1.1, torch 1.11.0+cu113"
         ),
-        ("two NCCLs", "R11", "R16", "R28", "R4"),
+        ("two NCCLs", "cuda-of-cudnn", "user-space-only", "vendor-parts", "end-of-life"),
     ),
     "taco-train:torch111-cu113-cvm-0.4.3": (
         "cu113",
@@ -30,7 +30,7 @@ TABLES = {
             "os ubuntu20.04, harp 1.3, python 3.8.10, cuda 11.3.109, cudnn 8.2.0, nccl 2.9.9, "
             "lightcc 3.1.1, torch 1.11.0+cu113"
         ),
-        ("two NCCLs", "R16", "R28"),
+        ("two NCCLs", "host-only", "vendor-parts"),
     ),
     "taco-training:cu112-cudnn81-py3-0.3.2": (
         "cu112",
@@ -38,17 +38,17 @@ TABLES = {
             "os ubuntu18.04, python 3.6.9, cuda 11.2.152, cudnn 8.1.1, nccl 2.8.4, harp 1.3, "
             "lightcc 3.1.1, tensorflow 1.15.5"
         ),
-        ("R28", "R29", "R4"),
+        ("vendor-parts", "cuda-of-tensorflow", "end-of-life"),
     ),
     "taco-training:cu112-cudnn81-py3-0.3.2-noharp-horovod": (
         "cu112",
         "os ubuntu18.04, python 3.6.9, cuda 11.2.152, cudnn 8.1.1, nccl 2.8.4, horovod 0.21.3",
-        ("R29",),
+        ("cuda-of-tensorflow",),
     ),
     "pytorch-benchmark:torch1.6.0-py3.7-cuda10.1": (
         "cu101",
         "torch 1.6.0, python 3.7, cuda 10.1, nccl 2.7",
-        ("R2",),
+        ("old-base-image",),
     ),
     "imagegen/cu90:9.0-devel-ubuntu16.04-tf1.12-torch1.3-mxnet1.4": (
         "cu90",
@@ -56,12 +56,12 @@ TABLES = {
             "os ubuntu16.04, cuda 9.0, tensorflow 1.12.0, torch 1.3.0, mxnet 1.4.1, cudnn 7.4.1.5, "
             "nccl 2.3.7, python 3.5, gcc 4.9, torchvision 0.4.1, flavour devel"
         ),
-        ("R2", "R4", "brings cuda 9.2 of its own", "two NCCLs"),
+        ("old-base-image", "end-of-life", "brings cuda 9.2 of its own", "two NCCLs"),
     ),
     "imagegen/lab:torch1.5.0-horovod0.19.4-ubuntu18.04": (
         "lab",
         "os ubuntu18.04, torch 1.5.0+cpu, horovod 0.19.4, device cpu",
-        ("R4",),
+        ("end-of-life",),
     ),
 }
 LATER = ("cu118", "cu121", "cu124", "cu126", "cu128")
@@ -73,7 +73,7 @@ def cell(project: Project, tag: str) -> ImageSpec:
 
 
 @pytest.mark.parametrize("tag", TABLES)
-def test_a_cell_has_the_components_of_its_document(tag: str, project: Project) -> None:
+def test_a_cell_has_the_components_of_the_published_image(tag: str, project: Project) -> None:
     spec = cell(project, tag)
     called = {pin.component: (pin.version, *pin.release.aliases) for pin in spec.pins}
     called |= {name: (value,) for name, value in spec.given.items()} | {"os": (spec.os.id,)}
@@ -110,11 +110,16 @@ def test_the_matrices_of_today_resolve_to_their_cuda(name: str, project: Project
 
 
 NOTES = {
-    "taco-train:torch111-cu113-bm-0.4.1": ("R16",),
-    "taco-training:cu112-cudnn81-py3-0.3.2": ("R14", "R29"),
-    "pytorch-benchmark:torch1.6.0-py3.7-cuda10.1": ("R15", "R16"),
-    "imagegen/cu90:9.0-devel-ubuntu16.04-tf1.12-torch1.3-mxnet1.4": ("R9", "R14", "R18", "R19"),
-    "imagegen/lab:torch1.5.0-horovod0.19.4-ubuntu18.04": ("R19b",),
+    "taco-train:torch111-cu113-bm-0.4.1": ("host-only",),
+    "taco-training:cu112-cudnn81-py3-0.3.2": ("driver-of-cuda", "cuda-of-tensorflow"),
+    "pytorch-benchmark:torch1.6.0-py3.7-cuda10.1": ("compute-capability", "host-only"),
+    "imagegen/cu90:9.0-devel-ubuntu16.04-tf1.12-torch1.3-mxnet1.4": (
+        "two-cudas",
+        "driver-of-cuda",
+        "gcc-of-tensorflow",
+        "horovod-and-frameworks",
+    ),
+    "imagegen/lab:torch1.5.0-horovod0.19.4-ubuntu18.04": ("horovod-without-cuda",),
 }
 
 
@@ -122,16 +127,16 @@ NOTES = {
 def test_a_cell_says_why_it_is_made_of_what_it_is_made_of(tag: str, project: Project) -> None:
     notes = cell(project, tag).cell.notes
     for rule in NOTES[tag]:
-        assert any(note.startswith(f"{rule}: ") for note in notes), (rule, notes)
+        assert any(note.endswith(f" (rule {rule})") for note in notes), (rule, notes)
 
 
-def test_show_says_in_words_how_a_document_came_out(run: Run) -> None:
+def test_show_says_in_words_how_a_published_image_came_out(run: Run) -> None:
     said = run("show", "cu90/ubuntu16.04").out
     for text in (
         "nvidia/cuda:9.0-devel-ubuntu16.04",
         "sets: CUDNN_VERSION=7.4.1.5-1+cuda9.0",
-        "note: R9: torch 1.3.0 was built for CUDA 9.2, 10.0 and 10.1, not for 9.0",
-        "R18: GCC 4.8 built it: what is compiled against it, as Horovod is, takes g++ >=4.8,<5",
+        "note: torch 1.3.0 is built for CUDA 9.2 and later, so it brings a 9.2; extensions take",
+        "GCC 4.8 built it: what is compiled against it takes g++ >=4.8,<5 (rule gcc-of-tensorflow)",
         "shared memory 32 GiB, stack 64 MiB",
     ):
         assert text in said

@@ -85,8 +85,7 @@ def test_wishes_that_collide_name_both_sides_and_the_row_between(project: Projec
     assert problem.text == "nothing satisfies this request"
     assert "the request asks for torch 2.6" in problem.evidence
     assert any(
-        line.startswith("horovod 0.28.1 (") and " asks for torch >=1.5,<2.1 (R19:" in line
-        for line in problem.evidence
+        line.startswith("horovod 0.28.1 asks for torch >=1.5,<2.1 (") for line in problem.evidence
     )
     assert "imagegen request torch=2.0.1 horovod=0.28.1" in problem.hint
 

@@ -2,7 +2,7 @@
 
 `IMAGEGEN_EXAMPLES=2000` tries more of them, other ones every time.
 
-The tables below are those of the compatibility rules, not read from the catalog that is tested.
+The tables below are not read from the catalog that is tested.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from imagegen.resolver.resolve import space_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from imagegen.model.catalog import Release
+    from imagegen.model.release import Release
 
 FEW = settings(
     max_examples=int(os.environ.get("IMAGEGEN_EXAMPLES", "12")),
@@ -103,19 +103,19 @@ def wrong(pins: Mapping[str, str]) -> Iterator[str]:
     if cuda and pins["os"] in CUDA_WINDOWS:
         low, high = CUDA_WINDOWS[pins["os"]]
         if Version(cuda) not in SpecifierSet(f"{low},{high}"):
-            yield "R1"
+            yield "cuda-base-image"
     if cuda and Version(cuda) >= Version("12.8") and glibc < Version("2.27"):
-        yield "R7b"
+        yield "glibc-of-cuda"
     if device == "cpu" and (cuda or "nccl" in pins or "gpu" in pins or "driver" in pins):
-        yield "R19b"
+        yield "horovod-without-cuda"
     if "driver" in pins:
         for one in filter(None, (cuda, own_cuda(torch))):
             if Version(pins["driver"]) < Version(floor(one)):
-                yield f"R14 {one}"
+                yield f"driver-of-cuda {one}"
     if "gpu" in pins and cuda and not window(cuda, CC[pins["gpu"]]):
-        yield "R15"
+        yield "compute-capability"
     if "cudnn" in pins and cuda and Version(cuda).major == 13 and pins["cudnn"] < "9.12":
-        yield "R11" if Version(pins["cudnn"]) < Version("9.12") else ""
+        yield "cuda-of-cudnn" if Version(pins["cudnn"]) < Version("9.12") else ""
     yield from _of_the_rest(pins)
 
 
@@ -123,38 +123,38 @@ def _of_torch(pins: Mapping[str, str], glibc: Version) -> Iterator[str]:
     torch = Version(pins["torch"])
     python = Version(pins["python"])
     if torch >= Version("2.7") and glibc < Version("2.28"):
-        yield "R7"
+        yield "glibc-of-the-wheel"
     if torch.public == "2.6.0" and torch.local == "cu126" and glibc < Version("2.28"):
-        yield "R7"
+        yield "glibc-of-the-wheel"
     lows = ((Version("2.9"), "3.10"), (Version("2.5"), "3.9"), (Version("2.0"), "3.8"))
     low = next((minor for since, minor in lows if torch >= since), "3.5")
     if python < Version(low) or (torch < Version("2.6") and python >= Version("3.13")):
-        yield "R6"
+        yield "python-of-the-wheel"
 
 
 def _of_the_rest(pins: Mapping[str, str]) -> Iterator[str]:
     torch, tensorflow = pins.get("torch"), pins.get("tensorflow")
     if "horovod" in pins and torch and Version(torch) >= Version("2.1"):
-        yield "R19"
+        yield "horovod-and-frameworks"
     if "horovod" in pins and Version(pins["horovod"]) >= Version("0.20"):
         if Version(pins["python"]) < Version("3.6"):
-            yield "R19 python"
+            yield "python-of-horovod"
         if tensorflow and Version(tensorflow) < Version("1.15"):
-            yield "R19 tensorflow"
+            yield "horovod-and-frameworks tensorflow"
     if tensorflow:
         minor = ".".join(tensorflow.split(".")[:2])
         wanted = TF_CUDA.get(minor)
         if wanted and "cuda" in pins and not pins["cuda"].startswith(wanted):
-            yield "R29"
+            yield "cuda-of-tensorflow"
         if "cudnn" in pins and Version(pins["cudnn"]).major != cudnn_major(tensorflow):
-            yield "R10"
+            yield "cudnn-of-tensorflow"
     if "harp" in pins and "nccl" in pins:
         if Version(pins["nccl"]) not in SpecifierSet(">=2.8.3,<2.19"):
-            yield "R24"
+            yield "net-plugin-of-nccl"
         if "rdma" in pins:
-            yield "R24 transport"
+            yield "one-transport"
     if pins.get("rdma") == "5.1-2.6.2.0" and pins["os"] not in ("ubuntu18.04", "ubuntu20.04"):
-        yield "R21"
+        yield "os-of-ofed"
 
 
 def cudnn_major(tensorflow: str) -> int:

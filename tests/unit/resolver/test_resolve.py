@@ -83,19 +83,18 @@ def test_the_same_wishes_give_the_same_answer_in_any_order(overlay: Overlay) -> 
     assert pin(wants, overlay.catalog) == pin(wants[::-1], overlay.catalog)
 
 
-def test_a_conflict_names_both_sides_and_the_rows_that_say_so(overlay: Overlay) -> None:
+def test_a_conflict_names_both_sides_and_the_releases_that_say_so(overlay: Overlay) -> None:
     text = SMALL[: SMALL.index("  gamma:")] + "  gamma: 0.28.1\n"
     with pytest.raises(ResolutionError) as caught:
         resolved(overlay, text)
     first, second = caught.value.problems
     file = f"{overlay.root}/matrices/small.yaml"
-    gamma = f"{overlay.root}/dockerfiles/components/gamma/component.yaml"
     assert first.text == "cell `debian13-core` cannot be resolved"
     assert second.text == "cell `debian13-none` cannot be resolved"
     assert (first.file, first.line) == (file, 3)
-    assert f"gamma 0.28.1 ({gamma}:7) asks for beta <2.1" in first.evidence
+    assert "gamma 0.28.1 asks for beta <2.1" in first.evidence
     assert f"{file}, axis `os` asks for os debian13" in first.evidence
-    assert any(line.startswith("beta 1.13.1 (") for line in first.evidence)
+    assert any(line.startswith("beta 1.13.1 asks for ") for line in first.evidence)
     assert first.hint == "correct the matrix, or exclude this cell with a reason"
 
 

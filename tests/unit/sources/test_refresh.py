@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from imagegen.catalog.reader import read_table
 from imagegen.sources.refresh import (
-    as_yaml,
+    as_text,
     exact_requirements,
     platform_of,
     projects_of,
@@ -113,7 +114,7 @@ def test_proposed_rows_are_rows_of_the_catalog(small: Overlay) -> None:
     """Pasted as they are, they are read as releases."""
     text = (small.root / "dockerfiles/components/alpha/component.yaml").read_text()
     alpha = small.catalog.components["alpha"]
-    rows = as_yaml(alpha, [row_of(newest(), "python", "2026-11-21")])
+    rows = as_text(alpha, [row_of(newest(), "python", "2026-11-21")], None)
     assert rows.startswith("# for `releases:` in ")
     python = "name: python\ntitle: P\nseconds: 1\nsuites: [python]\nreleases:\n"
     python += "  - {version: '3.13', origin: x, source: the test}\n"
@@ -124,9 +125,63 @@ def test_proposed_rows_are_rows_of_the_catalog(small: Overlay) -> None:
     assert added.requires == {"python": ("3.9", "3.13"), "glibc": (">=2.28",)}
 
 
+TABLE = """\
+name: torch
+title: T
+seconds: 1
+suites: [torch]
+releases: []
+rows:
+  index: {{version: "{{version}}", wheels: {{torch: "{{wheel}}"}}, index: "https://i.example/{{index}}",
+    origin: x, source: x}}
+  pypi: {{version: "{{version}}", requires: {{python: "{{python}}", glibc: ">={{glibc}}"}},
+    wheels: {{torch: "{{wheel}}", triton: "{{triton}}"}}, origin: x, source: "{{source}}"{more}}}
+"""
+
+
+def test_proposed_lines_are_lines_of_a_table(small: Overlay) -> None:
+    """In the kind of line that stands for pip's default index, with what its columns can say."""
+    small.component("torch", TABLE.format(more=""))
+    columns = "kind,version,wheel,index,python,glibc,triton,source\n"
+    path = small.write("dockerfiles/components/torch/releases.csv", columns)
+    torch, table = small.catalog.components["torch"], read_table(small.payload, "torch")
+    lines = as_text(torch, [row_of(newest(), "python", "2026-11-21")], table).splitlines()
+    assert lines[0].endswith("dockerfiles/components/torch/releases.csv, to be completed")
+    assert lines[1].startswith("# 2.7.0: file names do not say what else it asks for")
+    assert lines[2] == columns.strip()
+    assert lines[3].startswith('pypi,2.7.0,2.7.0,,3.9 3.13,2.28,,"the index that pip is set to, ')
+    path.write_text("\n".join(lines[2:]))
+    python = "name: python\ntitle: P\nseconds: 1\nsuites: [python]\nreleases:\n"
+    small.component("python", python + "  - {version: '3.13', origin: x, source: the test}\n")
+    (added,) = small.catalog.components["torch"].releases
+    assert added.requires == {"python": ("3.9", "3.13"), "glibc": (">=2.28",)}
+    assert added.source == row_of(newest(), "python", "2026-11-21")["source"]
+
+
+def test_columns_with_keys_are_left_to_a_maintainer(small: Overlay) -> None:
+    small.component("torch", TABLE.format(more="") + "keys: {source: {page: a page}}\n")
+    columns = "kind,version,wheel,index,python,glibc,triton,source\n"
+    small.write("dockerfiles/components/torch/releases.csv", columns)
+    torch, table = small.catalog.components["torch"], read_table(small.payload, "torch")
+    lines = as_text(torch, [row_of(newest(), "python", "2026-11-21")], table).splitlines()
+    assert lines[3] == "pypi,2.7.0,2.7.0,,3.9 3.13,2.28,,"
+
+
+def test_a_wheel_that_no_kind_of_line_has_is_proposed_for_the_yaml(small: Overlay) -> None:
+    small.component("torch", TABLE.format(more="").replace("torch: ", "other: "))
+    small.write(
+        "dockerfiles/components/torch/releases.csv",
+        "kind,version,wheel,index,python,glibc,triton,source\n",
+    )
+    torch, table = small.catalog.components["torch"], read_table(small.payload, "torch")
+    assert as_text(torch, [row_of(newest(), "python", "x")], table).startswith(
+        "# for `releases:` in "
+    )
+
+
 def test_nothing_new_is_said(small: Overlay) -> None:
     alpha = small.catalog.components["alpha"]
-    assert as_yaml(alpha, []) == "# alpha: the catalog has all that the index lists"
+    assert as_text(alpha, [], None) == "# alpha: the catalog has all that the index lists"
 
 
 def test_the_projects_of_a_component_are_those_with_its_versions(small: Overlay) -> None:

@@ -8,6 +8,7 @@ from unit.conftest import REPOSITORY
 from unit.validate import trees
 from validate import catalogue, cli
 from validate.check import SKIP_CODES
+from validate.components import COMPONENTS
 from validate.report import listing
 
 if TYPE_CHECKING:
@@ -50,16 +51,34 @@ def test_every_check_of_the_catalogue_exists_or_is_left_out_with_the_reason() ->
 
 def test_the_page_is_current() -> None:
     page = (REPOSITORY / "validate/CHECKS.md").read_text()
-    assert page == listing.page(), "write it again: python -m validate --catalogue"
+    assert page == listing.page(), "make generated"
 
 
 def test_every_check_says_what_exactly_it_looks_at() -> None:
     assert [e.check.id for e in catalogue.all_checks() if len(e.check.probe) < 4] == []
 
 
-def test_every_suite_has_its_place_in_the_order() -> None:
-    assert set(catalogue.suite_names()) == set(catalogue.ORDER)
-    assert set(catalogue.ALIASES.values()) <= {*catalogue.ORDER, catalogue.BENCHMARK}
+def test_suites_run_in_the_order_of_their_places_and_others_after_them_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = catalogue.suite_names()
+    assert set(catalogue.ORDER) <= set(names)
+    monkeypatch.setattr(catalogue, "ORDER", {"torch": 20, "nccl": 30, "rdma": 10})
+    others = sorted({*names} - {"torch", "nccl", "rdma"})
+    assert catalogue.suite_names() == ["rdma", "torch", "nccl", *others]
+
+
+def test_what_a_run_knows_of_components_is_there() -> None:
+    suites = {*catalogue.suite_names(), catalogue.BENCHMARK}
+    assert set(catalogue.ALIASES.values()) <= suites
+    assert not set(catalogue.ALIASES) & suites
+    assert {suite for one in COMPONENTS.values() for suite in one.more_suites} <= suites
+
+
+def test_the_id_of_a_check_begins_with_a_name_that_only_takes() -> None:
+    known = {*catalogue.suite_names(), *catalogue.ALIASES}
+    ids = [entry.check.id for entry in catalogue.all_checks()]
+    assert [one for one in ids if one.partition(".")[0] not in known] == []
 
 
 def test_the_catalogue_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from unit.validate.gpu_machines import write
 from validate.expected import Expected
-from validate.fixtures import Situation
+from validate.fixtures import Situation, SlowProbe
 from validate.prefetch import PREFETCHED, started
 from validate.probes.pip import KEY, checked
 from validate.probes.training import SCRIPT, parse_answers
@@ -84,7 +84,7 @@ def test_the_script_names_torch_first(tmp_path: Path) -> None:
 
 def slow(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """pip is a script of the shell."""
-    row = (KEY, lambda _: RunningCommand(["sh", "-c", script]), lambda result: result)
+    row = SlowProbe(KEY, lambda _: RunningCommand(["sh", "-c", script]), lambda result: result)
     monkeypatch.setitem(PREFETCHED, "python", row)
 
 

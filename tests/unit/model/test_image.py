@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imagegen.model.base import base_of
+from imagegen.model.image import base_of
 
 if TYPE_CHECKING:
     from imagegen.workflow.project import Project

@@ -1,0 +1,52 @@
+"""Names that files of the catalog speak of: each component, OS and rule has to exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from imagegen.catalog.rules import unknown_rules
+from imagegen.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from imagegen.model.catalog import Catalog, Component
+
+PROVIDED = ("glibc", "compiler", "driver")
+"""Names that an OS provides, and the driver of a host, which only a request knows."""
+
+
+def dangling_names(catalog: Catalog) -> list[Problem]:
+    """Names that a file speaks of and the catalog does not have."""
+    every = [*catalog.components.values(), *catalog.virtual.values()]
+    known = {"os", *PROVIDED, *catalog.components, *catalog.virtual}
+    known |= {name for one in every for release in one.releases for name in release.provides}
+    problems = [found for one in every for found in _of_component(one, known, catalog)]
+    return [*problems, *unknown_rules(_texts(catalog), catalog.rules)]
+
+
+def _of_component(component: Component, known: set[str], catalog: Catalog) -> Iterator[Problem]:
+    own = (*component.needs, *component.one_of, *component.request.gpu_libraries)
+    own += (*component.own_copies.values(), *component.pip_pins)
+    asked = [(name, component.file, 0) for name in own]
+    for release in component.releases:
+        constraints = {**release.requires, **release.limits, **release.built_for}
+        constraints |= {**release.known_with, **release.recommends}
+        asked += [(name, release.file, release.line) for name in constraints]
+        for os in constraints.get("os", ()):
+            if os not in (*catalog.os, "any", "none"):
+                text = f"requires unknown OS `{os}`"
+                yield Problem(text, file=release.file, line=release.line)
+    for name, file, line in asked:
+        if name not in known:
+            yield Problem(f"speaks of unknown component `{name}`", file=file, line=line)
+
+
+def _texts(catalog: Catalog) -> Iterator[tuple[str, str, int]]:
+    """What users read, with its file and line."""
+    for one in catalog.os.values():
+        yield from ((note, one.file, 0) for note in one.notes)
+    for component in (*catalog.components.values(), *catalog.virtual.values()):
+        yield from ((text, component.file, 0) for text in component.rules.values())
+        for row in component.releases:
+            yield from ((note, row.file, row.line) for note in row.notes)
