@@ -1,8 +1,8 @@
 """Hold the candidates that the resolver chooses from, and which of them fit together.
 
-A candidate is a release, an OS, or a value of a name without rows of its own (the glibc of an OS,
-the NCCL inside a wheel). The candidates of a name are in order of preference, newest first. A set
-of them is one integer with a bit for each, so that two sets intersect by `&`.
+A candidate is a release, an OS, or a value of a name without rows (the glibc of an OS, the NCCL in
+a wheel). The candidates of a name are in order of preference, newest first. A set of them is one
+integer with a bit for each, so that two sets intersect by `&`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from imagegen.model.catalog import Catalog
 
-OS, DRIVER = "os", "driver"
-UNKNOWN = "unknown"
+OS, DRIVER, UNKNOWN = "os", "driver", "unknown"
 GLIBC, COMPILER = "glibc", "compiler"
 """What an OS provides; a component that provides one too replaces it."""
 Kind = Literal["requires", "limits", "built_for", "known_with", "provides"]

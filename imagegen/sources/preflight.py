@@ -37,10 +37,9 @@ SourceKind = Literal["base", "apt", "wheel", "url", "artefact"]
 class Source:
     """One thing that a build downloads, for one OS.
 
-    `version` is a pattern for apt, and the base mode for a base; `python` is the Python that a
-    wheel is for, `index` the only place that may have it; `compiled` says that a source archive is
-    accepted like a wheel. A package is in `areas` of the archive beside `main`, or in a
-    `repository` that its step adds.
+    `version` is a pattern for apt, and the base mode for a base; `python` is that of a wheel,
+    `index` the only place that may have it; `compiled` accepts a source archive like a wheel. A
+    package is in `areas` of the archive beside `main`, or in a `repository` that its step adds.
     """
 
     kind: SourceKind
@@ -98,7 +97,7 @@ def sources_of(
 
     `compiled` components have a stage of their own, which takes their `build_apt` and that of what
     they need. `rendered` has Dockerfiles by cell id; a cell needs only what its Dockerfile
-    mentions: without a compiler's packages, say, where the flavour is `runtime`.
+    mentions: no compiler where the flavour is `runtime`.
     """
     uses: dict[Source, list[str]] = {}
     for spec in specs:
