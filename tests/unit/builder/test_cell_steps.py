@@ -1,4 +1,4 @@
-"""One cell's build as it is written down, and where its steps came from."""
+"""Test the log of one cell's build, and where its steps came from."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GAMMA = "dockerfiles/components/gamma/install.j2"
 
 @pytest.fixture
 def recipe(small: Overlay) -> Recipe:
-    """`gamma` has two instructions, on lines 2 and 4 of its template."""
+    """Return a recipe in which `gamma` has two instructions, on lines 2 and 4 of its template."""
     small.template("gamma", "# compiled\nRUN one \\\n    more\nCOPY a b\n")
     project = Project()
     (found,) = project.recipes(project.family("small"), ["debian12-core"])

@@ -1,4 +1,4 @@
-"""What has to be built and what becomes of it, with the engine's calls replaced."""
+"""Test which cells are built and with what result, with the engine's calls replaced."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ WITHOUT_GATE = BuildOptions(gate=False)
 
 
 class Machine:
-    """What the engine would be asked for: bases, builds, tags."""
+    """Stand in for the engine: bases, builds, tags."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.images: list[LocalImage] = []
@@ -147,7 +147,7 @@ def build_all(
     sink: Sink = lambda _: None,
     **changed: Any,
 ) -> BuildResult:
-    """All that a build gives back; `changed` of its plan."""
+    """Return the whole result of a build; `changed` replaces parts of its plan."""
     store = Store(Artifacts(), {}, tmp_path / "parts")
     lock = changed.get("lock")
     found = find_stale(ENGINE, recipes, force=options.force, lock=lock)
@@ -164,14 +164,14 @@ def build(
     sink: Sink = lambda _: None,
     **changed: Any,
 ) -> dict[str, BuildRecord]:
-    """The records of a build that comes to its end, by the names of their cells."""
+    """Return the records of a build that comes to its end, by the names of their cells."""
     result = build_all(recipes, tmp_path, options, sink, **changed)
     assert result.broken is None
     return {record.cell_id.partition("/")[2]: record for record in result.records}
 
 
 class Records(list[BuildRecord]):
-    """A sink that keeps the records of cells as they end."""
+    """Keep the records of cells as they end."""
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, CellEnded):
@@ -256,7 +256,7 @@ def test_the_settings_of_the_host_join_the_context_and_no_label(
 
 
 class Held:
-    """What a lock does to a build, without asking an archive."""
+    """Do what a lock does to a build, without asking an archive."""
 
     def digest(self, os_id: str) -> str:
         return f"sha256:lock of {os_id}"
@@ -521,7 +521,7 @@ def test_ctrl_c_cancels_on_the_engine_and_tags_nothing(
 def test_an_image_that_is_packed_lets_the_next_build_begin(
     recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With one build at a time, the first is packed until the second has come as far."""
+    """With one build at a time, the first one stays in packing until the second one packs too."""
     packing = threading.Barrier(2)
 
     def packed(_: object, request: BuildRequest, on_event: Callable[[Any], None]) -> str:
@@ -536,7 +536,7 @@ def test_an_image_that_is_packed_lets_the_next_build_begin(
 
 
 def shared_by(recipes: list[Recipe]) -> tuple[SharedLayer, ...]:
-    """Their lowest layer is large and new, and nothing is known of what stands on it."""
+    """Return their lowest layer as large and new, with nothing known of the layers above it."""
     layer = chain_of_recipe(recipes[0])[:1]
     above = tuple((recipe.spec.cell.id, 0.0) for recipe in recipes)
     return (SharedLayer(recipes[0].spec.os.id, layer, LARGE, above),)

@@ -1,4 +1,4 @@
-"""Who packs a large layer that several cells stand on, and who waits for it."""
+"""Test which cell packs a large layer that several cells share, and which cells wait for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BIG = layer(PYTHON, TORCH, one=4.0, two=4.0, three=0.0)
 
 
 def family(above: float = 0.0) -> list[SharedLayer]:
-    """Three cells on PyTorch, the third with this much to do above it."""
+    """Return three cells on PyTorch; the third one has `above` seconds of work above it."""
     small = layer(PYTHON, size=LARGE - 1, one=9.0, two=9.0, three=9.0)
     return [small, layer(PYTHON, TORCH, one=4.0, two=4.0, three=above)]
 

@@ -1,4 +1,4 @@
-"""What is printed where: plain, JSON lines, terminal."""
+"""Test what is printed where: plain, JSON lines, terminal."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import yaml
 from pages import PAGES, REPOSITORY, blocks, prints, write_files
 
 from imagegen.config.payload import Payload
-from imagegen.config.schemas import MATRIX
+from imagegen.config.schemas import CHECKS, COMPONENT, LAUNCH, MATRIX, REQUEST, properties_of
 from imagegen.errors import EXIT_CODES
 from imagegen.sources.artifacts import read_artifacts
 from imagegen.sources.mirrors import read_mirrors
@@ -76,10 +76,22 @@ def test_the_keys_of_a_matrix_are_those_of_its_schema() -> None:
     assert sorted(keys) == sorted(properties)
 
 
+def test_the_keys_of_a_component_are_those_of_its_schema() -> None:
+    page = (REPOSITORY / "CONTRIBUTING.md").read_text()
+    guide = page[page.index("## Add a component") : page.index("## Add an OS")]
+    cells = " ".join(re.findall(r"^\| (`.*?) \| ", guide, re.MULTILINE))
+    keys = re.findall(r"`([a-z_]+)`", cells)
+    inner = {"request": REQUEST, "checks": CHECKS, "launch": LAUNCH}
+    assert {*keys, *inner} == {*properties_of(COMPONENT)}
+    for name, schema in inner.items():
+        found = re.findall(rf"`{name}: {{([a-z_]+)}}`", cells)
+        assert sorted(found) == sorted(properties_of(schema)), name
+
+
 def test_every_matrix_is_on_the_page() -> None:
-    text = " ".join(first_cells(DOCS / "matrices.md", "matrix"))
-    named = set(re.findall(r"`([a-z0-9-]+)`", text)) | {"cu121", "cu124", "cu126"}
-    assert {path.stem for path in (REPOSITORY / "matrices").glob("*.yaml")} == named
+    named = [cell.strip("`") for cell in first_cells(DOCS / "matrices.md", "matrix")]
+    found = sorted(path.stem for path in (REPOSITORY / "matrices").glob("*.yaml"))
+    assert named == found, "make generated"
 
 
 def test_the_files_of_closed_networks_are_read(tmp_path: Path) -> None:

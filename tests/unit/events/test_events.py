@@ -1,4 +1,4 @@
-"""A recorded build of two cells, replayed into everything that takes events."""
+"""Test everything that takes events with a recorded build of two cells."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GOOD, BAD = "mini/debian12-good", "mini/debian12-bad"
 
 @pytest.fixture(scope="module")
 def stream() -> list[Event]:
-    """A cell that is built and a cell whose step fails, side by side."""
+    """Return the events of two cells that are built at the same time; a step of one fails."""
     return [from_line(line) for line in LINES]
 
 

@@ -1,4 +1,4 @@
-"""Bills of materials: what stands in them, and that the same image gives the same bytes."""
+"""Test bills of materials: their contents, and that the same image gives the same bytes."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_bill_is_named_by_its_image(tmp_path: Path) -> None:
 
 
 def judged(monkeypatch: pytest.MonkeyPatch, found: Inventory) -> list[str]:
-    """What is said of an image that passes the gate, and what its log has with it."""
+    """Return what is reported for an image that passes the gate, and what its log has."""
     record = ValidationRecord(IMAGE.id, "t", "static", True, {}, 1.0)
     gate = SimpleNamespace(judge=lambda *_: record)
     monkeypatch.setattr(building, "inventory", lambda *_, **__: found)

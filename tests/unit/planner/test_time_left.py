@@ -1,4 +1,4 @@
-"""How long a running build will take."""
+"""Test how long a running build will take."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LEFT, RIGHT = (*BASE, ("b", "1")), (*BASE, ("b", "2"))
 
 
 def trees() -> dict[str, tuple[Step, ...]]:
-    """Two cells that share 10 seconds and have 30 and 50 of their own."""
+    """Return two cells that share 10 seconds and have 30 and 50 of their own."""
     above = (
         Step(LEFT, Cost(30.0, 3), ("left",), ()),
         Step(RIGHT, Cost(50.0, 5), ("right",), ()),
