@@ -97,7 +97,7 @@ def sources_of(
 
     `compiled` components have a stage of their own, which takes their `build_apt` and that of what
     they need. `rendered` has Dockerfiles by cell id; a cell needs only what its Dockerfile
-    mentions: without a compiler's packages, say, where the flavour is `runtime`.
+    mentions: no compiler where the flavour is `runtime`.
     """
     uses: dict[Source, list[str]] = {}
     for spec in specs:
