@@ -1,4 +1,4 @@
-"""Test that each rule has a name, a file and a place on the page, and that texts name only rules."""
+"""Test that each rule has a name, a file and a place on the page, and that texts name rules."""
 
 from __future__ import annotations
 
