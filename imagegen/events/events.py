@@ -16,11 +16,15 @@ from imagegen.model.validation import ValidationRecord  # noqa: TC001
 
 @dataclass(frozen=True)
 class StepAt:
-    """Where a cell is: the component that is built now, the number of its step, and of how many."""
+    """Where a cell is: the component that is being built, its step and how many there are.
+
+    With the `last` step of a component, its layer is made, and so are those below it.
+    """
 
     component: str
     number: int
     of: int
+    last: bool = False
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
@@ -41,10 +45,53 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Predicted:
-    """The steps that have to be made will take at least this long."""
+class PredictedLayer:
+    """A layer that a run has to make, for all cells that stand on it.
 
-    left_seconds: float
+    A `packed` one is exported by itself before the cells above it begin; `seconds` include that.
+    """
+
+    component: str
+    seconds: float
+    size_bytes: int = 0
+    packed: bool = False
+
+
+@dataclass(frozen=True)
+class PredictedCell:
+    """What a cell has to make: `layers` count those of the run from 0, the lowest first.
+
+    The seconds are those of its own export and of its gate, None where nobody knows.
+    """
+
+    cell: str
+    layers: tuple[int, ...]
+    export_seconds: float | None = None
+    gate_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a run is expected to take, its cells in the order of their turns.
+
+    Steps of `jobs` cells run side by side; `in_flight` cells are begun at a time, those included
+    that are exported or validated. Where layers are `remade`, a cell has them from others only
+    while those run.
+    """
+
+    layers: tuple[PredictedLayer, ...]
+    cells: tuple[PredictedCell, ...]
+    jobs: int = 1
+    in_flight: int = 1
+    remade: bool = False
+
+
+@dataclass(frozen=True)
+class CellsQueued:
+    """Cells that have not begun wait for something, such as `a free build slot`."""
+
+    cells: tuple[str, ...]
+    waits_for: str
 
 
 @dataclass(frozen=True)
@@ -57,27 +104,36 @@ class CellStarted:
 
 @dataclass(frozen=True)
 class CellWaits:
-    """A cell waits, or does something that is no step of its Dockerfile; `text` says what."""
+    """A cell waits, or does something that is no step; `text` says what."""
 
     cell: str
     text: str
 
 
 @dataclass(frozen=True)
+class CellRetried:
+    """A build whose failure can heal begins again."""
+
+    cell: str
+    attempt: int
+    of: int
+
+    @property
+    def text(self) -> str:
+        return f"network failure, attempt {self.attempt} of {self.of}"
+
+
+@dataclass(frozen=True)
 class StepStarted:
     """The engine starts a step.
 
-    `name` is the engine's name of it, `text` a short one for people. `at` is None for steps of no
-    component. `layer_bytes` is the predicted size of the layer, 0 where unknown. `left_seconds` is
-    the time that the whole run still needs, None where it is not predicted.
+    `at` is empty for steps of no component, such as the export and the gate.
     """
 
     cell: str
     name: str
     text: str
     at: StepAt | None = None
-    layer_bytes: int = 0
-    left_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +142,16 @@ class StepCached:
 
     cell: str
     name: str
+    at: StepAt | None = None
+
+
+@dataclass(frozen=True)
+class StepEnded:
+    """A step that was started, or a piece of it, ended well."""
+
+    cell: str
+    name: str
+    at: StepAt | None = None
 
 
 @dataclass(frozen=True)
@@ -99,10 +165,11 @@ class StepFailed:
 
 @dataclass(frozen=True)
 class StepOutput:
-    """One line that a step printed."""
+    """One line that a step printed; `name` is that of the step."""
 
     cell: str
     line: str
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,10 +190,9 @@ class ImageValidated:
 
 @dataclass(frozen=True)
 class CellEnded:
-    """The build of a cell ended; `left_seconds` is as in StepStarted."""
+    """The build of a cell came to its end."""
 
     record: BuildRecord
-    left_seconds: float | None = None
 
     @property
     def cell(self) -> str:
@@ -142,6 +208,16 @@ class CellEnded:
         if record.outcome == "up-to-date":
             return f"up to date, {image}"
         return "cancelled" if record.outcome == "cancelled" else f"failed: {record.cause}"
+
+    @property
+    def steps(self) -> int:
+        """How many steps of components its build had."""
+        return sum(bool(step.component) for step in self.record.steps)
+
+    @property
+    def cached(self) -> int:
+        """How many of `steps` the engine had already."""
+        return sum(step.cached and bool(step.component) for step in self.record.steps)
 
     @property
     def began(self) -> bool:
@@ -162,10 +238,13 @@ Event = (
     CellsPlanned
     | Note
     | Predicted
+    | CellsQueued
     | CellStarted
     | CellWaits
+    | CellRetried
     | StepStarted
     | StepCached
+    | StepEnded
     | StepFailed
     | StepOutput
     | CellLogged

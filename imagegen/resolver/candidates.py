@@ -1,8 +1,7 @@
 """Hold the candidates that the resolver chooses from, and which of them fit together.
 
-A candidate is a release, an OS, or a value of a name without rows of its own (the glibc of an OS,
-the NCCL inside a wheel). The candidates of a name are in order of preference, newest first. A set
-of them is one integer with a bit for each, so that two sets intersect by `&`.
+A candidate is a release, an OS, or a value of a name without rows of its own (the glibc of an OS).
+The candidates of a name are sorted newest first; a set of them is one integer, a bit for each.
 """
 
 from __future__ import annotations

@@ -38,9 +38,8 @@ class Source:
     """One thing that a build downloads, for one OS.
 
     `version` is a pattern for apt, and the base mode for a base; `python` is the Python that a
-    wheel is for, `index` the only place that may have it; `compiled` says that a source archive is
-    accepted like a wheel. A package is in `areas` of the archive beside `main`, or in a
-    `repository` that its step adds.
+    wheel is for, `index` the only place that may have it; `compiled` accepts a source archive too.
+    A package is in `areas` of the archive beside `main`, or in a `repository` of its step.
     """
 
     kind: SourceKind

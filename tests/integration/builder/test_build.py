@@ -74,7 +74,7 @@ def test_every_cell_has_a_log(pair: TinyFamily, first: Ended) -> None:
 
 def test_json_events_end_in_a_result(pair: TinyFamily, first: Ended) -> None:
     *events, result = first.documents
-    assert {event["event"] for event in events} <= {"step", "log", "done"}
+    assert {event["event"] for event in events} <= {"step", "waits", "log", "done"}
     done = {event["cell"]: event["outcome"] for event in events if event["event"] == "done"}
     assert done == {f"{pair.matrix}/tiny12-{n}": "built" for n in (1, 2)}
     tagged = {tag: image.id for tag, image in pair.built().items()}

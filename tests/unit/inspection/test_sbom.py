@@ -141,10 +141,11 @@ def judged(monkeypatch: pytest.MonkeyPatch, found: Inventory) -> list[str]:
     state = SimpleNamespace(engine=ENGINE, gate=gate, stopping=False, sink=emitted.append)
     recipe = cast("Recipe", SimpleNamespace(spec=spec))
     assert building._judge(cast("BuildState", state), IMAGE.id, recipe) == ()
-    waits, validated, *rest = emitted
-    assert (waits, validated) == (
-        events.CellWaits("m/c", "validate --static"),
+    begins, validated, *rest, ends = emitted
+    assert (begins, validated, ends) == (
+        events.StepStarted("m/c", "validate --static", "validate --static"),
         events.ImageValidated("m/c", record),
+        events.StepEnded("m/c", "validate --static"),
     )
     return [
         one.text if isinstance(one, events.Note) else f"log: {cast('events.CellLogged', one).line}"
