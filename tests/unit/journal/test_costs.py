@@ -1,4 +1,4 @@
-"""What the journal has measured of exports and gates. Steps: see test_journal."""
+"""Test what the journal has measured of exports and gates; test_journal tests the steps."""
 
 from __future__ import annotations
 

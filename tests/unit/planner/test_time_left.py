@@ -1,4 +1,4 @@
-"""What the cells of a build are expected to take."""
+"""Test how long the cells of a build are expected to take."""
 
 from __future__ import annotations
 
