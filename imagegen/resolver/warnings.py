@@ -99,7 +99,7 @@ def _two_nccls(chosen: Mapping[str, Release]) -> Iterator[str]:
     version = "one of unknown version" if own == "unknown" else own.removesuffix("?")
     sure = " (not certain)" if own.endswith("?") else ""
     here = f"{nccl.version} in the image (rule two-nccls)"
-    yield f"two NCCLs: {said}{sure} in {_short(torch)}, {here}"
+    yield f"two NCCLs: {version}{sure} in {_short(torch)}, {here}"
 
 
 def _other_pins(chosen: Mapping[str, Release]) -> Iterator[str]:
