@@ -1,6 +1,6 @@
-"""Expand, resolve and render a matrix of many cells, in one process on one core.
+"""Measure how long it takes to expand, resolve and render many cells, in one process on one core.
 
-`python benchmarks/cells.py CELLS` does it once and prints seconds and a digest over all recipes.
+`python benchmarks/cells.py CELLS` does it once, and prints the seconds and a digest of all recipes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ process on one core; CPU seconds, with the catalog's reading, without Python's s
 
 
 def once(cells: int) -> dict[str, Any]:
-    """CPU seconds of the two halves: up to the order of layers, and Dockerfiles with contexts."""
+    """Measure one run, in CPU seconds: up to the order of layers, and Dockerfiles with contexts."""
     with tempfile.TemporaryDirectory() as folder:
         name = matrices.write(Path(folder), cells)
         project = Project(Path(folder))
@@ -51,6 +51,7 @@ def once(cells: int) -> dict[str, Any]:
 
 
 def report() -> list[str]:
+    """Measure each size in processes of their own and return the section of the page."""
     lines = [
         "## A large matrix: expand, resolve, render",
         "",

@@ -1,7 +1,7 @@
-"""A loop of docker-py's `images.build`, as people write it: `python docker_py_loop.py FILE`.
+"""Build images in a loop with docker-py's `images.build`, as people write it.
 
-The file has JSON: [{"context": folder, "tag": …, "buildargs": {…}}, …]; DOCKER_HOST names the
-engine.
+`python docker_py_loop.py FILE`: the file has JSON, [{"context": folder, "tag": …, "buildargs":
+{…}}, …]; DOCKER_HOST names the engine.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import docker
 
 
 def main(path: Path) -> None:
+    """Build the images that the file lists, one after the other."""
     client = docker.from_env(timeout=3600)
     for image in json.loads(path.read_text(encoding="utf-8")):
         client.images.build(

@@ -1,9 +1,9 @@
-"""A family of 8 images with a GPU build of PyTorch in each: 2 toolchains x 2 RDMA x 2 MPI.
+"""Define a family of 8 images with a GPU build of PyTorch: 2 toolchains x 2 RDMA x 2 MPI.
 
-imagegen's templates of python, rdma and torch are those that it ships; mpi and toolchain are apt
-packages. The peers' Dockerfiles install the very packages that imagegen pinned, one `RUN` for each
-component, in the order in which the vendors' documents list what is in their images: compilers with
-the base, OFED, Python, MPI, and the framework last.
+imagegen uses its own templates for python, rdma and torch; mpi and toolchain are apt packages. The
+peers' Dockerfiles install exactly the packages that imagegen pinned, in one `RUN` for each
+component. Their order is the one in which the vendors' documents list the contents of their images:
+compilers with the base, OFED, Python, MPI, and the framework last.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SMALL = {
     "wheels": {"networkx": "3.2.1", "sympy": "1.13.3"},
     "provides": {"torch-nccl": "2.14.3", "torchvision": "0.15.2", "cxx11-abi": "0"},
 }
-"""In the place of torch, to try all of this in a minute."""
+"""Replaces torch to try all of this in a minute."""
 
 WHEELS = """\
 {% import "macros/pip.j2" as pip %}
@@ -43,16 +43,21 @@ WHEELS = """\
 
 @dataclass(frozen=True)
 class GpuFamily:
-    """The overlay in a folder, and the peers' Dockerfiles. `small` has two wheels for torch."""
+    """Hold the family in a folder, as an overlay and as the peers' Dockerfiles.
+
+    If `small`, two small wheels take the place of torch.
+    """
 
     folder: Path
     small: bool = False
 
     @property
     def overlay(self) -> Overlay:
+        """Return the overlay that imagegen builds from."""
         return Overlay(self.folder / "overlay", "gpu", "bench-gpu/ours")
 
     def write(self) -> None:
+        """Write the components and the matrix of the overlay."""
         overlay = self.overlay
         mpi = [
             {"version": "4.1.4", "variant": "openmpi", "apt": {"openmpi-bin": "4.1.4-*"}},
@@ -73,17 +78,20 @@ class GpuFamily:
         overlay.write_matrix(axes, {"python": "3.11", "torch": torch})
 
     def specs(self) -> tuple[ImageSpec, ...]:
+        """Return the resolved images of the family."""
         return Project(self.overlay.folder).family(self.overlay.matrix).specs
 
     def order(self) -> tuple[str, ...]:
-        """Of imagegen's layers, the lowest first."""
+        """Return the order of imagegen's layers, the lowest first."""
         return Project(self.overlay.folder).family(self.overlay.matrix).orders[OS]
 
     def peers(
         self, order: tuple[str, ...], index: str, buildargs: Mapping[str, str]
     ) -> list[list[Peer]]:
-        """The images, those together that have the first two components in the order in common:
-        the groups share the first one's step at most."""
+        """Return the images for a peer, in groups with the same first two components in the order.
+
+        Groups share at most the step of the first component.
+        """
         found: dict[tuple[str, ...], list[Peer]] = {}
         for spec in self.specs():
             pins = [spec.pin(name) for name in order[:2]]
@@ -95,7 +103,7 @@ class GpuFamily:
 
 
 def dockerfile(spec: ImageSpec, order: tuple[str, ...], index: str) -> str:
-    """As people write it: apt's lists and pip's cache are removed in the step that made them."""
+    """Write a Dockerfile as people do: each step removes the lists and caches that it made."""
     pins = [spec.pin(name) for name in order]
     steps = [step for pin in pins if pin is not None for step in _steps(pin.release, index)]
     return "\n".join([f"FROM {BASE}", *steps, 'CMD ["bash"]', ""])

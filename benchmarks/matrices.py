@@ -1,4 +1,4 @@
-"""Matrices of any size whose every cell resolves and renders: the product of real versions."""
+"""Write matrices of any size from real versions, in which every cell resolves and renders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ AXES: dict[str, tuple[str, ...]] = {
         "5.0.8 source", "5.0.7 source", "5.0.6 source", "5.0.5 source", "5.0.3 source",
     ),
 }  # fmt: skip
-"""In the order of the axes: the last one changes fastest, and is cut first for fewer cells."""
+"""In the order of the axes: the last one changes fastest. For fewer cells, values of the first axes
+are dropped first.
+"""
 
 HEAD = """\
 name: {name}
@@ -43,8 +45,10 @@ components:
 
 
 def axes_of(cells: int) -> dict[str, tuple[str, ...]]:
-    """The first values of each axis, as many as make that many cells. Raises ValueError for a
-    number that no product of them comes to."""
+    """Choose the first values of each axis so that their product has this many cells.
+
+    Raises ValueError if no product of them has this many.
+    """
     chosen = dict(AXES)
     for name, values in AXES.items():
         rest = prod(len(other) for other in chosen.values()) // len(values)
@@ -56,7 +60,7 @@ def axes_of(cells: int) -> dict[str, tuple[str, ...]]:
 
 
 def write(folder: Path, cells: int) -> str:
-    """Write `matrices/product<cells>.yaml` below a folder; its name."""
+    """Write `matrices/product<cells>.yaml` below a folder and return the name of the matrix."""
     name = f"product{cells}"
     path = folder / "matrices" / f"{name}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)

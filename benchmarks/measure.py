@@ -1,4 +1,4 @@
-"""Medians of wall and CPU seconds, of functions and of processes, and what they were taken on."""
+"""Measure wall and CPU seconds of functions and processes, and describe the machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Medians over some runs: `cpu` is user + system, of children where there are any."""
+    """Hold the medians of some runs; `cpu` is user + system, with that of child processes."""
 
     wall: float
     cpu: float
@@ -36,7 +36,10 @@ def _cpu() -> float:
 
 
 def alternately(contenders: Mapping[str, Callable[[], object]], runs: int) -> dict[str, Seconds]:
-    """All contenders in turn, `runs` times over: what disturbs the machine disturbs all of them."""
+    """Return the medians of contenders that run in turns, `runs` times each.
+
+    They take turns so that other work on the machine slows all of them.
+    """
     return {
         name: Seconds(median(w for w, _ in each), median(c for _, c in each), runs)
         for name, each in every_run(contenders, runs).items()
@@ -46,7 +49,7 @@ def alternately(contenders: Mapping[str, Callable[[], object]], runs: int) -> di
 def every_run(
     contenders: Mapping[str, Callable[[], object]], runs: int
 ) -> dict[str, list[tuple[float, float]]]:
-    """The same, as wall and CPU seconds of every run."""
+    """Return the wall and CPU seconds of every run of contenders that run in turns."""
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
     for _ in range(runs):
         for name, call in contenders.items():
@@ -55,25 +58,28 @@ def every_run(
 
 
 def timed(call: Callable[[], object]) -> tuple[float, float]:
-    """Wall and CPU seconds of one call."""
+    """Return the wall and CPU seconds of one call."""
     wall, cpu = time.perf_counter(), _cpu()
     call()
     return time.perf_counter() - wall, _cpu() - cpu
 
 
 def environment() -> dict[str, str]:
-    """This process's, less what would have imagegen print or keep things elsewhere."""
+    """Return the environment of this process without the settings of imagegen and Docker.
+
+    They would make imagegen print or keep things elsewhere.
+    """
     return {k: v for k, v in os.environ.items() if not k.startswith(("IMAGEGEN_", "DOCKER_"))}
 
 
 def output_of(command: Sequence[str | Path], **env: str) -> bytes:
-    """Standard output of a program that must end well."""
+    """Return the standard output of a program, which has to succeed."""
     environ = {**os.environ, **env}
     return subprocess.run(command, env=environ, stdout=subprocess.PIPE, check=True).stdout
 
 
 def commit() -> str:
-    """Of the code that is measured."""
+    """Return the commit of the code that is measured."""
     command = ["git", "describe", "--always", "--dirty"]
     here = Path(__file__).parent
     found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here)
@@ -81,7 +87,7 @@ def commit() -> str:
 
 
 def machine() -> str:
-    """Processor, cores, load and Python, in one line."""
+    """Describe processor, cores, load and Python in one line."""
     models = [
         line.split(":", 1)[1].strip()
         for line in Path("/proc/cpuinfo").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""An overlay folder of small components and one matrix, as the families of these benchmarks are."""
+"""Write an overlay folder of small components and one matrix for the families of the benchmarks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OS = "debian12"
 
 @dataclass(frozen=True)
 class Overlay:
-    """What `imagegen --overlay` reads; images of the matrix are `repository:value-value-…`."""
+    """Hold what `imagegen --overlay` reads; images of the matrix are `repository:value-value-…`."""
 
     folder: Path
     matrix: str
@@ -36,7 +36,7 @@ class Overlay:
     def write_matrix(
         self, axes: Mapping[str, Sequence[str]], components: Mapping[str, Any]
     ) -> None:
-        """Axes that are components choose their releases."""
+        """Write the matrix; axes with the names of components choose their releases."""
         data = {
             "name": self.matrix,
             "tag": f"{self.repository}:" + "-".join(f"{{{axis}}}" for axis in axes),

@@ -1,12 +1,12 @@
-"""An engine for one measurement: dockerd with an empty folder, a socket and a bridge of its own.
+"""Run an engine for one measurement: dockerd with an empty folder and its own socket and bridge.
 
 It runs beside the engine of the machine, needs root, and leaves nothing behind. Containers reach
-this machine over the bridge (`OwnDockerd.gateway`) and nothing beyond it, so what a build downloads
-comes from a server here, at the same speed for everyone.
+this machine over the bridge (`OwnDockerd.gateway`) and nothing else, so builds download only from a
+server here, at the same speed for every contender.
 
-Where the kernel has control groups of the first version, the engine and all that runs on it are one
-group: it gets the same share of a busy machine however many processes a contender starts, and its
-CPU seconds are known.
+If the kernel has control groups of the first version, the engine and all that runs on it are one
+group. It then gets the same share of a busy machine for any number of processes that a contender
+starts, and its CPU seconds are known.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ SHARES = 6 * 1024
 """CPU shares of the engine with all its containers; a process outside of groups has 1024."""
 
 WHERE = "IMAGEGEN_BENCH_FOLDER"
-"""Names the folder for engines and what they download; the system's folder for such things else."""
+"""This variable names the folder for engines and their downloads; by default it is below /var/tmp.
+"""
 
 
 def folder_of_benchmarks() -> Path:
-    """Where large things may lie."""
+    """Return the folder for large files; make it if it is not there."""
     folder = Path(os.environ.get(WHERE, "/var/tmp/imagegen-bench"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -46,14 +47,14 @@ def folder_of_benchmarks() -> Path:
 
 @dataclass(frozen=True)
 class OwnDockerd:
-    """A running engine with the base image of the cells and nothing else."""
+    """Hold a running engine that has the base image of the cells and no other image."""
 
     folder: Path
     gateway: str
     group: str
 
     def timed(self, call: Callable[[], object]) -> tuple[float, float]:
-        """Wall seconds of a call, and CPU seconds of its processes and of the engine."""
+        """Return the wall seconds of a call and the CPU seconds of its processes and the engine."""
         before = self._cpu()
         wall, cpu = measure.timed(call)
         return wall, cpu + self._cpu() - before
@@ -64,23 +65,27 @@ class OwnDockerd:
 
     @property
     def environ(self) -> dict[str, str]:
-        """Makes docker's programs, and imagegen with a state of its own, use this engine."""
+        """Return variables that make docker's programs and imagegen use this engine.
+
+        imagegen gets a state folder of its own.
+        """
         return {
             "DOCKER_HOST": f"unix://{self.folder}/docker.sock",
             "IMAGEGEN_STATE": str(self.folder / "state"),
         }
 
     def docker(self, *arguments: str) -> str:
+        """Run the command `docker` on this engine and return what it printed."""
         return measure.output_of(["docker", *arguments], **self.environ).decode()
 
     def images(self) -> dict[str, str]:
-        """Reference -> image id."""
+        """Map the references of the engine's images to their ids."""
         form = "{{.Repository}}:{{.Tag}} {{.ID}}"
         listed = self.docker("images", "--no-trunc", "--filter", "dangling=false", "--format", form)
         return dict(line.split() for line in listed.splitlines())
 
     def disk_bytes(self) -> int:
-        """What lies on the disk for this engine: images, layers, caches."""
+        """Return how many bytes the engine has on the disk: images, layers, caches."""
         subprocess.run(["sync"], check=True)
         command = ["du", "--one-file-system", "--summarize", "--block-size=1"]
         return int(measure.output_of([*command, self.folder / "data"]).split()[0])
@@ -88,11 +93,11 @@ class OwnDockerd:
 
 @contextmanager
 def own_dockerd() -> Iterator[OwnDockerd]:
-    """Start one, with the base image that the engine of this machine has; remove it at the end."""
+    """Start an engine with this machine's base image; remove it at the end of the block."""
     folder = Path(tempfile.mkdtemp(prefix="engine-", dir=folder_of_benchmarks()))
     bridge, network = f"igb-{secrets.token_hex(4)}", f"10.214.{secrets.randbelow(250)}"
-    # With an address of its own: a bridge without one takes the lowest of its ports', and another
-    # when that container ends; those that run then lose their gateway for half a minute.
+    # Without an address of its own a bridge takes the lowest one of its ports. It changes when that
+    # container ends, and the other containers then lose their gateway for half a minute.
     address = ":".join(["02", *(secrets.token_hex(1) for _ in range(5))])
     _ip("link", "add", "name", bridge, "address", address, "type", "bridge")
     try:
@@ -109,7 +114,7 @@ def own_dockerd() -> Iterator[OwnDockerd]:
 
 @contextmanager
 def _own_group(name: str) -> Iterator[list[str]]:
-    """A control group; what starts a program in it."""
+    """Make a control group, and yield the command line that starts a program in it."""
     groups = [GROUPS / one / name for one in ("cpu", "cpuacct") if (GROUPS / one).is_dir()]
     for group in groups:
         group.mkdir()

@@ -1,7 +1,7 @@
-"""One server for what builds download: wheels from a folder, and a proxy that keeps what apt asks.
+"""Serve what builds download: wheels from a folder, and apt packages by a proxy that keeps them.
 
-Everyone's downloads come from here, at the speed of this machine: nobody waits for a network, and
-nobody has a package that the others have not.
+All contenders download from here, at the speed of this machine: nobody waits for a network, and
+nobody has a package that the others lack.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class PackageServer(ThreadingHTTPServer):
-    """`sent` counts the bytes of all answers."""
+    """Serve wheels and packages; `sent` counts the bytes of all answers."""
 
     daemon_threads = True
-    # Several builds open a connection for each package at once: of five that wait, the sixth is
-    # dropped, and apt tries again after its time-out.
+    # Several builds open a connection for each package at once. With the default of 5 the kernel
+    # drops further ones, and apt tries again only after its time-out.
     request_queue_size = 512
 
     def __init__(self, address: str, wheels: Path, kept: Path) -> None:
@@ -36,31 +36,36 @@ class PackageServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
+        """Return the address of the server."""
         return f"http://{self.address}:{self.server_port}"
 
     @property
     def index(self) -> str:
-        """For pip."""
+        """Return the address of the index for pip."""
         return f"{self.url}/simple/"
 
     @property
     def environ(self) -> dict[str, str]:
-        """Has imagegen use this server, and keeps this machine's own settings out of its builds."""
+        """Return variables that make imagegen's builds use this server.
+
+        They replace this machine's own settings.
+        """
         return {"PIP_INDEX_URL": self.index, "PIP_TRUSTED_HOST": self.address, **self.proxy}
 
     @property
     def proxy(self) -> dict[str, str]:
-        """For apt; pip goes to the index directly."""
+        """Return variables that make apt use this server as proxy; pip uses the index directly."""
         return {"http_proxy": self.url, "no_proxy": self.address}
 
     def count(self, size: int) -> None:
+        """Add the bytes of an answer to `sent`."""
         with self._lock:
             self.sent += size
 
 
 @contextmanager
 def package_server(address: str, wheels: Path, kept: Path) -> Iterator[PackageServer]:
-    """Serve on an address of this machine, at a port that is free."""
+    """Serve on an address of this machine while the block lasts, at a free port."""
     server = PackageServer(address, wheels, kept)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -84,7 +89,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(self.server.wheels / Path(self.path).name)
 
     def _fetched(self, url: str) -> Path:
-        """The file of a URL, fetched when it is asked for first; none where there is none."""
+        """Return the path of a URL's file, fetched at the first request.
+
+        If that fails, the path does not exist.
+        """
         path = self.server.kept / hashlib.sha256(url.encode()).hexdigest()
         if not path.exists():
             part = path.with_suffix(f".{threading.get_ident()}")
@@ -95,7 +103,7 @@ class _Handler(BaseHTTPRequestHandler):
         return path
 
     def _page(self, project: str) -> None:
-        """The page of a project as PEP 503 wants it."""
+        """Send the page of a project in the form of PEP 503."""
         names = [
             path.name
             for path in sorted(self.server.wheels.iterdir())
@@ -106,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_HEAD(self) -> None:
-        """Of a wheel: its size, and that parts of it can be had (uv reads the metadata alone)."""
+        """Send the size of a wheel and that parts can be requested: uv reads only the metadata."""
         path = self.server.wheels / Path(self.path).name
         self._head(200, path.stat().st_size) if path.is_file() else self._head(404, 0)
 
@@ -118,14 +126,17 @@ class _Handler(BaseHTTPRequestHandler):
         start, end = self._part(size)
         part = f"bytes {start}-{end - 1}/{size}" if end - start < size else ""
         self._head(206 if part else 200, end - start, part=part)
-        if start == end:  # sendfile refuses to send nothing
+        if start == end:  # sendfile does not accept zero bytes
             return
         with path.open("rb") as file:
             self.connection.sendfile(file, start, end - start)
         self.server.count(end - start)
 
     def _part(self, size: int) -> tuple[int, int]:
-        """What a `Range` asks for: `bytes=A-B`, `bytes=A-` or the last `bytes=-N`."""
+        """Return the start and end that a `Range` asks for: `bytes=A-B`, `bytes=A-` or `bytes=-N`.
+
+        `bytes=-N` asks for the last N bytes. Without a `Range` this is the whole file.
+        """
         asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
         if asked is None or asked[0] == "bytes=-":
             return 0, size
@@ -146,4 +157,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Nothing: builds have logs of their own."""
+        """Print nothing: builds have logs of their own."""

@@ -1,4 +1,7 @@
-"""The product of the axes: `imagegen list`, which also resolves it, and `buildx bake --print`."""
+"""Compare the product of the axes in `imagegen list`, which also resolves it, and in bake.
+
+The peer is `docker buildx bake --print`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import measure
 import matrices
 
 SIZES = {100: 5, 1000: 3, 2000: 3}
-"""Cells -> runs. Bake's time grows faster than its targets."""
+"""Cells -> runs. Bake's time grows faster than the number of its targets."""
 
 PLACES = ("/usr/libexec/docker/cli-plugins", "/usr/local/lib/docker/cli-plugins")
 
@@ -25,14 +28,14 @@ which bake does not."""
 
 
 def program() -> str:
-    """`$BUILDX`, or docker-buildx on PATH or where Docker looks for plug-ins; empty for none."""
+    """Find docker-buildx: `$BUILDX`, else on PATH or among Docker's plug-ins; empty without one."""
     own = [str(Path.home() / ".docker/cli-plugins"), *PLACES]
     path = os.pathsep.join([os.environ.get("PATH", ""), *own])
     return os.environ.get("BUILDX") or shutil.which("docker-buildx", path=path) or ""
 
 
 def hcl(name: str, cells: int) -> str:
-    """The same axes, tags and arguments in bake's own words."""
+    """Write the same axes, tags and arguments as a file for bake."""
     axes = matrices.axes_of(cells)
     plain = {axis: [value.replace(" ", "-") for value in values] for axis, values in axes.items()}
     tag = "-".join(f"${{{axis}}}" for axis in plain)
@@ -52,6 +55,7 @@ def hcl(name: str, cells: int) -> str:
 
 
 def report() -> list[str]:
+    """Measure each size and return the section of the page."""
     lines = ["## The pure product, beside `docker buildx bake --print`", ""]
     if not program():
         return [*lines, "No docker-buildx was found (`BUILDX` may name one): not measured.", ""]

@@ -1,4 +1,4 @@
-"""Dockerfiles of the same parts in the same versions: imagegen's renderer and hpccm's API."""
+"""Compare imagegen's renderer with hpccm's API: Dockerfiles with the same parts and versions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ context files, and hashes all of it; it is shown with its resolving and without.
 
 
 def marks_of(spec: ImageSpec) -> list[str]:
-    """What a Dockerfile of this cell must say, whoever wrote it."""
+    """List texts that a Dockerfile of this cell must contain, whoever wrote it."""
     version = {pin.component: pin.version for pin in spec.pins}
     return [
         f"openmpi-{version['openmpi']}.tar",
@@ -41,8 +41,10 @@ def marks_of(spec: ImageSpec) -> list[str]:
 
 
 def by_hpccm(spec: ImageSpec) -> str:
-    """The recipe that somebody would write for this cell: base image, Open MPI compiled, NCCL and
-    cuDNN from packages, torch from pip."""
+    """Write the recipe that a user of hpccm would write for this cell.
+
+    It has the base image, Open MPI compiled, NCCL and cuDNN from packages, and torch from pip.
+    """
     pin = {pin.component: pin.release for pin in spec.pins}
     flavour = spec.given["flavour"]
     stage = hpccm.Stage()
@@ -55,6 +57,7 @@ def by_hpccm(spec: ImageSpec) -> str:
 
 
 def report() -> list[str]:
+    """Measure each size and return the section of the page."""
     hpccm.config.set_container_format("docker")
     hpccm.config.set_linux_distro("ubuntu22")
     lines = [

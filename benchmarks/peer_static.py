@@ -1,5 +1,7 @@
-"""One image, its static facts: `validate --static`, testinfra's docker backend, and
-container-structure-test."""
+"""Compare the static facts of one image in `validate --static` and in two peers.
+
+The peers are testinfra's docker backend and container-structure-test.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +34,7 @@ NAMES = {
 }
 SHORT = {name: text.partition(",")[0] for name, text in NAMES.items()}
 
+STATIC = ["validate", "--static", "--only", ",".join(static_facts.SUITES)]
 ABOUT = """\
 The image `{image}`:
 the {checks} static checks of `validate` that run in it, and for the peers {facts} facts that
@@ -50,14 +53,14 @@ seconds: what runs in containers is not a child of this process. Without `import
 what `docker exec … python3 -c 'import torch'` took in the same turn: what the tool itself costs."""
 
 TIMES = 10
-"""What the target asks for."""
+"""How many times faster `validate` should be."""
 WHY = """\
 `import torch`, which each of them does once, takes {torch:.2f} s of `validate`'s {ours:.2f} s, and
 a tenth of testinfra's time is {tenth:.2f} s"""
 
 
 def image() -> str:
-    """`$STATIC_IMAGE`, or the first that the matrix `cpu` built; empty for none."""
+    """Return `$STATIC_IMAGE`, or the first image of the matrix `cpu`; empty if there is none."""
     if os.environ.get("STATIC_IMAGE"):
         return os.environ["STATIC_IMAGE"]
     if not shutil.which("docker"):
@@ -76,8 +79,10 @@ def image() -> str:
 
 
 def program() -> str:
-    """`$STRUCTURE_TEST`, or container-structure-test beside this Python or on PATH; empty for
-    none."""
+    """Find container-structure-test: `$STRUCTURE_TEST`, else beside this Python or on PATH.
+
+    Empty if there is none.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     found = shutil.which("container-structure-test", path=path)
     return os.environ.get("STRUCTURE_TEST") or found or ""
@@ -85,7 +90,7 @@ def program() -> str:
 
 @contextlib.contextmanager
 def container(name: str) -> Iterator[str]:
-    """One that runs, its entrypoint done."""
+    """Run a container of an image while the block lasts, and wait until its entrypoint is done."""
     begun = measure.output_of(["docker", "run", "--detach", "--rm", name, "sleep", "infinity"])
     identity = begun.decode().strip()
     try:
@@ -97,6 +102,7 @@ def container(name: str) -> Iterator[str]:
 
 
 def report() -> list[str]:
+    """Measure all three on the image and return the section of the page."""
     lines = ["## The static checks of one image, beside testinfra and container-structure-test", ""]
     chosen = image()
     if not chosen:
@@ -111,7 +117,7 @@ def _measured(chosen: str, running: str, folder: Path) -> list[str]:
     facts = static_facts.facts(expected)
     (folder / "test_image.py").write_text(static_peers.testinfra_file(facts))
     (folder / "image.json").write_text(static_peers.structure_file(facts))
-    ran = _ran(measure.output_of([*inside, "validate", "--static", "--json", "-"]))
+    ran = _ran(measure.output_of([*inside, *STATIC, "--json", "-"]))
     without = ran - {check for fact in facts for check in fact.checks}
     if without:
         raise SystemExit(f"no fact stands for {', '.join(sorted(without))}")
@@ -133,7 +139,7 @@ def _measured(chosen: str, running: str, folder: Path) -> list[str]:
 
 
 def _ran(report: bytes) -> set[str]:
-    """The checks that did not rest; all of them have to pass."""
+    """Return the checks that were not skipped; all of them have to pass."""
     found = {one["id"]: one["outcome"] for one in json.loads(report)["checks"]}
     ran = {check for check, outcome in found.items() if outcome != "skipped"}
     bad = [check for check in ran if found[check] != "passed"]
@@ -145,7 +151,7 @@ def _ran(report: bytes) -> set[str]:
 def _commands(chosen: str, running: str, folder: Path) -> dict[str, list[str | Path]]:
     inside = ["docker", "exec", running]
     found: dict[str, list[str | Path]] = {
-        "validate": [*inside, "validate", "--static"],
+        "validate": [*inside, *STATIC],
         "testinfra": [
             sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull,
             f"--rootdir={folder}", f"--hosts=docker://{running}", folder / "test_image.py",
@@ -166,7 +172,7 @@ def _structure_version() -> str:
 
 
 def _table(taken: dict[str, measure.Seconds]) -> list[str]:
-    """Ratios are against `validate`."""
+    """Write the table of the results; ratios are against `validate`."""
     torch = taken["torch"].wall
     ours = taken["validate"].wall
     lines = [
@@ -199,7 +205,7 @@ def _target(taken: dict[str, measure.Seconds]) -> Target:
 
 
 def _held(command: Sequence[str | Path]) -> None:
-    """Raises SystemExit with what it said where a fact does not hold."""
+    """Run a contender's command. Raises SystemExit with its output if a fact does not hold."""
     end = subprocess.run(command, capture_output=True, text=True, check=False)
     if end.returncode:
         raise SystemExit(f"{command[0]}: exit code {end.returncode}\n{end.stdout}{end.stderr}")

@@ -1,4 +1,4 @@
-"""The same images by `docker buildx bake` and by a loop of docker-py, from plain Dockerfiles."""
+"""Build the same images with `docker buildx bake` and with docker-py, from plain Dockerfiles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOP = Path(__file__).with_name("docker_py_loop.py")
 
 @dataclass(frozen=True)
 class Peer:
-    """One image as a peer builds it."""
+    """Describe one image as a peer builds it."""
 
     tag: str
     dockerfile: str
@@ -37,14 +37,14 @@ Build = Callable[[OwnDockerd, Path, Sequence[Peer]], None]
 
 
 def versions(engine: OwnDockerd) -> str:
-    """Of everyone who builds, in one line."""
+    """Name the versions of all contenders in one line."""
     server = engine.docker("version", "--format", "{{.Server.Version}}").strip()
     buildx = measure.output_of([peer_bake.program(), "version"]).decode().split()[1]
     return f"Docker {server} for all, buildx {buildx}, docker-py {version('docker')}"
 
 
 def bake(engine: OwnDockerd, folder: Path, peers: Sequence[Peer]) -> None:
-    """All images in one call, in the peer's own concurrency."""
+    """Build all images in one call; bake decides how many at a time."""
     targets = {
         f"t{at}": {"context": context, "tags": [peer.tag], "args": dict(peer.buildargs)}
         for at, (context, peer) in enumerate(zip(_contexts(folder, peers), peers, strict=True))
@@ -56,7 +56,7 @@ def bake(engine: OwnDockerd, folder: Path, peers: Sequence[Peer]) -> None:
 
 
 def docker_py(engine: OwnDockerd, folder: Path, peers: Sequence[Peer]) -> None:
-    """One image after the other, by the classic builder that docker-py has."""
+    """Build the images one after the other, with the classic builder: docker-py has no other."""
     asked = [
         {"context": context, "tag": peer.tag, "buildargs": dict(peer.buildargs)}
         for context, peer in zip(_contexts(folder, peers), peers, strict=True)
@@ -67,13 +67,13 @@ def docker_py(engine: OwnDockerd, folder: Path, peers: Sequence[Peer]) -> None:
 
 
 def imagegen(engine: OwnDockerd, overlay: Overlay, **environ: str) -> None:
-    """`imagegen build` without its gate, which no peer has."""
+    """Run `imagegen build` without its gate, which no peer has."""
     command = [str(IMAGEGEN), "build", "-m", overlay.matrix, "--overlay", str(overlay.folder)]
     _run([*command, "--no-validate"], engine, overlay.folder / "imagegen.log", **environ)
 
 
 def _contexts(folder: Path, peers: Sequence[Peer]) -> list[str]:
-    """A folder with a Dockerfile and nothing else for each image."""
+    """Write a folder with only a Dockerfile for each image and return the folders."""
     contexts = [folder / f"context{at}" for at in range(len(peers))]
     for context, peer in zip(contexts, peers, strict=True):
         context.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""How long a user waits for `imagegen request`, from the start of the process to its end."""
+"""Measure how long a user waits for `imagegen request`, from start to end of the process."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ impossible request: the reason and the nearest combinations."""
 
 
 def report() -> list[str]:
+    """Measure some requests and return the section of the page."""
     program = Path(sys.executable).with_name("imagegen")
 
     def ask(words: str) -> int:
         command: list[str | Path] = [program, "request", *words.split()]
         return subprocess.run(command, capture_output=True, check=False).returncode
 
-    codes = {words: ask(words) for words in ASKED}  # the first run of all fills the cache
+    codes = {words: ask(words) for words in ASKED}  # the very first run fills the cache
     taken = measure.alternately({words: partial(ask, words) for words in ASKED}, RUNS)
     return [
         "## A request",

@@ -1,6 +1,6 @@
-"""What was measured, benchmark by benchmark, and the page that is made of it.
+"""Keep the last result of each benchmark, and write the page of all results.
 
-Benchmarks are run one by one, on other days and commits: each keeps its own.
+Benchmarks run one by one, on different days and commits, so each has its own date and commit.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ what the text above it says and no more."""
 
 @dataclass(frozen=True)
 class Result:
-    """The section of one benchmark, with its heading, and what it was measured with."""
+    """Hold the section of one benchmark with its heading, and with what it was measured."""
 
     lines: tuple[str, ...]
     measured: str
 
 
 def kept() -> dict[str, Result]:
-    """Name of a benchmark -> its last result."""
+    """Read the last result of each benchmark, by name."""
     if not KEPT.exists():
         return {}
     data = json.loads(KEPT.read_text(encoding="utf-8"))
@@ -39,7 +39,7 @@ def kept() -> dict[str, Result]:
 
 
 def keep(results: Mapping[str, Result], order: Iterable[str]) -> None:
-    """Write both files, in this order."""
+    """Write both files, with the results in this order."""
     ordered = {name: results[name] for name in order if name in results}
     data = {name: asdict(one) for name, one in ordered.items()}
     KEPT.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

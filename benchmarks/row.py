@@ -1,4 +1,4 @@
-"""One row of the speed targets: who was measured, what came out, and whether it is enough."""
+"""Describe one row of the speed targets: the contenders, their results and the verdict."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ GIGABYTE = 1e9
 
 @dataclass(frozen=True)
 class Contender:
-    """Wall and CPU seconds of every run, the latter with the engine's where it was one of the
-    run's own; and what was on the engine's disk afterwards, where that counts."""
+    """Hold the wall and CPU seconds of every run of one contender.
+
+    CPU seconds include those of the engine if the run had an engine of its own. `disk_bytes` is
+    what the engine has on the disk afterwards; None if that is not compared.
+    """
 
     name: str
     seconds: tuple[float, ...]
@@ -26,17 +29,19 @@ class Contender:
     def of(
         cls, name: str, taken: Iterable[tuple[float, float]], disk_bytes: int | None = None
     ) -> Contender:
+        """Make a contender from (wall seconds, CPU seconds) of each run."""
         wall, cpu = zip(*taken, strict=True)
         return cls(name, wall, cpu, disk_bytes)
 
     @property
     def median(self) -> float:
+        """Return the median of the wall seconds."""
         return median(self.seconds)
 
 
 @dataclass(frozen=True)
 class Target:
-    """What was asked for, what was found, and, where that is not enough, why."""
+    """Hold what was asked for, what was found, and the reason if that is not enough."""
 
     text: str
     found: str
@@ -50,7 +55,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Row:
-    """The first contender is imagegen; ratios are of the others to it."""
+    """Hold one row; the first contender is imagegen, and ratios are of the others to it."""
 
     number: int
     title: str
@@ -61,6 +66,7 @@ class Row:
     notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
+        """Write the section of the page."""
         disk = any(one.disk_bytes is not None for one in self.contenders)
         return [
             f"## Row {self.number}: {self.title}",

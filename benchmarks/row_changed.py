@@ -1,4 +1,4 @@
-"""Row 3: one small component of 24 cells is changed."""
+"""Measure row 3: one small component of 24 cells is changed."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ memory) divides. The peers' Dockerfiles have it at the top too, and get the same
 
 
 def report() -> list[str]:
+    """Return the section of the page."""
     return measured().lines()
 
 
 def measured() -> Row:
+    """Change the component several times and measure every contender."""
     taken: dict[str, list[tuple[float, float]]] = {"imagegen": [], "bake": [], "docker-py": []}
     costs = []
     with tempfile.TemporaryDirectory() as folder, own_dockerd() as engine:
@@ -64,7 +66,7 @@ def _build(engine: OwnDockerd, cells: TinyCells, edit: str) -> dict[str, tuple[f
 
 
 def _cost(engine: OwnDockerd) -> float:
-    """Seconds of the steps of the last run that were no other component's and not cached."""
+    """Return the seconds of the uncached steps of the changed component in the last run."""
     path = Path(engine.environ["IMAGEGEN_STATE"], "journal.db")
     with closing(sqlite3.connect(path)) as journal:
         query = """
@@ -78,7 +80,7 @@ def _cost(engine: OwnDockerd) -> float:
 
 
 def _jobs(cells: TinyCells) -> int:
-    """As the last build said it."""
+    """Return how many cells the last build made at a time, from its log."""
     found = re.search(r"(\d+) at a time", (cells.overlay.folder / "imagegen.log").read_text())
     assert found is not None
     return int(found[1])

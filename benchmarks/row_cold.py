@@ -1,4 +1,4 @@
-"""Row 4: 24 tiny cells from nothing, which is scheduling and little else."""
+"""Measure row 4: 24 tiny cells from nothing, where scheduling is most of the work."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ its environment; and the engine unpacks a context for every image, as its API ta
 
 
 def report() -> list[str]:
+    """Return the section of the page."""
     return measured().lines()
 
 
 def measured() -> Row:
+    """Build the cells several times with every contender and measure."""
     with own_dockerd() as engine:
         taken: dict[str, list[tuple[float, float]]] = {}
         for _ in range(RUNS):
@@ -48,7 +50,7 @@ def measured() -> Row:
 
 
 def _round(engine: OwnDockerd) -> dict[str, tuple[float, float]]:
-    """One build each, of steps of their own."""
+    """Measure one build of each contender, with steps that no other build has."""
     builds: dict[str, Callable[[OwnDockerd, TinyCells], None]] = {
         "imagegen": _imagegen,
         "bake": partial(_peer, peers.bake),

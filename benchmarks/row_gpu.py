@@ -1,7 +1,7 @@
-"""Row 1: a family of 8 GPU images from nothing, beside bake and docker-py.
+"""Measure row 1: a family of 8 GPU images from nothing, beside bake and docker-py.
 
-`IMAGEGEN_BENCH_SMALL=1` puts two small wheels in the place of torch, to try it; such a figure is
-kept nowhere. One run each: it takes the better part of an hour and 25 GB of disk at a time.
+`IMAGEGEN_BENCH_SMALL=1` uses two small wheels instead of torch, to try the benchmark; such results
+are not kept. Each contender runs once: that takes most of an hour and 25 GB of disk at a time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NAME = "small" if SMALL else "torch"
 BUILD_ENV = shipped_root() / "dockerfiles/build-env"
 CONSTRAINTS = BUILD_ENV / "torch-constraints.txt"
 NOTES = folder_of_benchmarks() / f"{NAME}-{measure.commit()}.json"
-"""What the contenders came to, of this commit: a run that was interrupted goes on."""
+"""The results so far for this commit, so that a run that was interrupted can go on."""
 
 ABOUT = """\
 8 images on Debian 12, each with torch 2.0.1 for CUDA 11.7 and all that it needs ({wheels:.1f} GB of
@@ -63,7 +63,7 @@ packing of torch's layer. A peer makes two such layers at a time on these two co
 
 @dataclass(frozen=True)
 class Cold:
-    """One build from nothing: wall and CPU seconds, bytes on the disk, bytes downloaded."""
+    """Hold one build from nothing: wall and CPU seconds, bytes on the disk, bytes downloaded."""
 
     wall: float
     cpu: float
@@ -82,22 +82,24 @@ class Cold:
         )
 
     def contender(self, name: str) -> Contender:
+        """Return the build as a contender of a row."""
         return Contender.of(name, [(self.wall, self.cpu)], self.disk_bytes)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """An engine with nothing but the base image, the family, and where its packages come from."""
+    """Hold a fresh engine with only the base image, the family, and the server of its packages."""
 
     engine: OwnDockerd
     family: GpuFamily
     server: PackageServer
 
     def peers(self) -> list[list[Peer]]:
+        """Return the images for a peer, in groups."""
         return self.family.peers(DOCUMENTS, self.server.index, self.server.proxy)
 
     def cold(self, build: Callable[[], object], cells: int) -> Cold:
-        """Build, and look at what is there."""
+        """Measure a build, and check that it made all images and that one of them works."""
         before, sent = self.engine.disk_bytes(), self.server.sent
         wall, cpu = self.engine.timed(build)
         found = Cold(wall, cpu, self.engine.disk_bytes() - before, self.server.sent - sent)
@@ -110,6 +112,7 @@ class Bench:
 
 @contextmanager
 def bench() -> Iterator[Bench]:
+    """Start an engine and a package server for the family; both end with the block."""
     folder = folder_of_benchmarks()
     with own_dockerd() as engine, tempfile.TemporaryDirectory(dir=folder) as place:
         family = GpuFamily(Path(place), SMALL)
@@ -119,7 +122,7 @@ def bench() -> Iterator[Bench]:
 
 
 def wheelhouse() -> Path:
-    """The folder with the wheels, from the index that this machine's pip uses."""
+    """Return the folder with the wheels, from the index that this machine's pip uses."""
     folder = folder_of_benchmarks() / f"wheels-{NAME}"
     if not folder.exists():
         part = folder.with_suffix(".part")
@@ -131,14 +134,14 @@ def wheelhouse() -> Path:
 
 
 def _uv() -> str:
-    """The release that builds get for themselves."""
+    """Return the release of uv that builds install for themselves, as a requirement."""
     found = re.search(r"^UV=(\S+)$", (BUILD_ENV / "install-wheels.sh").read_text(), re.MULTILINE)
     assert found is not None
     return f"uv=={found[1]}"
 
 
 def fill() -> None:
-    """Ask once for every package of apt, so that the server has them all."""
+    """Request every apt package once, so that the server has all of them."""
     with bench() as one:
         apt = {
             f"'{name}={wanted}'"
@@ -153,7 +156,7 @@ def fill() -> None:
 
 
 def noted(name: str, build: Callable[[], Cold]) -> Cold:
-    """Build, or take what an earlier run of this commit noted."""
+    """Return the result of a build: from an earlier run of this commit, else by building."""
     notes = _notes()
     if name not in notes:
         found = build()
@@ -168,6 +171,7 @@ def _notes() -> dict[str, Any]:
 
 
 def ours() -> Cold:
+    """Measure imagegen."""
     with bench() as one:
         return one.cold(
             lambda: peers.imagegen(one.engine, one.family.overlay, **one.server.environ), CELLS
@@ -175,7 +179,7 @@ def ours() -> Cold:
 
 
 def theirs(name: str, build: peers.Build, groups: int = GROUPS) -> Cold:
-    """A peer's images, in groups that have a fresh engine each; of that many groups."""
+    """Measure a peer's images, in this many groups with a fresh engine for each."""
     made = [
         noted(f"{name}, {group + 1} of {GROUPS}", partial(_group, build, group))
         for group in range(groups)
@@ -191,10 +195,12 @@ def _group(build: peers.Build, group: int) -> Cold:
 
 
 def report() -> list[str]:
+    """Return the section of the page."""
     return measured().lines()
 
 
 def measured() -> Row:
+    """Measure every contender and return the row."""
     fill()
     own = noted("imagegen", ours)
     bake = theirs("bake", peers.bake)

@@ -1,4 +1,4 @@
-"""Row 7: how far a cold build of row 1's family is from what the disk and the downloads allow."""
+"""Measure row 7: how far row 1's cold build is from what the disk and the downloads allow."""
 
 from __future__ import annotations
 
@@ -26,20 +26,23 @@ asked for."""
 
 @dataclass(frozen=True)
 class Limit:
-    """Bytes a second of the server and of the disk."""
+    """Hold the bytes per second of the server and of the disk."""
 
     server: float
     disk: float
 
     def seconds(self, found: Cold) -> float:
+        """Return the seconds that the bytes of a build take at these speeds."""
         return found.downloaded / self.server + found.disk_bytes / self.disk
 
 
 def report() -> list[str]:
+    """Return the section of the page."""
     return measured().lines()
 
 
 def measured() -> Row:
+    """Measure server and disk and compare the build of row 1."""
     found = noted("imagegen", ours)
     with bench() as one:
         limit = Limit(_server_speed(one), _disk_speed(one.engine.folder))
@@ -64,7 +67,7 @@ def _server_speed(one: Bench) -> float:
 
 
 def _disk_speed(folder: Path) -> float:
-    """Of bytes that do not compress, to the disk itself."""
+    """Return how many bytes per second reach the disk; the bytes do not compress."""
     path, block = folder / "speed", os.urandom(BLOCK)
     started = time.perf_counter()
     with path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""Row 6: how long `imagegen --help` and `imagegen list` take, beside `docker buildx --help`."""
+"""Measure row 6: the time of `imagegen --help`, `imagegen list` and `docker buildx --help`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ Process start to its end, caches of the run before in place, taking turns."""
 
 
 def report() -> list[str]:
+    """Return the section of the page."""
     return measured().lines()
 
 
 def measured() -> Row:
+    """Measure the three commands in turns."""
     own = str(Path(sys.executable).with_name("imagegen"))
     commands = {
         "`imagegen --help`": [own, "--help"],

@@ -1,4 +1,4 @@
-"""Row 2: 24 cells of which nothing changed since they were built."""
+"""Measure row 2: 24 cells of which nothing changed since they were built."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ tag is taken away, and the next run has to make that image again and no other.""
 
 
 def report() -> list[str]:
+    """Return the section of the page."""
     return measured().lines()
 
 
 def measured() -> Row:
+    """Build the cells with every contender, then measure builds without any change."""
     with tempfile.TemporaryDirectory() as folder, own_dockerd() as engine:
         cells = TinyCells(Path(folder), secrets.token_hex(4))
         cells.write()
@@ -53,7 +55,7 @@ def measured() -> Row:
 
 
 def _proof(engine: OwnDockerd, cells: TinyCells) -> Target:
-    """Take one image's tag away: the next run has to see it, and to make that image alone."""
+    """Remove one image's tag: the next run has to notice it, and to make only that image."""
     before = engine.images()
     lost = next(one for one in before if one.startswith(f"{cells.overlay.repository}:"))
     engine.docker("image", "rm", "--no-prune", lost)

@@ -1,6 +1,6 @@
-"""`make bench`: every benchmark here, one after the other, into RESULTS.md.
+"""Run every benchmark, one after the other, and write RESULTS.md (`make bench`).
 
-`run.py NAME …` runs some of them and keeps what was measured of the others.
+`run.py NAME …` runs some of them and keeps the results of the others.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ BENCHMARKS = (
     "peer_bake",
     "peer_static",
 )
-"""Modules with a `report`: the lines of a section. In the order of the page."""
+"""Modules with a function `report`, which returns the lines of a section. In the order of the page.
+"""
 
 
 def main(names: list[str]) -> None:
+    """Run the named benchmarks, or all; keep each result as soon as it is there."""
     unknown = set(names) - set(BENCHMARKS)
     if unknown:
         sys.exit(f"no such benchmark: {', '.join(sorted(unknown))}; there are {BENCHMARKS}")
-    found, commit = results.kept(), measure.commit()  # before the page is another one
+    found, commit = results.kept(), measure.commit()  # the commit first: the page changes below
     for name in names or BENCHMARKS:
         print(f"{name} …", file=sys.stderr, flush=True)
         lines = import_module(name).report()

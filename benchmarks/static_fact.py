@@ -1,5 +1,7 @@
-"""A fact about an image as tools for testing images know them: a command, a file, a program, the
-environment. `checks` are those of `validate` that it stands for, alone or with other facts."""
+"""Describe a fact about an image as test tools know it: command, file, program or environment.
+
+`checks` are the checks of `validate` that a fact stands for, alone or with other facts.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ANYTHING = (r"\S",)
-"""As `unwanted`: a command that lists what is wrong prints nothing."""
+"""For `unwanted`: a command that lists what is wrong has to print nothing."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A shell line that ends well; each of `wants` is found in what it prints, none of `unwanted`:
-    patterns that Python and Go read alike, `^` and `$` being ends of lines.
+    """Describe a shell line that has to succeed, and what it prints.
 
-    No shell variables: container-structure-test takes them out of a line.
+    Each of `wants` is found in the output and none of `unwanted`. The patterns mean the same in
+    Python and Go; `^` and `$` are the ends of lines. There are no shell variables, because
+    container-structure-test removes them from a line.
     """
 
     checks: tuple[str, ...]
@@ -29,7 +32,7 @@ class Command:
 
 @dataclass(frozen=True)
 class File:
-    """A file that is there, or is not; with patterns in what it says, or its permission bits."""
+    """Describe a file that exists or not, with patterns in its text, or its permission bits."""
 
     checks: tuple[str, ...]
     path: str
@@ -41,7 +44,7 @@ class File:
 
 @dataclass(frozen=True)
 class Program:
-    """One that a shell finds."""
+    """Describe a program that a shell finds."""
 
     checks: tuple[str, ...]
     path: str
@@ -49,7 +52,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Environment:
-    """Variables as processes of a container have them."""
+    """Describe the variables that processes of a container have."""
 
     checks: tuple[str, ...]
     values: Mapping[str, str]

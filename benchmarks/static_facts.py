@@ -1,6 +1,9 @@
-"""What `validate --static` finds out about an image for training on CPUs, as somebody would write
-it with testinfra or container-structure-test: a fact for each thing where there are few, one shell
-line where there are hundreds, one `import torch`."""
+"""List the facts that the static checks establish, as users of testinfra would write them.
+
+They are those of `validate --static` about an image for training on CPUs, for testinfra or
+container-structure-test: a fact for each thing where there are few, one shell line where there are
+hundreds, one `import torch`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from static_fact import ANYTHING, Command, Environment, Fact, File
 
 from validate.probes.secrets import FILES as CREDENTIALS
 
+SUITES = ("horovod", "limits", "openmpi", "os", "python", "rdma", "ssh", "torch", "validate")
+"""The suites that are compared, however many more an image has."""
+
 LEFT_OUT = {
     "torch.cuda-build": "rests: the image is for CPUs",
     "torch.nccl": "rests: the image is for CPUs",
@@ -20,13 +26,13 @@ LEFT_OUT = {
 """Static checks of the image's suites that no fact stands for, with the reason."""
 
 HOSTS_OWN = "/etc/hostname"
-"""Written by the engine when a container starts: what is older came with the image."""
+"""The engine writes this file when a container starts: older files came with the image."""
 
 PEOPLES_PLACES = (
     "/.dockerenv /etc /home /opt /root /srv /tmp /usr/local/etc /usr/src /var/tmp -xdev "
     r"\( -path /etc/ssl -o -path /etc/ca-certificates -o -path /opt/imagegen/env \) -prune -o"
 )
-"""For find: what is not the distribution's own."""
+"""Folders for `find` that are not the distribution's own."""
 SECRETS = (
     r"(?m)^-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/=:]|\bAKIA[0-9A-Z]{16}\b|"
     r"\bgh[pousr]_[A-Za-z0-9]{36}|\bhf_[A-Za-z0-9]{30,}"
@@ -35,7 +41,7 @@ SHADOWED = r"/lib(nccl|cudnn|cudart|mpi|ibverbs|rdmacm)\.so\.[0-9]+(\.0)?$"
 
 
 def facts(expected: dict[str, Any]) -> list[Fact]:
-    """By the expectation file of the image: the very promises that `validate` holds it to."""
+    """List the facts that an image promises in its expectation file, as `validate` checks them."""
     return [
         *_validate(expected),
         *_system(expected["os"]),
@@ -79,11 +85,11 @@ def _loader(lib_dir: str) -> list[Fact]:
     folders = "$(grep -h '^/' /etc/ld.so.conf.d/*.conf)"
     places = f"/sbin/ldconfig -p | sed -n 's/.* => //p'; ls -d {lib_dir}/* /lib64/* /usr/lib/*.so*"
     return [
-        # What ldconfig would write now, by the SONAME of each library, is in what it wrote.
+        # Every SONAME that ldconfig would write to the cache now is in the cache.
         Command(("os.ldcache",), f'{would} | grep -vxF "$({known})" || true', unwanted=ANYTHING),
         Command(("os.broken-links",), f"find {folders} {lib_dir} -maxdepth 1 -name '*.so*' "
                 "-xtype l 2> /dev/null || true", unwanted=ANYTHING),
-        # Two files of one name: device and inode, and the name, twice.
+        # Two different files (device and inode) with the same name.
         Command(("os.shadowed",), f"{{ {places}; }} 2> /dev/null | grep -E '{SHADOWED}' | "
                 "xargs stat -L -c '%d:%i %n' | sed 's/ .*\\// /' | sort -u | cut -d' ' -f2 | "
                 "uniq -d", unwanted=ANYTHING),
@@ -92,7 +98,7 @@ def _loader(lib_dir: str) -> list[Fact]:
 
 def _clean() -> list[Fact]:
     names = " -o ".join(f"-path '*/{name}'" for name in CREDENTIALS)
-    # SSH keys are the business of ssh.hostkeys-baked and ssh.userkeys-baked.
+    # ssh.hostkeys-baked and ssh.userkeys-baked check SSH keys.
     no_keys = "! -path '/etc/ssh/*_key' ! -path '*/.ssh/id_*'"
     lists = "! -name lock ! -name partial ! -name auxfiles"
     return [

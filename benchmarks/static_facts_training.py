@@ -1,4 +1,4 @@
-"""The facts of what trains: PyTorch and Horovod, Open MPI, SSH, RDMA."""
+"""List the facts about PyTorch and Horovod, Open MPI, SSH and RDMA."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ print("horovod", horovod.__version__, mpi_lib_v2.__file__)
 print("built", *(bool(kind()) for kind in (hvd.mpi_built, hvd.nccl_built, hvd.gloo_built)))
 print("packages", *(d.metadata["Name"] for d in distributions() if "horovod" in d.metadata["Name"]))
 """
-"""Everything that takes PyTorch in a process, asked of one."""
+"""One process answers all questions that need PyTorch."""
 
 OF_PYTHON = ("torch.import", "torch.version", "torch.numpy", "torch.loaded-libs", "hvd.dist",
              "hvd.torch-abi", "hvd.build")  # fmt: skip
@@ -37,8 +37,9 @@ WITH_KEY = (
     "mkdir -p /run/sshd; rm -f /tmp/fact-key*; ssh-keygen -q -t ed25519 -N '' -f /tmp/fact-key && "
     "{} -h /tmp/fact-key && rm -f /tmp/fact-key*"
 )
-"""sshd answers no question without a host key, which goes again, nor without its folder, which
-the entrypoint makes, and container-structure-test runs none."""
+"""sshd answers questions only with a host key, which is removed afterwards, and with its folder.
+The entrypoint makes that folder, but container-structure-test runs no entrypoint.
+"""
 MADE_AT_START = 'sed -n "s/^$(hostname) //p" /run/imagegen/keys-made-at-start 2> /dev/null'
 
 SERVER = (
@@ -58,6 +59,7 @@ NO_CLIENT = ("^proxy(jump|command) ",)
 
 
 def facts(expected: dict[str, Any]) -> list[Fact]:
+    """List the facts that an image promises about these components."""
     parts, lib_dir = expected["components"], expected["os"]["lib_dir"]
     found = [*_imported(parts), *_linked(parts["openmpi"]["facts"]["prefix"], lib_dir)]
     found += [*_mpi(parts["openmpi"]), *_ssh(parts["ssh"])]

@@ -1,4 +1,4 @@
-"""Facts in the words of testinfra and of container-structure-test."""
+"""Write facts as tests for testinfra and for container-structure-test."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAD = "import re"
 
 
 def testinfra_file(facts: Sequence[Fact]) -> str:
-    """A test for each fact."""
+    """Write a module with a test for each fact."""
     tests = [_testinfra(number, fact) for number, fact in enumerate(facts)]
     return "\n\n\n".join([HEAD, *tests]) + "\n"
 
@@ -50,7 +50,7 @@ def _of_file(fact: File) -> list[str]:
 
 
 def structure_file(facts: Sequence[Fact]) -> str:
-    """One file for all; JSON is YAML."""
+    """Write one file with all facts, in JSON, which is also YAML."""
     of_environment = [fact for fact in facts if isinstance(fact, Environment)]
     tests = {
         "commandTests": [_command(f) for f in facts if isinstance(f, Command)],
@@ -97,12 +97,12 @@ def _name(fact: Fact) -> str:
 
 
 def _bits(fact: File) -> str:
-    """As Go writes them: `dtrwxrwxrwx`."""
+    """Write permission bits as Go does: `dtrwxrwxrwx`."""
     mode = fact.mode or 0
     kind = ("d" if fact.folder else "") + ("t" if mode & stat.S_ISVTX else "")
     return (kind or "-") + stat.filemode(mode & 0o777)[1:]
 
 
 def _lines(patterns: Sequence[str]) -> list[str]:
-    """`^` and `$` are ends of lines, as in testinfra's."""
+    """Make `^` and `$` of the patterns match the ends of lines, as they do for testinfra."""
     return [f"(?m){one}" for one in patterns]

@@ -1,7 +1,7 @@
-"""24 images that take a moment each: the same three layers for imagegen and for its peers.
+"""Define 24 images that build in a moment: the same three layers for imagegen and its peers.
 
-What is measured on them is scheduling, not work. Every round has a token of its own in its steps,
-so that nothing comes from the cache of an earlier one.
+They measure scheduling, not work. Every round has a token of its own in its steps, so that nothing
+comes from the cache of an earlier round.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 
 AXES = {"toolkit": ("1", "2"), "library": ("1", "2", "3"), "settings": ("1", "2", "3", "4")}
 SECONDS = {"toolkit": "60", "library": "20", "settings": "1"}
-"""What the components say of themselves, for the planner: the first costs most."""
+"""The planner's seconds for each component, as its file states them: the first costs most."""
 
 CELLS = 24
 
 
 @dataclass(frozen=True)
 class TinyCells:
-    """One round: `sleep` are the seconds that a step of `settings` works, for steps that cost
-    something."""
+    """Hold one round; a step of `settings` sleeps `sleep` seconds, if it has to cost time."""
 
     folder: Path
     token: str
@@ -35,10 +34,11 @@ class TinyCells:
 
     @property
     def overlay(self) -> Overlay:
+        """Return the overlay that imagegen builds from."""
         return Overlay(self.folder / "overlay", "tiny", f"bench-{self.token}/ours")
 
     def write(self, edit: str = "") -> None:
-        """The overlay; `edit` is a change in the steps of `settings`."""
+        """Write the overlay; `edit` is a change in the steps of `settings`."""
         for name, versions in AXES.items():
             step = self._step(name, "{{ release.version }}", edit)
             self.overlay.component(
@@ -47,7 +47,7 @@ class TinyCells:
         self.overlay.write_matrix({k: list(v) for k, v in AXES.items()}, {})
 
     def peers(self, edit: str = "") -> list[Peer]:
-        """Dockerfiles of the same steps, in the order of the axes."""
+        """Return Dockerfiles with the same steps, in the order of the axes."""
         return [
             Peer(f"bench-{self.token}/peer:{'-'.join(values)}", self._dockerfile(values, edit))
             for values in product(*AXES.values())

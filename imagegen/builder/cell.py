@@ -17,12 +17,20 @@ from imagegen.engine.builds import buildkit
 from imagegen.engine.images import local_images as images
 from imagegen.engine.images.inventory import inventory
 from imagegen.errors import EngineError, ImagegenError
-from imagegen.events.events import CellLogged, CellStarted, CellWaits, ImageValidated, Note
+from imagegen.events.events import (
+    CellLogged,
+    CellStarted,
+    CellWaits,
+    ImageValidated,
+    Note,
+    StepEnded,
+    StepStarted,
+)
 from imagegen.inspection.leftovers import leftovers
 from imagegen.inspection.sbom_files import write_sboms
 from imagegen.journal.locks import cell_lock_path, holding_lock
 from imagegen.journal.log_files import log_path
-from imagegen.model.build import BuildRecord
+from imagegen.model.build import GATE_STEP, BuildRecord
 from imagegen.model.cell import DEFAULT
 from imagegen.model.image import base_of
 from imagegen.renderer.provenance import labelled
@@ -98,7 +106,10 @@ def _build(state: BuildState, recipe: Recipe, steps: CellSteps, started: float) 
     warnings = over.lines(image_id) if over else ()
     if over and fails:
         return steps.failed(OVER_BUDGET, warnings, time.monotonic() - started, image_id)
+    judged = time.monotonic()
     refused = _judge(state, image_id, recipe)
+    if state.gate is not None:
+        steps.ran(GATE_STEP, time.monotonic() - judged)
     if state.stopping:
         return steps.failed("cancelled", ("interrupted",), time.monotonic() - started)
     if refused:
@@ -141,7 +152,7 @@ def _judge(state: BuildState, image_id: str, recipe: Recipe) -> tuple[str, ...]:
     def on_line(line: str) -> None:
         state.sink(CellLogged(cell_id, line))
 
-    state.sink(CellWaits(cell_id, "validate --static"))
+    state.sink(StepStarted(cell_id, GATE_STEP, GATE_STEP))
     try:
         record = state.gate.judge(image_id, on_line)
     except EngineError as error:
@@ -155,6 +166,7 @@ def _judge(state: BuildState, image_id: str, recipe: Recipe) -> tuple[str, ...]:
         text = f"`{recipe.spec.tag}` is not what was asked for; its tag was not moved"
         return (text, *failed_checks(record), f"image {image_id}")
     _look_inside(state, image_id, cell_id, on_line)
+    state.sink(StepEnded(cell_id, GATE_STEP))
     return ()
 
 

@@ -14,6 +14,7 @@ from imagegen.engine.builds.vertex_events import VertexEvent, VertexStarted
 from imagegen.engine.images import local_images as images
 from imagegen.errors import EngineError
 from imagegen.events.events import CellWaits
+from imagegen.model.build import EXPORT_STEP
 from imagegen.model.image import base_alias, base_of
 from imagegen.model.labels import (
     LABEL_BASE,
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from imagegen.engine.builds.context import HostFile
     from imagegen.model.cell import Cell
     from imagegen.model.recipe import Part, Recipe
-
-EXPORTING = "exporting to image"
-"""BuildKit's name for the work after the last step: it packs the layers, one after the other."""
 
 
 def request_of(
@@ -95,7 +93,7 @@ def _follow(
 ) -> None:
     """Handle an event of the engine; let another build begin when this one's steps are done."""
     steps.event(event)
-    if isinstance(event, VertexStarted) and event.name.startswith(EXPORTING):
+    if isinstance(event, VertexStarted) and event.name.startswith(EXPORT_STEP):
         on_export()
         state.working.discard(cell_id)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.builds import vertex_events
 from imagegen.events import events
-from imagegen.model.build import BuildRecord, StepRecord
+from imagegen.model.build import EXPORT_STEP, BuildRecord, StepRecord
 from imagegen.model.image import layer_name
 from imagegen.renderer.dockerfile import COUNTED, instructions
 from imagegen.text import short_step
@@ -63,9 +63,12 @@ class CellSteps:
 
     def again(self, attempt: int, of: int) -> None:
         """Report that the build is retried after a network failure."""
-        text = f"network failure, attempt {attempt} of {of}"
-        self._sink(events.CellLogged(self._cell, text))
-        self._sink(events.CellWaits(self._cell, text))
+        self._seconds.clear()
+        self._sink(events.CellRetried(self._cell, attempt, of))
+
+    def ran(self, name: str, seconds: float) -> None:
+        """Record the seconds of work that is no step of the cell's Dockerfile."""
+        self._steps[name], self._seconds[name] = name, seconds
 
     def steps_done(self) -> None:
         """Remember which steps ran until now: the next request must not report them as cached."""
@@ -81,20 +84,25 @@ class CellSteps:
         elif isinstance(event, vertex_events.VertexCached) and event.name not in self._done:
             self._steps[event.digest] = event.name
             self._cached.add(event.digest)
-            self._sink(events.StepCached(cell, event.name))
+            self._sink(events.StepCached(cell, event.name, self._at(event.name)))
         elif isinstance(event, vertex_events.VertexFinished):
-            self._seconds[event.digest] += event.seconds
+            # The engine tells of it again when it is asked again.
+            if event.name not in self._done:
+                self._seconds[event.digest] += event.seconds
+            self._sink(events.StepEnded(cell, event.name, self._at(event.name)))
         elif isinstance(event, vertex_events.VertexFailed):
             self._sink(events.StepFailed(cell, event.name, event.error))
         elif isinstance(event, vertex_events.VertexLog):
-            self._sink(events.StepOutput(cell, event.text))
+            self._sink(events.StepOutput(cell, event.text, event.name))
 
     def _at(self, step: str) -> events.StepAt | None:
         origin = origin_of(self._recipe, step)
         if origin is None:
             return None
-        number = self._recipe.origins.index(origin) + 1
-        return events.StepAt(origin.component, number, len(self._recipe.origins))
+        origins = self._recipe.origins
+        last = [one for one in origins if one.component == origin.component][-1]
+        number = origins.index(origin) + 1
+        return events.StepAt(origin.component, number, len(origins), origin == last)
 
     def evidence(self, error: StepError) -> tuple[str, ...]:
         """List what a user needs to know about a failed step: template line, command, output."""
@@ -117,7 +125,9 @@ class CellSteps:
         return f"{self._again}{name} --until {origin.component}"
 
     def steps(self, history: Sequence[tuple[str, int]] = ()) -> tuple[StepRecord, ...]:
-        """List the steps that ran or came from the cache, each with the bytes of its layer.
+        """List the steps that ran or came from the cache, the export and what else `ran`.
+
+        Each step has the bytes of its layer.
 
         `history` are the image's layers as the engine lists them; without it all sizes are 0.
         """
@@ -129,6 +139,8 @@ class CellSteps:
                 cached = digest in self._cached
                 row = StepRecord(name, match["stage"], self._seconds[digest], cached)
                 rows.append(row if origin is None else self._placed(row, origin, sizes))
+            elif name.startswith(EXPORT_STEP) or digest == name:
+                rows.append(StepRecord(name, "", self._seconds[digest], cached=False))
         return tuple(rows)
 
     def _placed(

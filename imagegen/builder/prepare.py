@@ -9,7 +9,7 @@ from imagegen.builder.shared_export import SharedExport
 from imagegen.engine import client
 from imagegen.engine.images.bases import ensure_base
 from imagegen.errors import EngineError
-from imagegen.events.events import CellWaits
+from imagegen.events.events import CellsQueued, CellWaits
 from imagegen.model.build import BuildRecord
 from imagegen.model.image import base_of
 from imagegen.sources.mirrors import rewrite_image
@@ -17,7 +17,7 @@ from imagegen.sources.supply import supply
 from imagegen.validation.gate import Gate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from imagegen.builder.plan import BuildPlan
     from imagegen.builder.up_to_date import Staleness
@@ -84,7 +84,23 @@ def prepare(
 def _parts(stale: Sequence[Staleness], plan: BuildPlan, sink: Sink) -> dict[Part, HostFile]:
     users = {part: item.recipe.spec.cell.id for item in stale for part in item.recipe.parts}
     cell = next(iter(users.values()), "")
-    return supply(users, plan.store, lambda line: sink(CellWaits(cell, line)))
+    on_line = _for_all(sink, cell, stale, "files that build steps need", "")
+    return supply(users, plan.store, on_line)
+
+
+def _for_all(
+    sink: Sink, cell: str, stale: Sequence[Staleness], waits_for: str, prefix: str
+) -> Callable[[str], None]:
+    """Make a function that reports each line at one cell, and once that the others wait too."""
+    others = [one.recipe.spec.cell.id for one in stale if one.recipe.spec.cell.id != cell]
+
+    def on_line(line: str) -> None:
+        if others:
+            sink(CellsQueued(tuple(others), waits_for))
+            others.clear()
+        sink(CellWaits(cell, prefix + line))
+
+    return on_line
 
 
 def _networks(
@@ -117,14 +133,20 @@ def _bases(
         if base_id in found or base_id in failed:
             continue
         try:
-            found[base_id] = _base(engine, item.recipe, plan, options, sink)
+            cell = item.recipe.spec.cell.id
+            on_line = _for_all(sink, cell, stale, f"the base image {base_id}", "base: ")
+            found[base_id] = _base(engine, item.recipe, plan, options, on_line)
         except EngineError as error:
             failed[base_id] = error
     return found, failed
 
 
 def _base(
-    engine: Engine, recipe: Recipe, plan: BuildPlan, options: BuildOptions, sink: Sink
+    engine: Engine,
+    recipe: Recipe,
+    plan: BuildPlan,
+    options: BuildOptions,
+    on_line: Callable[[str], None],
 ) -> str:
     spec = recipe.spec
     wanted = base_of(spec)
@@ -132,7 +154,7 @@ def _base(
         engine,
         wanted,
         options.base or spec.cell.base,
-        lambda line: sink(CellWaits(spec.cell.id, f"base: {line}")),
+        on_line,
         rewrite_image(wanted.image, plan.store.mirrors),
     )
     return base.id

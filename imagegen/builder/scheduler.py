@@ -19,7 +19,7 @@ from imagegen.builder.prepare import prepare
 from imagegen.builder.up_to_date import in_turns, up_to_date
 from imagegen.engine.builds import buildkit
 from imagegen.errors import EngineError, Interrupted
-from imagegen.events.events import CellEnded
+from imagegen.events.events import CellEnded, CellsQueued
 from imagegen.model.image import base_of
 
 if TYPE_CHECKING:
@@ -94,10 +94,14 @@ def _interrupted() -> ImagegenError:
 
 @dataclass
 class _Queue:
-    """Hold the cells that wait, in order, and the builds that were begun."""
+    """Hold the cells that wait, in order, and the builds that were begun.
+
+    `reasons` is what cells were last reported to wait for.
+    """
 
     waiting: deque[Staleness]
     begun: set[Future[BuildRecord]] = field(default_factory=set)
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 def _build_in_turns(
@@ -130,6 +134,7 @@ def _collect(state: BuildState, queue: _Queue, pool: ThreadPoolExecutor, records
     """
     while queue.waiting or queue.begun:
         _begin(state, queue, pool)
+        _say_what_for(state, queue)
         done, _ = wait(queue.begun, timeout=0.2, return_when=FIRST_COMPLETED)
         for future in done:
             records.add([future.result()])
@@ -141,7 +146,7 @@ def _collect(state: BuildState, queue: _Queue, pool: ThreadPoolExecutor, records
 def _begin(state: BuildState, queue: _Queue, pool: ThreadPoolExecutor) -> None:
     jobs = state.plan.jobs
     while len(state.working) < jobs and len(queue.begun) < IN_FLIGHT * jobs:
-        ready = (s for s in queue.waiting if not state.export.waits(s.recipe.spec.cell.id))
+        ready = (s for s in queue.waiting if not state.export.waits_for(s.recipe.spec.cell.id))
         item = next(ready, None)
         if item is None:
             return
@@ -149,6 +154,18 @@ def _begin(state: BuildState, queue: _Queue, pool: ThreadPoolExecutor) -> None:
         state.working.add(item.recipe.spec.cell.id)
         state.export.begin(item.recipe.spec.cell.id)
         queue.begun.add(pool.submit(_build_one, state, item))
+
+
+def _say_what_for(state: BuildState, queue: _Queue) -> None:
+    """Report what the cells in the queue wait for, once for all that wait for the same."""
+    full = len(queue.begun) >= IN_FLIGHT * state.plan.jobs
+    turn = "the export or the gate of another image" if full else "a free build slot"
+    waiting = [item.recipe.spec.cell.id for item in queue.waiting]
+    reasons = {cell: state.export.waits_for(cell) or turn for cell in waiting}
+    news = [cell for cell in waiting if queue.reasons.get(cell) != reasons[cell]]
+    for reason in dict.fromkeys(reasons[cell] for cell in news):
+        state.sink(CellsQueued(tuple(c for c in news if reasons[c] == reason), reason))
+    queue.reasons = reasons
 
 
 def _build_one(state: BuildState, item: Staleness) -> BuildRecord:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from imagegen.planner.chain import SharedLayer
+    from imagegen.planner.chain import Chain, SharedLayer
 
 LARGE = 500_000_000
 """Bytes. Packing a larger layer takes longer than one more request to the engine."""
@@ -45,17 +45,26 @@ class SharedExport:
         self._made: set[SharedLayer] = set()
         self._lock = threading.Lock()
 
-    def waits(self, cell_id: str) -> bool:
-        """Return whether a cell has to wait for another cell that packs their shared layer.
+    @property
+    def layers(self) -> frozenset[tuple[str, Chain]]:
+        """Return the layers that one cell packs for all, each with its OS."""
+        with self._lock:
+            return frozenset((layer.os_id, layer.chain) for layer in self._of.values())
 
-        It need not wait where its own steps take longer than the packing.
+    def waits_for(self, cell_id: str) -> str:
+        """Return what a cell has to wait for where another cell packs their shared layer.
+
+        It is empty where the cell need not wait, as its own steps take longer than the packing.
         """
         with self._lock:
             layer = self._of.get(cell_id)
-            if layer is None or self._packer.get(layer, cell_id) == cell_id:
-                return False
+            packer = self._packer.get(layer, cell_id) if layer else cell_id
+            if layer is None or packer == cell_id:
+                return ""
             packing = layer.size_bytes / PACKED_A_SECOND
-            return layer not in self._made or dict(layer.above)[cell_id] < packing
+            if layer in self._made and dict(layer.above)[cell_id] >= packing:
+                return ""
+            return f"{packer} to export {layer.component} for {len(layer.above)} images"
 
     def begin(self, cell_id: str) -> None:
         """Note that a cell begins; it packs its shared layer unless another cell does."""

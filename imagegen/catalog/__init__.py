@@ -1,4 +1,4 @@
-"""Read what the tool knows: `dockerfiles/{components,os,virtual}` becomes a Catalog.
+"""Read `dockerfiles/{components,os,virtual}` as the catalog of what can be in images.
 
 Others use `reader.read_catalog`.
 """

@@ -1,4 +1,4 @@
-"""One `component.yaml`, which its schema has accepted, becomes a Component."""
+"""Make a Component from a `component.yaml` that its schema has accepted."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from imagegen.model.release import Release
 
 MEGABYTES = "100"
-"""What a layer is predicted to take where its component says nothing."""
+"""The predicted size of a layer whose component names none."""
 
 
 def component_of(data: ComponentData, file: str, releases: tuple[Release, ...]) -> Component:
-    """The component of a file with these releases."""
+    """Make the component of a file, with these releases."""
     return Component(
         name=data["name"],
         title=data["title"],
@@ -57,7 +57,7 @@ def component_of(data: ComponentData, file: str, releases: tuple[Release, ...]) 
 
 
 def _megabytes(data: str | Mapping[str, str]) -> dict[str, float]:
-    """By a word of a layer's name, such as `gpu`; under no word for all of them."""
+    """Map words of layers, such as `gpu`, to sizes; the empty word is for all other layers."""
     return {
         word: float(size) for word, size in ({"": data} if isinstance(data, str) else data).items()
     }

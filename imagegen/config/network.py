@@ -94,8 +94,8 @@ def read_build_env(
 
 def _pip_settings(environ: Mapping[str, str], files: Iterable[Path]) -> dict[str, str]:
     settings: dict[str, str] = {}
-    named = environ.get("PIP_CONFIG_FILE")
-    for path in [*files, *([Path(named)] if named else [])]:
+    own_file = environ.get("PIP_CONFIG_FILE")
+    for path in [*files, *([Path(own_file)] if own_file else [])]:
         parser = ConfigParser(interpolation=None)
         try:
             parser.read(path)

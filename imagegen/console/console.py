@@ -194,11 +194,13 @@ class _TerminalConsole(Console):
         from rich.console import Console
         from rich.live import Live
 
-        from imagegen.console.progress import LiveProgress
+        from imagegen.console.live import LiveProgress
 
         screen = Console(file=self._err.raw)
         progress = LiveProgress(cells, screen)
-        with Live(console=screen, get_renderable=progress.render, redirect_stderr=False):
+        with Live(
+            console=screen, get_renderable=progress.render, redirect_stderr=False, transient=True
+        ):
             self._live = screen
             try:
                 yield progress

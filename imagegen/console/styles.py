@@ -2,4 +2,11 @@
 
 from __future__ import annotations
 
-STYLES = {"built": "green", "up-to-date": "green", "failed": "bold red"}
+STYLES = {
+    "built": "green",
+    "up-to-date": "green",
+    "cached": "cyan",
+    "late": "yellow",
+    "cancelled": "yellow",
+    "failed": "bold red",
+}

@@ -16,11 +16,15 @@ from imagegen.model.validation import ValidationRecord  # noqa: TC001
 
 @dataclass(frozen=True)
 class StepAt:
-    """Where a cell is: the component that is built now, the number of its step, and of how many."""
+    """Where a cell is: the component that is built now, the number of its step, and of how many.
+
+    When the `last` step of a component ends, its layer is made, and so are those below it.
+    """
 
     component: str
     number: int
     of: int
+    last: bool = False
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
@@ -41,10 +45,54 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Predicted:
-    """The steps that have to be made will take at least this long."""
+class PredictedLayer:
+    """A layer that a run has to make, once for all cells that stand on it.
 
-    left_seconds: float
+    A `packed` one is exported by itself before the cells above it begin; `seconds` include that.
+    """
+
+    component: str
+    seconds: float
+    size_bytes: int = 0
+    packed: bool = False
+
+
+@dataclass(frozen=True)
+class PredictedCell:
+    """What a cell has to make.
+
+    `layers` are indices into the layers of the run, the lowest first. The seconds are those of the
+    cell's own export and of its gate, None where they are unknown.
+    """
+
+    cell: str
+    layers: tuple[int, ...]
+    export_seconds: float | None = None
+    gate_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """The time that a run is expected to take; its cells are in the order in which they begin.
+
+    The steps of `jobs` cells run side by side. `in_flight` cells are in progress at a time, those
+    included that are exported or validated. Where layers are `remade`, a cell shares the layers of
+    another cell only while that one runs.
+    """
+
+    layers: tuple[PredictedLayer, ...]
+    cells: tuple[PredictedCell, ...]
+    jobs: int = 1
+    in_flight: int = 1
+    remade: bool = False
+
+
+@dataclass(frozen=True)
+class CellsQueued:
+    """Cells whose build has not begun wait for something, such as `a free build slot`."""
+
+    cells: tuple[str, ...]
+    waits_for: str
 
 
 @dataclass(frozen=True)
@@ -64,20 +112,31 @@ class CellWaits:
 
 
 @dataclass(frozen=True)
+class CellRetried:
+    """The build of a cell is retried."""
+
+    cell: str
+    attempt: int
+    of: int
+
+    @property
+    def text(self) -> str:
+        """Say which attempt begins."""
+        return f"network failure, attempt {self.attempt} of {self.of}"
+
+
+@dataclass(frozen=True)
 class StepStarted:
     """The engine starts a step.
 
     `name` is the engine's name of it, `text` a short one for people. `at` is None for steps of no
-    component. `layer_bytes` is the predicted size of the layer, 0 where unknown. `left_seconds` is
-    the time that the whole run still needs, None where it is not predicted.
+    component, such as the export and the gate.
     """
 
     cell: str
     name: str
     text: str
     at: StepAt | None = None
-    layer_bytes: int = 0
-    left_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +145,16 @@ class StepCached:
 
     cell: str
     name: str
+    at: StepAt | None = None
+
+
+@dataclass(frozen=True)
+class StepEnded:
+    """A step, or a piece of it, ended without a failure."""
+
+    cell: str
+    name: str
+    at: StepAt | None = None
 
 
 @dataclass(frozen=True)
@@ -99,10 +168,11 @@ class StepFailed:
 
 @dataclass(frozen=True)
 class StepOutput:
-    """One line that a step printed."""
+    """One line that a step printed; `name` is the engine's name of the step."""
 
     cell: str
     line: str
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,10 +193,9 @@ class ImageValidated:
 
 @dataclass(frozen=True)
 class CellEnded:
-    """The build of a cell ended; `left_seconds` is as in StepStarted."""
+    """The build of a cell ended."""
 
     record: BuildRecord
-    left_seconds: float | None = None
 
     @property
     def cell(self) -> str:
@@ -142,6 +211,16 @@ class CellEnded:
         if record.outcome == "up-to-date":
             return f"up to date, {image}"
         return "cancelled" if record.outcome == "cancelled" else f"failed: {record.cause}"
+
+    @property
+    def steps(self) -> int:
+        """Count the steps of components that the build had."""
+        return sum(bool(step.component) for step in self.record.steps)
+
+    @property
+    def cached(self) -> int:
+        """Count those of `steps` whose result the engine already had."""
+        return sum(step.cached and bool(step.component) for step in self.record.steps)
 
     @property
     def began(self) -> bool:
@@ -162,10 +241,13 @@ Event = (
     CellsPlanned
     | Note
     | Predicted
+    | CellsQueued
     | CellStarted
     | CellWaits
+    | CellRetried
     | StepStarted
     | StepCached
+    | StepEnded
     | StepFailed
     | StepOutput
     | CellLogged

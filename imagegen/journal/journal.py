@@ -7,14 +7,12 @@ writes is stored, or nothing, whenever the process ends. Times are UTC in ISO 86
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
-from statistics import median
 from typing import TYPE_CHECKING
 
 from imagegen.config.state import state_folder
-from imagegen.journal.database import JournalFile
+from imagegen.journal.costs import CostQueries
 from imagegen.model.build import BuildRecord, StepRecord
 from imagegen.model.publication import Publication
 from imagegen.model.validation import ValidationRecord
@@ -62,7 +60,7 @@ def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
-class Journal(JournalFile):
+class Journal(CostQueries):
     """Write and read the records of `model`.
 
     Every method may raise ConfigError: disk, permissions.
@@ -184,31 +182,6 @@ class Journal(JournalFile):
         """Return the ids of all images that were ever published."""
         with self._use() as db:
             return {image for (image,) in db.execute("SELECT image_id FROM publications")}
-
-    def step_costs(self) -> Mapping[tuple[str, str], tuple[float, int]]:
-        """Map (component, release) to the median seconds and layer bytes of its steps.
-
-        They were measured on this engine. Seconds count only builds in which none of its steps was
-        cached; 0 where there is no such build.
-        """
-        sql = (
-            "SELECT component, release, SUM(steps.seconds), SUM(steps.size_bytes), MAX(cached)"
-            " FROM steps JOIN builds ON builds.id = build_id"
-            " WHERE outcome = 'built' AND component != '' AND name NOT LIKE '%] FROM %'"
-            " GROUP BY build_id, component, release"
-        )
-        times: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-        sizes: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-        with self._use() as db:
-            for component, release, seconds, size, cached in db.execute(sql):
-                if size:
-                    sizes[component, release].append(size)
-                if not cached:
-                    times[component, release].append(seconds)
-        return {
-            key: (median(times.get(key, [0.0])), round(median(sizes.get(key, [0]))))
-            for key in {*times, *sizes}
-        }
 
     def last_run(self, verb: str) -> Run | None:
         """Find the latest run of a verb."""

@@ -36,7 +36,9 @@ class LogFiles:
 
     def __call__(self, event: events.Event) -> None:
         """Write the lines of an event to the log file of its cell."""
-        if isinstance(event, (events.CellsPlanned, events.Note, events.Predicted)):
+        if isinstance(
+            event, (events.CellsPlanned, events.Note, events.Predicted, events.CellsQueued)
+        ):
             return
         if isinstance(event, events.CellStarted):
             self._open(event.cell)
@@ -80,6 +82,8 @@ def lines_of(event: events.Event) -> tuple[str, ...]:
             return (f"  {event.line}",)
         case events.CellLogged():
             return (event.line,)
+        case events.CellRetried():
+            return (event.text,)
         case events.CellEnded(record) if record.outcome == "built":
             return (*record.detail, f"built {record.image_id}")
         case events.CellEnded():

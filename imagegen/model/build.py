@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
 Outcome = Literal["built", "up-to-date", "failed", "cancelled", "blocked"]
 
+EXPORT_STEP = "exporting to image"
+"""BuildKit's name for what comes when all steps are done: layers are packed one after the other."""
+
+GATE_STEP = "validate --static"
+"""What is run in a new image before its tag moves."""
+
 
 @dataclass(frozen=True)
 class BuildOptions:

@@ -1,95 +1,101 @@
-"""Predict how long a running build will take, from what its steps are expected to cost."""
+"""Predict what the cells of a build will take: their layers, the export of them, the gate."""
 
 from __future__ import annotations
 
-import threading
-import time
-from dataclasses import replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from imagegen.events.events import CellEnded, StepStarted
+from imagegen.events.events import Predicted, PredictedCell, PredictedLayer
 from imagegen.planner.cost import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
-    from imagegen.events.events import Event, Sink
     from imagegen.planner.chain import Chain
     from imagegen.planner.cost import Step
 
-LEAST_SHARE = 0.05
-"""Of a step that takes longer than predicted, this much is said to be left until it ends."""
+
+READ_A_SECOND = 100_000_000
+"""The bytes of an image that `validate --static` reads a second, where no gate was measured."""
 
 
-def with_time_left(sink: Sink, left: TimeLeft) -> Sink:
-    """Add to the events of a build what is left of it, and hand them on."""
+@dataclass(frozen=True)
+class BuildPace:
+    """How fast a build is: cells side by side, bytes exported a second, seconds of the gate.
 
-    def emit(event: Event) -> None:
-        if isinstance(event, StepStarted) and event.at:
-            size = left.reached(event.cell, event.at.component)
-            event = replace(event, layer_bytes=size, left_seconds=left.seconds())
-        elif isinstance(event, CellEnded):
-            left.done(event.cell, well=event.record.outcome in ("built", "up-to-date"))
-            event = replace(event, left_seconds=left.seconds())
-        sink(event)
+    `gate_seconds` are measured ones by cell; `gated` says whether there is a gate at all. `packed`
+    are the layers, by OS, that one cell exports for all. Where layers are `remade`, nothing is
+    taken from the engine's cache.
+    """
 
-    return emit
+    jobs: int
+    in_flight: int
+    exported_a_second: float
+    gate_seconds: Mapping[str, float] = field(default_factory=dict)
+    gated: bool = True
+    packed: Set[tuple[str, Chain]] = frozenset()
+    remade: bool = False
 
 
-class TimeLeft:
-    """What is left of a build, from where each cell is. Any thread may call any method."""
+def predict(
+    cells: Sequence[str],
+    to_make: Mapping[str, Sequence[Step]],
+    whole: Mapping[str, Sequence[Step]],
+    pace: BuildPace,
+) -> Predicted:
+    """Predict the build of these cells, which begin in this order.
 
-    def __init__(
-        self,
-        trees: Mapping[str, Sequence[Step]],
-        jobs: int,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._jobs, self._clock, self._lock = max(1, jobs), clock, threading.Lock()
-        self._seconds: dict[tuple[str, Chain], float] = {}
-        self._paths: dict[str, list[tuple[str, Chain]]] = {}
-        self._begun: dict[tuple[str, Chain], float] = {}
-        self._sizes: dict[tuple[str, Chain], int] = {}
-        for os_id, steps in trees.items():
-            for step in walk(steps):
-                key = (os_id, step.chain)
-                self._seconds[key] = step.cost.seconds
-                self._sizes[key] = step.cost.size_bytes
-                for cell in step.cells:
-                    self._paths.setdefault(cell, []).append(key)
+    `to_make` has the layers by OS that no image has yet, `whole` has all layers of the cells.
+    """
+    layers: list[PredictedLayer] = []
+    numbers: dict[str, list[int]] = {cell: [] for cell in cells}
+    exported = dict.fromkeys(cells, 0)
+    for os_id, steps in to_make.items():
+        for step in walk(steps):
+            for cell in step.cells:
+                numbers[cell].append(len(layers))
+                packed = (os_id, step.chain) in pace.packed
+                exported[cell] = 0 if packed else exported[cell] + step.cost.size_bytes
+            layers.append(_layer(os_id, step, to_make[os_id], pace))
+    sizes = _sizes(whole)
+    predicted = [
+        PredictedCell(
+            cell,
+            tuple(numbers[cell]),
+            _seconds(exported[cell], pace.exported_a_second),
+            _gate(cell, sizes, pace),
+        )
+        for cell in cells
+    ]
+    return Predicted(tuple(layers), tuple(predicted), pace.jobs, pace.in_flight, pace.remade)
 
-    def reached(self, cell: str, component: str) -> int:
-        """A cell has come to a component: what is below is done. The layer's predicted bytes."""
-        with self._lock:
-            path = self._paths.get(cell, [])
-            at = next((i for i, key in enumerate(path) if key[1][-1][0] == component), None)
-            if at is None:
-                return 0
-            for key in path[:at]:
-                self._seconds.pop(key, None)
-            self._begun.setdefault(path[at], self._clock())
-            return self._sizes[path[at]]
 
-    def done(self, cell: str, *, well: bool) -> None:
-        """A cell has come to its end; what it owed alone is not owed any more if it failed."""
-        with self._lock:
-            path = self._paths.pop(cell, [])
-            owed = {key for other in self._paths.values() for key in other}
-            for key in path:
-                if well or key not in owed:
-                    self._seconds.pop(key, None)
+def _layer(os_id: str, step: Step, steps: Sequence[Step], pace: BuildPace) -> PredictedLayer:
+    """Predict a layer; the export of one that is `packed` includes the layers below it."""
+    cost, packed = step.cost, (os_id, step.chain) in pace.packed
+    seconds = cost.seconds
+    if packed:
+        below = (one for one in walk(steps) if one.chain == step.chain[: len(one.chain)])
+        seconds += sum(one.cost.size_bytes for one in below) / pace.exported_a_second
+    return PredictedLayer(step.component, seconds, cost.size_bytes, packed)
 
-    def seconds(self) -> float:
-        """At least so long: the longest way of one cell, or all work side by side."""
-        with self._lock:
-            left = {key: self._left(key) for key in self._seconds}
-            longest = max(
-                (sum(left.get(key, 0.0) for key in path) for path in self._paths.values()),
-                default=0.0,
-            )
-            return max(longest, sum(left.values()) / self._jobs)
 
-    def _left(self, key: tuple[str, Chain]) -> float:
-        whole = self._seconds[key]
-        begun = self._begun.get(key)
-        return whole if begun is None else max(whole - (self._clock() - begun), LEAST_SHARE * whole)
+def _sizes(whole: Mapping[str, Sequence[Step]]) -> dict[str, int]:
+    """Map each cell to the predicted bytes of all its layers."""
+    sizes: dict[str, int] = {}
+    for steps in whole.values():
+        for step in walk(steps):
+            for cell in step.cells:
+                sizes[cell] = sizes.get(cell, 0) + step.cost.size_bytes
+    return sizes
+
+
+def _seconds(size_bytes: int, a_second: float) -> float | None:
+    """Return the seconds that so many bytes take; None where their number is unknown."""
+    return size_bytes / a_second if size_bytes else None
+
+
+def _gate(cell: str, sizes: Mapping[str, int], pace: BuildPace) -> float | None:
+    if not pace.gated:
+        return 0.0
+    return pace.gate_seconds.get(cell) or _seconds(sizes.get(cell, 0), READ_A_SECOND)

@@ -56,7 +56,7 @@ class Replay(Generic[T]):
             return node.made[0]
         asked: dict[_Question, object] = {}
         watched = {one: _watched((one,), each, asked) for one, each in subjects.items()}
-        made = make(cast("Subjects", watched))  # they stand in for the subjects
+        made = make(cast("Subjects", watched))  # these replace the subjects
         _keep(first, asked, made)
         return made
 

@@ -161,7 +161,7 @@ class Renderer:
         try:
             return self._parts.made((kind, name), subjects, make)
         except RenderError:
-            return make(subjects)  # raises again, in the names that a template's author knows
+            return make(subjects)  # raises again, with the names that the template uses
 
     def _part(self, name: str, tag: str, seen: _Placed) -> _Part:
         """Render the stages of a component: one to compile it, if needed, and one to install it."""

@@ -1,4 +1,4 @@
-"""A custom combination of versions: `KEY=VALUE` arguments, the answer, saved requests.
+"""Answer a request for a combination of versions.
 
-`arguments.parse`, then `answer.answer_to`; `saved` reads and writes request files.
+Use `arguments.parse`, then `answer.answer_to`; `saved` reads and writes request files.
 """

@@ -1,4 +1,4 @@
-"""A custom combination of versions: constraints -> one pinned image, or the facts that collide."""
+"""Answer a request: pin one image for its constraints, or give the facts that collide."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_TAG = 127
 def answer_to(
     constraints: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
 ) -> ImageSpec | Refusal:
-    """The image that the constraints lead to, or why there is none and what is nearest to them."""
+    """Find the image for the constraints, or why there is none and what is nearest to them."""
     constraints = meant(constraints, catalog)
     cell = replace(as_cell(constraints, catalog), allow_unknown=allow_unknown)
     space = space_of(catalog, cell.wants)
@@ -59,7 +59,7 @@ def answer_to(
 
 
 def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:
-    """Less those parts of every image of which no release is known for the OS that is asked for."""
+    """Leave out those parts of every image that have no known release for the OS asked for."""
     system = [want for want in cell.wants if want.component == OS]
     unknown = [
         want
@@ -68,8 +68,8 @@ def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:
     ]
     if not unknown or not fits(space, system):
         return cell
-    said = f"no release of it is known for {system[0].constraint}"
-    omitted = (*cell.omitted, *(Omission(want.component, said) for want in unknown))
+    why = f"no release of it is known for {system[0].constraint}"
+    omitted = (*cell.omitted, *(Omission(want.component, why) for want in unknown))
     return replace(cell, wants=tuple(w for w in cell.wants if w not in unknown), omitted=omitted)
 
 
@@ -82,9 +82,9 @@ def _left_out(cell: Cell) -> list[str]:
 
 
 def _by_default(space: Space, cell: Cell) -> tuple[Want, ...]:
-    """The constraints, with what they need and do not name, where it fits.
+    """Add to the constraints what they need and do not name, where it fits.
 
-    One of several frameworks, and the libraries that a framework computes on a GPU with.
+    This is one of several frameworks, and the libraries that a framework needs to compute on a GPU.
     """
     wants = cell.wants
     omitted = constraints_of(cell)[len(wants) :]
@@ -105,13 +105,13 @@ def _frameworks(space: Space, wants: Sequence[Want]) -> list[tuple[Want, ...]]:
     for want in wants:
         component = space.catalog.components.get(want.component)
         if component is not None and component.one_of and not asked & set(component.one_of):
-            said = f"{want.component}, by default"
-            return [(Want(name, constraint.ANY, said),) for name in component.one_of]
+            asker = f"{want.component}, by default"
+            return [(Want(name, constraint.ANY, asker),) for name in component.one_of]
     return []
 
 
 def _gpu_libraries(catalog: Catalog, wants: AbstractSet[Want]) -> list[tuple[Want, ...]]:
-    """What a framework without a CUDA of its own needs beside it to compute on a GPU."""
+    """List what a framework without a CUDA of its own needs to compute on a GPU."""
     asked = {want.component: want.constraint for want in wants}
     if asked.get("device") == "cpu":
         return []
@@ -131,7 +131,7 @@ def _drivers(wants: Sequence[Want]) -> set[str]:
 
 
 def driver_floors(catalog: Catalog, wants: Sequence[Want]) -> set[str]:
-    """The lowest drivers that the rows of these components speak of."""
+    """List the lowest drivers that the rows of these components name."""
     rows = [
         release
         for want in wants
@@ -156,12 +156,15 @@ def _tag(spec: ImageSpec, constraints: Mapping[str, str], catalog: Catalog) -> s
 
 
 def pinned(spec: ImageSpec) -> dict[str, str]:
-    """All that the answer settles: the OS, components, and values such as torchvision."""
+    """Map all that the answer decides to values: the OS, components, and such as torchvision."""
     return {"os": spec.os.id} | {pin.component: pin.version for pin in spec.pins} | dict(spec.given)
 
 
 def may_be(cell: Cell, spec: ImageSpec, catalog: Catalog) -> bool:
-    """Whether a cell can come to the same pins: it speaks of nothing that they lack, or exclude."""
+    """Say whether a cell can have the same pins as an image.
+
+    It cannot if it wants a component that the image lacks, or another version.
+    """
     for want in cell.wants:
         pin = spec.pin(want.component)
         if want.component == "os":
@@ -179,7 +182,7 @@ def may_be(cell: Cell, spec: ImageSpec, catalog: Catalog) -> bool:
 
 
 def same_image(spec: ImageSpec, others: Sequence[ImageSpec]) -> ImageSpec | None:
-    """A cell that pins exactly the same, so that a request is answered with what exists."""
+    """Find a cell with exactly the same pins, so that an existing image answers the request."""
     return next((other for other in others if _pins(other) == _pins(spec)), None)
 
 

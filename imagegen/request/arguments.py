@@ -1,4 +1,4 @@
-"""What may be asked for: `KEY=VALUE` arguments -> constraints -> a cell."""
+"""Read the `KEY=VALUE` arguments of a request: constraints, then a cell."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _OPERATOR = re.compile(r"([a-z0-9-]+)\s*([<>~!=]+)\s*(.*)", re.DOTALL)
 
 
 def names(catalog: Catalog) -> list[str]:
-    """Every key of a request."""
+    """List every key of a request."""
     asked = (*catalog.request_values, *catalog.request_keys)
     return [OS, *sorted({*catalog.components, *catalog.virtual, DRIVER, *asked})]
 
 
 def parse(arguments: Sequence[str], catalog: Catalog) -> dict[str, str]:
-    """`KEY=VALUE` arguments -> component (or `os`) -> constraint.
+    """Read `KEY=VALUE` arguments as a map of component (or `os`) to constraint.
 
     Raises ConfigError with everything that is wrong in the arguments.
     """
@@ -87,7 +87,7 @@ def _why_not(name: str, value: str, catalog: Catalog) -> str:
 
 
 def _version_of_index(name: str, value: str, catalog: Catalog) -> str:
-    """The version of which a value is the name of a wheel index: 11.3 for `cu113`; or nothing."""
+    """Return the version that the name of a wheel index means (11.3 for `cu113`); else empty."""
     component = catalog.components.get(name)
     prefix = component.request.index_prefix if component else ""
     found = re.fullmatch(rf"{prefix}(\d{{1,2}})(\d)", value) if prefix else None
@@ -110,12 +110,12 @@ def _unknown_name(name: str, value: str, known: Sequence[str]) -> Problem:
 
 
 def quoted(text: str) -> str:
-    """As a user reads it: control characters and the like never reach a terminal."""
+    """Quote a text so that control characters never reach a terminal."""
     return f"`{text}`" if text.isprintable() else f"`{text!a}`"
 
 
 def _near_value(name: str, value: str, catalog: Catalog) -> str:
-    """What a value that is no constraint may have meant."""
+    """Suggest what a value that is no constraint may mean."""
     if name == DRIVER:
         return "what the hosts have at least, such as `driver=470.57.02`"
     version = _version_of_index(name, value, catalog)
@@ -131,9 +131,9 @@ def _near_value(name: str, value: str, catalog: Catalog) -> str:
 
 
 def meant(constraints: Mapping[str, str], catalog: Catalog) -> dict[str, str]:
-    """The constraints that count: an open GPU or machine says nothing, nor does `ofed=none`.
+    """Drop constraints that mean nothing: an open GPU or machine, and `ofed=none`.
 
-    A driver is the lowest that the hosts have, so `>=470` is 470.
+    A driver is the lowest one of the hosts, so `>=470` becomes 470.
     """
     hosts = (DRIVER, *catalog.request_values, *catalog.virtual)
     for key, (component, variant) in catalog.request_keys.items():
@@ -152,7 +152,7 @@ def meant(constraints: Mapping[str, str], catalog: Catalog) -> dict[str, str]:
 
 
 def as_cell(constraints: Mapping[str, str], catalog: Catalog) -> Cell:
-    """The constraints as a cell of a matrix that no file holds."""
+    """Make a cell of these constraints, in a matrix without a file."""
     everything = dict.fromkeys(catalog.in_every_image, constraint.ANY) | dict(constraints)
     component = {name: name for name in everything}
     component |= {key: name for key, (name, _) in catalog.request_keys.items()}
@@ -177,7 +177,7 @@ def as_cell(constraints: Mapping[str, str], catalog: Catalog) -> Cell:
 
 
 def unknown_values(constraints: Mapping[str, str], catalog: Catalog) -> list[Problem]:
-    """Values that no row of the catalog has: a request for them has no answer yet."""
+    """Report values that no row of the catalog has: a request for them has no answer yet."""
     return [
         problem for name, value in constraints.items() for problem in _unknown(name, value, catalog)
     ]
@@ -217,7 +217,7 @@ def _same_name(value: str, known: str) -> bool:
 
 
 def _known_names(name: str, catalog: Catalog) -> list[str]:
-    """All values of a name that is no component; empty for those that any version may be of."""
+    """List all values of a name that is no component; empty if it may have any version."""
     if name == OS:
         return list(catalog.os)
     if name in catalog.virtual:

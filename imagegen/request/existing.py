@@ -1,4 +1,4 @@
-"""Whether an image of exactly a request's recipe exists: on the engine, or in a registry."""
+"""Find an existing image of exactly a request's recipe: on the engine, or in a registry."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ _REGISTRY = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a
 
 @dataclass(frozen=True)
 class TaggedImages:
-    """The images that carry a tag: the recipe digest of the one on the engine, and of the one in a
-    registry, each empty where there is none. `reference` names the latter; `note` is a doubt."""
+    """The images with a tag, each as its recipe digest, empty where there is none.
+
+    `local` is on the engine, `remote` in a registry, where `reference` names it; `note` is a doubt.
+    """
 
     tag: str
     local: str = ""
@@ -25,12 +27,13 @@ class TaggedImages:
 
     @property
     def any(self) -> bool:
+        """Say whether there is any image with the tag."""
         return bool(self.local or self.remote)
 
 
 @dataclass(frozen=True)
 class Found:
-    """`where` an image is, empty for nowhere; `reference` names it there; `note` is a doubt."""
+    """The place of an image (`where`, empty for none) and its name there; `note` is a doubt."""
 
     where: str = ""
     reference: str = ""
@@ -38,14 +41,14 @@ class Found:
 
 
 def check_registry(registry: str) -> None:
-    """Raises ConfigError for what is not `HOST[:PORT]/PREFIX`."""
+    """Raise ConfigError for a text that is not `HOST[:PORT]/PREFIX`."""
     if registry and not _REGISTRY.fullmatch(registry):
         text = f"`{registry!a}` is not a registry"
         raise ConfigError.of(text, hint="HOST/PREFIX, such as `registry.example.org:5000/team`")
 
 
 def tagged_images(tag: str, registry: str = "") -> TaggedImages:
-    """Look for images of a tag, by the label that every build writes; nothing is pulled."""
+    """Look for images with a tag, by the label that every build writes; pull nothing."""
     local = _label_here(tag)
     if not registry:
         return TaggedImages(tag, local)
@@ -55,9 +58,9 @@ def tagged_images(tag: str, registry: str = "") -> TaggedImages:
 
 
 def image_of(images: TaggedImages, digest: str) -> Found:
-    """The image of a recipe among those that carry its tag; `digest` is empty for no recipe.
+    """Find the image of a recipe among those with its tag; `digest` is empty for no recipe.
 
-    A tag alone proves nothing: the same tag can stem from another recipe.
+    A tag alone proves nothing: an image with the same tag can be of another recipe.
     """
     if not images.any or not digest:
         return Found(note=images.note)
@@ -69,13 +72,13 @@ def image_of(images: TaggedImages, digest: str) -> Found:
 
 
 def _label_here(tag: str) -> str:
-    """The recipe of the image with a tag; without an engine in reach there is none."""
+    """Read the recipe of the image with a tag; empty if no engine can be reached."""
     return image_labels(tag).get(LABEL_RECIPE, "")
 
 
 def _label_there(reference: str) -> tuple[str, str]:
-    """The recipe of an image in a registry, and why it is not known."""
-    # Few requests name a registry, and its client is most of what this module would load.
+    """Read the recipe of an image in a registry, or why it is not known."""
+    # Few requests name a registry, and its client takes most of the time to load this module.
     from imagegen.engine.client import connect
     from imagegen.engine.registry.remote_images import remote_labels
 

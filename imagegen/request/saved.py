@@ -1,4 +1,4 @@
-"""Requests as files: those of a queue, and those saved as a matrix with who asked, until when."""
+"""Read and write requests as files: those of a queue, and those saved as a matrix."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ ABOUT = ("owner", "expires")
 
 
 def today() -> date:
-    """The day in UTC, by which a request expires."""
+    """Return today's date in UTC, which decides whether a request has expired."""
     return datetime.now(timezone.utc).date()
 
 
 def read_request(path: Path, catalog: Catalog) -> tuple[dict[str, str], dict[str, str]]:
-    """Of a request file (a mapping of the keys of a request): constraints, and owner and expires.
+    """Read a request file, a mapping of the keys of a request.
 
-    Raises ConfigError with everything that is wrong in it.
+    The result is its constraints, and its owner and expiry date. Raises ConfigError with everything
+    that is wrong in it.
     """
     document = load(path, str(path))
     texts = {name: value for name, value in document.data.items() if isinstance(value, str)}
@@ -55,7 +56,7 @@ def read_request(path: Path, catalog: Catalog) -> tuple[dict[str, str], dict[str
 
 
 def about_problems(owner: str, expires: str) -> list[Problem]:
-    """What is wrong with who asked, and until when it is needed (an ISO date, not in the past)."""
+    """Check the owner of a request, and its expiry date (an ISO date, not in the past)."""
     problems = []
     if not owner.isprintable():
         problems.append(Problem("the owner has characters that cannot be printed", hint="a name"))
@@ -74,7 +75,7 @@ def about_problems(owner: str, expires: str) -> list[Problem]:
 
 
 def as_matrix(name: str, spec: ImageSpec, owner: str, expires: str) -> str:
-    """The text of a matrix file that pins exactly this image."""
+    """Write a matrix file that pins exactly this image."""
     import yaml
 
     repository, _, tag = spec.tag.rpartition(":")
@@ -92,16 +93,16 @@ def as_matrix(name: str, spec: ImageSpec, owner: str, expires: str) -> str:
 
 
 def _exactly(pin: Pin) -> str:
-    """The constraint that takes this row and no other of the same version."""
+    """Write the constraint that selects this row and no other of the same version."""
     variant = pin.release.variant
     return f"{pin.version} {variant}" if constraint.is_variant(variant) else pin.version
 
 
 def check_saving(name: str, owner: str, expires: str, payload: Payload, *, force: bool) -> Path:
-    """Where a request of that name would be saved.
+    """Return the path to save a request of this name to.
 
-    Raises ConfigError with everything that speaks against it: the name, who asked, until when, and
-    a matrix of that name that is there already (unless `force`).
+    Raises ConfigError with everything that is wrong: the name, the owner, the date, and an existing
+    matrix of that name (unless `force`).
     """
     problems = about_problems(owner, expires)
     path = Path("matrices", f"{name}.yaml")
@@ -117,7 +118,10 @@ def check_saving(name: str, owner: str, expires: str, payload: Payload, *, force
 
 
 def save(path: Path, spec: ImageSpec, owner: str, expires: str) -> None:
-    """Write a request as a matrix, whole or not at all. Raises ConfigError where it cannot."""
+    """Write a request as a matrix, whole or not at all.
+
+    Raises ConfigError where it cannot be written.
+    """
     temporary = path.with_suffix(".part")
     try:
         path.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""What to ask for instead: the valid combinations that change least, fewest constraints first."""
+"""Find what to ask for instead: combinations that fit and change the fewest constraints."""
 
 from __future__ import annotations
 
@@ -32,19 +32,22 @@ if TYPE_CHECKING:
     from imagegen.resolver.propagation import Domains
 
 HARDWARE = ("gpu", "instance", DRIVER)
-"""What a user has, rather than chooses: changed only where nothing else helps."""
+"""What a user has and does not choose: it is changed only if nothing else helps."""
 
 MOST, MOST_CHANGES, MOST_TRIES = 3, 3, 12
 FAR = 10_000
 A_GENERATION = 100
-"""Releases of an OS are never this far from one another: what is, was misspelled."""
+"""Two releases of one OS never differ by this much: a larger distance is a misspelled release."""
 
 Distance = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """Constraints that fit; `changes` are (component, asked, instead), `chosen` is the answer."""
+    """Constraints that fit.
+
+    `changes` are (component, asked, instead); `chosen` is the answer to them.
+    """
 
     changes: tuple[tuple[str, str, str], ...]
     wants: tuple[Want, ...]
@@ -55,7 +58,7 @@ class Alternative:
 def nearest(
     space: Space, wants: Sequence[Want], core: Sequence[Want], *, allow_unknown: bool = False
 ) -> list[Alternative]:
-    """Up to three, fewest changes first, then the smallest distance of versions."""
+    """Find up to three alternatives: fewest changes first, then the nearest versions."""
     strict = [want for want in wants if want.constraint != ANY]
     software = [want for want in strict if want.component not in HARDWARE]
     hardware = [want for want in strict if want.component in HARDWARE]
@@ -76,7 +79,7 @@ def _by_changes(
     blamed: Sequence[Want],
     allow_unknown: bool,
 ) -> list[Alternative]:
-    """All that change one constraint; where there are too few of them, two, then three."""
+    """Find all that change one constraint; if they are too few, two, then three."""
     found: list[Alternative] = []
     for size in range(1, MOST_CHANGES + 1):
         for some in combinations(changeable, size):
@@ -104,7 +107,7 @@ def _instead(
 def _of_one(
     space: Space, wants: Sequence[Want], want: Want, domains: Domains, allow_unknown: bool
 ) -> Iterator[Alternative]:
-    """The nearest values of one constraint that fit all the others."""
+    """Find the nearest values of one constraint that fit all the others."""
     found = 0
     for value in _values(want, domains)[:MOST_TRIES]:
         changed = [replace(one, constraint=value) if one is want else one for one in wants]
@@ -123,7 +126,10 @@ def _of_many(
     domains: Domains,
     allow_unknown: bool,
 ) -> Iterator[Alternative]:
-    """One answer for several constraints: each in turn as near as the ones before it leave it."""
+    """Find one answer for several constraints.
+
+    Each one in turn takes the nearest value that still fits with those before it.
+    """
     changed = list(wants)
     for want in some:
         rest = [one for one in some if one in changed and one is not want]
@@ -143,7 +149,7 @@ def _of_many(
 def _without(
     space: Space, wants: Sequence[Want], want: Want, allow_unknown: bool
 ) -> list[Alternative]:
-    """Going without a component, where no release of anything helps."""
+    """Leave a component out, where no release of anything helps."""
     if want.component in (OS, *HARDWARE) or want.constraint == NONE:
         return []
     kept = [one for one in wants if one.component != want.component]
@@ -156,7 +162,7 @@ def _without(
 
 
 def _other_compiler(space: Space, wants: Sequence[Want], allow_unknown: bool) -> list[Alternative]:
-    """Another compiler than that of the OS, where none is asked for and something is compiled."""
+    """Add a compiler other than the OS's, where none is asked for and something is compiled."""
     own = space.overruling[COMPILER]
     if not own or any(want.component == own for want in wants):
         return []
@@ -184,7 +190,7 @@ def _alternative(
 
 
 def _values(want: Want, domains: Domains) -> list[str]:
-    """What else a constraint might say, nearest first; builds of one version are one value."""
+    """List other values of a constraint, nearest first; builds of one version are one value."""
     name, space = want.component, domains.space
     by_full_name = bits(space.hidden(name) & space.mask(name, (want.constraint,)))
     rows = [row for row in domains.rows(name) if row.variant != "unknown"]
@@ -196,7 +202,7 @@ def _values(want: Want, domains: Domains) -> list[str]:
 
 
 def distance(component: str, asked: str, value: str) -> Distance:
-    """How far a value is from the one that was asked: by major, minor and patch version."""
+    """Measure how far a value is from the one asked for, by major, minor and patch version."""
     if component == OS:
         return _os_distance(asked, value)
     found = re.search(r"\d+(\.\d+)*", asked)
@@ -208,7 +214,10 @@ def distance(component: str, asked: str, value: str) -> Distance:
 
 
 def _apart(old: tuple[int, ...], new: tuple[int, ...]) -> Distance:
-    """By the first part that differs; behind it the highest is nearest below, the lowest above."""
+    """Measure the distance by the first part that differs.
+
+    For the parts after it, the highest is nearest if the value is below, the lowest if it is above.
+    """
     parts: list[int] = []
     for place, (a, b) in enumerate(zip(old, new, strict=True)):
         if a != b:
@@ -232,6 +241,6 @@ def _os_distance(asked: str, value: str) -> Distance:
 
 
 def _unlike(asked: str, value: str) -> Distance:
-    """Of names: farther than any version, the more so the less they look alike."""
+    """Measure the distance of names: farther than any version, and more if less alike."""
     alike = SequenceMatcher(None, asked.casefold(), value.casefold()).ratio()
     return (500 + int(400 * (1 - alike)), 0, 0, 0)

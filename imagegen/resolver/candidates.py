@@ -1,8 +1,7 @@
-"""Everything that might be chosen, and who admits whom: what the resolver searches in.
+"""Hold the candidates that the resolver chooses from, and which of them fit together.
 
-A candidate is a release, an OS, or a value of a name without rows of its own (the glibc of an OS,
-the NCCL inside a wheel). For each name the candidates stand in the order of preference, newest
-first, and a set of them is one integer with a bit for each: sets meet by `&`.
+A candidate is a release, an OS, or a value of a name without rows of its own (the glibc of an OS).
+The candidates of a name are sorted newest first; a set of them is one integer, a bit for each.
 """
 
 from __future__ import annotations
@@ -18,15 +17,14 @@ if TYPE_CHECKING:
 
     from imagegen.model.catalog import Catalog
 
-OS, DRIVER = "os", "driver"
-UNKNOWN = "unknown"
+OS, DRIVER, UNKNOWN = "os", "driver", "unknown"
 GLIBC, COMPILER = "glibc", "compiler"
-"""What an OS provides; a component that provides one too overrules it."""
+"""What an OS provides; a component that provides one too replaces it."""
 Kind = Literal["requires", "limits", "built_for", "known_with", "provides"]
 
 
 class Edge(NamedTuple):
-    """What one candidate asks of another name: `mask` are the candidates that it admits there."""
+    """What one candidate requires of another name; it accepts the candidates in `mask` there."""
 
     source: Release
     target: str
@@ -44,7 +42,7 @@ class Edge(NamedTuple):
 
 
 class Space:
-    """The candidates of a catalog. `drivers` are versions that constraints speak of."""
+    """The candidates of a catalog; `drivers` are the versions that constraints name."""
 
     def __init__(self, catalog: Catalog, drivers: Iterable[str] = ()) -> None:
         self.catalog = catalog
@@ -54,7 +52,7 @@ class Space:
         for name, component in catalog.components.items():
             self.candidates[name] = _in_order(component.releases)
         for name, virtual in catalog.virtual.items():
-            self.candidates[name] = virtual.releases  # names are no versions: in their file's order
+            self.candidates[name] = virtual.releases  # in the order of the file: not versions
         self.candidates |= _provided(self.candidates)
         self.candidates[DRIVER] = tuple(
             replace(_value(DRIVER, version), requires={"device": ("gpu",)}) for version in drivers
@@ -66,7 +64,7 @@ class Space:
             for name in release.provides
         }
         self.overruling = {name: providers.pop(name, "") for name in (GLIBC, COMPILER)}
-        """Component, if any, that has a compiler (or glibc) in place of the one of the OS."""
+        """The component, if any, whose compiler (or glibc) replaces the one of the OS."""
         self._providers = providers
         self._silent: dict[str, dict[str, str]] = {}
         for provided, provider in self._providers.items():
@@ -77,19 +75,20 @@ class Space:
         self._targets: dict[Hashable, frozenset[str]] = {}
         self._masks: dict[tuple[str, tuple[str, ...], bool], int] = {}
         self.answers: dict[Hashable, dict[str, int] | None] = {}
-        """What a search found for what was open, for the next one that comes upon the same."""
+        """The results of searches, by what was open, for later searches with the same."""
         self.presences: dict[Hashable, frozenset[str]] = {}
-        """The names that come along with constraints, for the next that bring the same."""
+        """The names that constraints add, for later constraints that add the same."""
         self._hidden: dict[tuple[str, str], int] = {}
         self._meant: dict[tuple[str, str], int] = {}
         self._places: dict[str, dict[int, int]] = {}
         self._spoken_of: dict[tuple[str, int], tuple[frozenset[str], frozenset[str]]] = {}
 
     def every(self, name: str) -> int:
+        """Return the set of all candidates of a name."""
         return (1 << len(self.candidates.get(name, ()))) - 1
 
     def mask(self, name: str, constraints: tuple[str, ...], allow_unknown: bool = False) -> int:
-        """The candidates of a name that satisfy one of the constraints."""
+        """Return the candidates of a name that satisfy one of the constraints."""
         key = (name, constraints, allow_unknown)
         if key not in self._masks:
             self._masks[key] = sum(
@@ -107,7 +106,7 @@ class Space:
         if name == DRIVER and constraint.is_version(wanted):
             return wanted == candidate.version
         if name == DRIVER and allow_unknown and "." not in candidate.version:
-            # a branch alone, such as 525: which of its drivers it is, nobody said
+            # Only a branch is given, such as 525: take it as the newest driver of that branch.
             candidate = replace(candidate, version=f"{candidate.version}.9999")
         if wanted == constraint.ANY:
             return True
@@ -123,7 +122,7 @@ class Space:
         )
 
     def place(self, name: str, row: Release) -> int:
-        """Where a candidate stands among those of its name."""
+        """Return the index of a candidate among those of its name."""
         places = self._places.get(name)
         if places is None:
             rows = self.candidates[name]
@@ -131,7 +130,7 @@ class Space:
         return places[id(row)]
 
     def spoken_of(self, name: str, mask: int) -> tuple[frozenset[str], frozenset[str]]:
-        """The names that some of these candidates bring along, and those that they constrain."""
+        """Return the names that some of these candidates bring in, and those that they limit."""
         key = (name, mask)
         if key not in self._spoken_of:
             rows = [row for at, row in enumerate(self.candidates.get(name, ())) if mask >> at & 1]
@@ -143,19 +142,19 @@ class Space:
         return self._spoken_of[key]
 
     def meant(self, name: str, wanted: str) -> int:
-        """The candidates that a constraint asks for."""
+        """Return the candidates that a constraint asks for."""
         key = (name, wanted)
         if key not in self._meant:
             self._meant[key] = self.mask(name, (wanted,)) & ~self.hidden(name, wanted)
         return self._meant[key]
 
     def needing_more(self, name: str, present: frozenset[str]) -> int:
-        """The candidates that need a name which is not present."""
+        """Return the candidates that need a name which is not present."""
         rows = enumerate(self.candidates.get(name, ()))
         return sum(1 << index for index, row in rows if not row.requires.keys() <= present)
 
     def hidden(self, name: str, wanted: str = "") -> int:
-        """The candidates that only their full name brings in, which a constraint does not give."""
+        """Return the candidates that need their full name, which the constraint is not."""
         key = (name, wanted)
         if key not in self._hidden:
             self._hidden[key] = sum(
@@ -166,19 +165,19 @@ class Space:
         return self._hidden[key]
 
     def provided(self, name: str) -> bool:
-        """Whether a name has values only, which rows of other names provide."""
+        """Say whether a name only has values that rows of other names provide."""
         return name in self.candidates and not (
             name in (OS, DRIVER) or name in self.catalog.components or name in self.catalog.virtual
         )
 
     def provider(self, name: str) -> str:
-        """The component whose wheel or package brings a provided name; empty for other names."""
+        """Return the component that contains a provided name; empty for other names."""
         return self._providers.get(name, "")
 
     def statements_of(
         self, name: str, mask: int, present: frozenset[str], choice: Choice
     ) -> Mapping[int, tuple[Edge, ...]]:
-        """The same for a set of candidates, by their places."""
+        """Map each candidate of a set, by its index, to its `statements`."""
         key = (name, mask, present, choice)
         if key not in self._of_sets:
             places = [index for index in range(mask.bit_length()) if mask >> index & 1]
@@ -190,17 +189,17 @@ class Space:
     def targets_of(
         self, name: str, mask: int, present: frozenset[str], choice: Choice
     ) -> frozenset[str]:
-        """The names that some of these candidates speak of."""
+        """Return the names that some of these candidates make statements about."""
         key = (name, mask, present, choice)
         if key not in self._targets:
-            said = self.statements_of(name, mask, present, choice).values()
-            self._targets[key] = frozenset(edge.target for edges in said for edge in edges)
+            every = self.statements_of(name, mask, present, choice).values()
+            self._targets[key] = frozenset(edge.target for edges in every for edge in edges)
         return self._targets[key]
 
     def statements(
         self, name: str, index: int, present: frozenset[str], choice: Choice
     ) -> tuple[Edge, ...]:
-        """What a candidate asks of the names that are present."""
+        """List what a candidate requires of the names that are present."""
         key = (name, index, present, choice)
         if key not in self._edges:
             row = self.candidates[name][index]
@@ -246,14 +245,14 @@ class Space:
 
 @dataclass(frozen=True)
 class Choice:
-    """How constraints are to be read: `exact` are components whose build is named in full."""
+    """How to read constraints; `exact` are the components whose build is given by its full name."""
 
     exact: frozenset[str] = frozenset()
     allow_unknown: bool = False
 
 
 def _in_order(rows: Sequence[Release]) -> tuple[Release, ...]:
-    """Best first: by rank, then the newest."""
+    """Sort releases, best first: by rank, then the newest."""
     newest = sorted(
         rows, key=lambda row: constraint.order_key(row.version, row.variant), reverse=True
     )
@@ -261,18 +260,19 @@ def _in_order(rows: Sequence[Release]) -> tuple[Release, ...]:
 
 
 def _same_major(version: str) -> str:
+    """Accept any version of the same major one, for a build that was asked for by its full name."""
     major = int(version.split(".")[0])
     return f">={major},<{major + 1}"
 
 
 def _age(release: OsRelease) -> tuple[bool, str, tuple[int, ...]]:
-    """Newest last; one whose compiler no fact names comes before all that are known better."""
-    version = tuple(int(part) for part in release.version_id.split("."))
-    return bool(release.gcc), release.os_id, version
+    """Make a key that sorts the newest OS last; an OS whose compiler is not known comes first."""
+    numbers = tuple(int(part) for part in release.version_id.split("."))
+    return bool(release.gcc), release.os_id, numbers
 
 
 def _os_release(one: OsRelease) -> Release:
-    """An OS as a release, so that a result has one shape."""
+    """Write an OS as a release, so that a result has one type."""
     provides = {GLIBC: one.glibc, COMPILER: one.gcc or UNKNOWN}
     return Release(
         OS, one.id, "", {}, {}, {}, {}, {}, one.image, one.source, one.file, 1,
@@ -281,7 +281,7 @@ def _os_release(one: OsRelease) -> Release:
 
 
 def _value(name: str, text: str) -> Release:
-    """A value of a name that has no rows; `2.4.8?` is 2.4.8 by a source that is not certain."""
+    """Make a value of a name without rows; `2.4.8?` is 2.4.8 by a source that is not certain."""
     variant = UNKNOWN if text == UNKNOWN else "unsure" if text.endswith("?") else ""
     version = "0" if variant == UNKNOWN else text.removesuffix("?")
     return Release(name, version, variant, {}, {}, {}, {}, {}, "", "", "", 0)

@@ -1,4 +1,4 @@
-"""Why no answer exists, in words: the fewest constraints that collide, and the rows that say so."""
+"""Explain why there is no answer: the fewest colliding constraints, and the rows that prove it."""
 
 from __future__ import annotations
 
@@ -62,11 +62,12 @@ class Conflict:
 
 
 def fits(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> bool:
+    """Say whether constraints have an answer."""
     return any_answer(domains_of(space, wants, allow_unknown=allow_unknown)) is not None
 
 
 def conflict_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> Conflict:
-    """The collision among constraints that nothing fits."""
+    """Find the collision among constraints that have no answer."""
     plain = _twice(space, wants) or _nowhere(space, wants)
     if plain:
         return plain
@@ -96,7 +97,7 @@ def _rows(releases: Iterable[Release]) -> tuple[str, ...]:
 
 
 def _twice(space: Space, wants: Sequence[Want]) -> Conflict | None:
-    """Two constraints for one name that no candidate satisfies both."""
+    """Find two constraints for one name that no candidate satisfies both."""
     strict = [want for want in wants if want.constraint != ANY]
     for pair in combinations(strict, 2):
         masks = [space.mask(want.component, (want.constraint,)) for want in pair]
@@ -116,7 +117,7 @@ def _excluded(space: Space, pair: tuple[Want, Want], masks: Sequence[int]) -> Co
 
 
 def _nowhere(space: Space, wants: Sequence[Want]) -> Conflict | None:
-    """A constraint for a release that the catalog does not have, or only under its full name."""
+    """Find a constraint for a release that the catalog lacks, or has only under its full name."""
     for want in wants:
         name, asked = want.component, want.constraint
         mask, hidden = space.mask(name, (asked,)), space.hidden(name, asked)
@@ -153,9 +154,9 @@ def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
 def fewest(
     space: Space, wants: Sequence[Want], *, allow_unknown: bool
 ) -> tuple[list[Want], list[Want]]:
-    """The constraints with all opened that can be while nothing fits, and those that are to blame.
+    """Open as many constraints as possible while nothing fits; return all, and those to blame.
 
-    A constraint is opened, not dropped: what is in the image stays in it.
+    A constraint is opened (`any`), not dropped: its component stays in the image.
     """
     strict = [want for want in wants if want.constraint != ANY]
     pair = _pair(domains_of(space, wants, allow_unknown=allow_unknown), strict)
@@ -178,7 +179,7 @@ def fewest(
 
 
 def _pair(domains: Domains, strict: Sequence[Want]) -> list[Want]:
-    """The first two constraints that exclude one another on their face; empty if there are none."""
+    """Find the first two constraints that directly exclude each other; empty if there are none."""
     start, statements = domains.asked, {want.component: _says(domains, want) for want in strict}
     for one in strict:
         for other in strict:
@@ -198,7 +199,7 @@ def _pair(domains: Domains, strict: Sequence[Want]) -> list[Want]:
 
 
 def _says(domains: Domains, want: Want) -> list[tuple[Edge, ...]]:
-    """What each candidate of a constraint asks of others."""
+    """List what each candidate of a constraint requires of others."""
     name = want.component
     return [
         domains.space.statements(name, index, domains.present, domains.choice)
@@ -207,7 +208,7 @@ def _says(domains: Domains, want: Want) -> list[tuple[Edge, ...]]:
 
 
 def _allowed(statements: Sequence[tuple[Edge, ...]]) -> dict[str, int]:
-    """What the candidates of a constraint admit together of each name that all of them speak of."""
+    """Map each name that all candidates mention to what any of them accepts there."""
     spoken = [{edge.target for edge in edges} for edges in statements]
     everywhere = set.intersection(*spoken) if spoken else set()
     allowed = dict.fromkeys(everywhere, 0)
@@ -219,7 +220,7 @@ def _allowed(statements: Sequence[tuple[Edge, ...]]) -> dict[str, int]:
 
 
 def _still_there(wants: Sequence[Want], core: Sequence[Want]) -> list[Want]:
-    """The original of each constraint of a core, which has them in their order."""
+    """Find the original of each constraint of a core, which has them in their order."""
     left = list(wants)
     found = []
     for want in core:
@@ -230,7 +231,7 @@ def _still_there(wants: Sequence[Want], core: Sequence[Want]) -> list[Want]:
 
 
 def _with_own_words(core: Sequence[Want], needed: Sequence[Want]) -> list[Want]:
-    """The core with the constraints that are to blame as they were made."""
+    """Replace the constraints to blame in a core by the original ones."""
     own = {want.component for want in needed}
     return [*needed, *(want for want in core if want.component not in own)]
 
@@ -238,9 +239,9 @@ def _with_own_words(core: Sequence[Want], needed: Sequence[Want]) -> list[Want]:
 def _facts(
     space: Space, core: Sequence[Want], needed: Sequence[Want], allow_unknown: bool
 ) -> tuple[list[Edge], bool]:
-    """What the rows of the colliding constraints ask of one another, or of a third name.
+    """Find what the rows of the colliding constraints require of one another, or of a third name.
 
-    And whether two of these statements exclude one another on their face.
+    The second result says whether two of these statements directly exclude each other.
     """
     domains = domains_of(space, core, allow_unknown=allow_unknown)
     start = {name: domains.asked.get(name, space.every(name)) for name in sorted(domains.present)}
@@ -265,7 +266,7 @@ def _facts(
 
 
 def _narrow(domains: Domains, start: dict[str, int], needed: Sequence[str]) -> list[Edge]:
-    """What the constraints to blame ask of others, and what the few that they leave there ask."""
+    """List what the constraints to blame require, and what the few candidates left require."""
     edges = _edges(domains, start, dict.fromkeys(needed))
     reached: dict[str, None] = {}
     for name in sorted(set(start) - set(needed)):
@@ -291,7 +292,7 @@ def _edges(domains: Domains, start: Mapping[str, int], names: Iterable[str]) -> 
 
 
 def _few(edges: Sequence[Edge]) -> list[Edge]:
-    """One of each kind of statement: the same words about other rows add nothing."""
+    """Keep one of each kind of statement: the same words about other rows add nothing."""
     kept: dict[tuple[str, str, tuple[str, ...]], Edge] = {}
     for edge in edges:
         if edge.target == DEVICE and any(one.target != DEVICE for one in edges):

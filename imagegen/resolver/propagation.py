@@ -1,8 +1,8 @@
-"""What is left to choose from under a set of constraints, before any search.
+"""Reduce the candidates under a set of constraints, before any search.
 
-Arc consistency: a candidate goes when some name that it speaks of has nothing left that it admits,
-and when no candidate of some other name admits it. Most conflicts show here, and what is left is
-all but searched.
+This is arc consistency: a candidate is removed when a name that it mentions has no candidate left
+that it accepts, or when no candidate of another name accepts it. It shows most conflicts, and
+leaves little to search.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Domains:
-    """For each name that is present: the candidates left (as a set of bits) and their edges."""
+    """For each name that is present, the candidates left (as a set of bits) and their edges."""
 
     space: Space
     choice: Choice
@@ -36,12 +36,12 @@ class Domains:
     edges: dict[str, Mapping[int, tuple[Edge, ...]]] = field(default_factory=dict)
 
     def rows(self, name: str, mask: int | None = None) -> list[Release]:
-        """The candidates of a name in a set, by default those left, best first."""
+        """List the candidates of a name in a set (by default, those left), best first."""
         chosen = self.left[name] if mask is None else mask
         return [self.space.candidates[name][index] for index in bits(chosen)]
 
     def narrowed(self, name: str, mask: int) -> Domains:
-        """The same with a name narrowed to a set, and pruned again."""
+        """Return the domains with a name narrowed to a set, and pruned again."""
         if mask == self.left[name]:
             return self
         other = replace(self, left={**self.left, name: mask})
@@ -50,11 +50,12 @@ class Domains:
 
     @property
     def empty(self) -> bool:
+        """Say whether some name has no candidate left."""
         return any(not mask for mask in self.left.values())
 
 
 def bits(mask: int) -> Iterator[int]:
-    """The positions of the ones, lowest first."""
+    """List the positions of the ones in a number, lowest first."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -62,7 +63,7 @@ def bits(mask: int) -> Iterator[int]:
 
 
 def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> Domains:
-    """The names that constraints bring into an image and what is left of each, pruned."""
+    """Find the names that constraints bring into an image, and the candidates left of each."""
     domains = _situation(space, wants, allow_unknown=allow_unknown)
     for name in domains.present:
         everything = space.every(name) & ~space.hidden(name)
@@ -73,14 +74,14 @@ def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = Fal
 
 
 FEW = 3
-"""Constraints of one kind that are each pruned alone: to prune what is still open takes longer."""
+"""Sets of constraints of one kind that are pruned alone: a common start takes longer to prune."""
 
 
 class Descent:
-    """The same for many sets of constraints, of which each shares the first with those before.
+    """Computes domains for many sets of constraints that share their first ones, as cells do.
 
-    So do the cells of a matrix, whose last axis changes fastest. What is left under the first
-    constraints is known, and only the others prune: in whatever order, the same is left.
+    The last axis of a matrix changes fastest. What is left under the first constraints is kept, and
+    only the other constraints prune it further; the result does not depend on their order.
     """
 
     def __init__(self, space: Space) -> None:
@@ -89,7 +90,7 @@ class Descent:
         self._alone: Counter[Hashable] = Counter()
 
     def domains_of(self, wants: Sequence[Want], *, allow_unknown: bool = False) -> Domains:
-        """What `domains_of` gives."""
+        """Return the same as the function `domains_of`."""
         situation = _situation(self._space, wants, allow_unknown=allow_unknown)
         key = (situation.choice, situation.present, tuple(situation.asked))
         path = self._paths.get(key)
@@ -101,7 +102,7 @@ class Descent:
         shared = 1
         for name, mask in situation.asked.items():
             if name not in situation.present:
-                continue  # kept out, and nothing else brings it in
+                continue  # it is kept out, and nothing else adds it
             if shared < len(path) and path[shared].asked_the_same(name, mask):
                 shared += 1
                 continue
@@ -114,9 +115,10 @@ class Descent:
         return replace(last, asked=situation.asked, left=left, start=last.left)
 
     def _first(self, situation: Domains) -> Domains:
-        """Where all constraints are still open; a name that is asked for may be one that hides.
+        """Compute the domains with all constraints open.
 
-        What needs a name that is not present is asked for in none of these cells.
+        A name that is asked for may be one that needs its full name. A candidate that needs a name
+        which is not present is asked for in none of these cells.
         """
         space, present = self._space, situation.present
         first = replace(situation, left={}, edges={})
@@ -137,7 +139,7 @@ class _Step(NamedTuple):
 
 
 def _situation(space: Space, wants: Sequence[Want], *, allow_unknown: bool) -> Domains:
-    """What is asked, and the names that it brings in, before anything is left of them."""
+    """Find what is asked for, and the names that it adds, before candidates are removed."""
     choice = Choice(
         frozenset(want.component for want in wants if "+" in want.constraint), allow_unknown
     )
@@ -165,9 +167,10 @@ def _asked(space: Space, wants: Sequence[Want]) -> dict[str, int]:
 
 
 def _present(space: Space, asked: Mapping[str, int], wanted: set[str]) -> frozenset[str]:
-    """Closed over what is required, and over what one of several must be there for.
+    """Find all names that are present: those required, and those that a provided value needs.
 
-    What a constraint keeps out is present only if another needs it, and then has nothing left.
+    A name that a constraint keeps out is present only if another needs it; then nothing is left of
+    it.
     """
     spoken = tuple((name, space.spoken_of(name, mask)) for name, mask in asked.items())
     key = (spoken, frozenset(wanted))
@@ -199,7 +202,7 @@ def _brought_by(space: Space, name: str, mask: int, present: set[str]) -> set[st
 
 
 def prune(domains: Domains, changed_names: Sequence[str]) -> None:
-    """Take away what cannot be part of any answer; stops at the first name with nothing left."""
+    """Remove what cannot be in any answer; stop at the first name with nothing left."""
     touching = domains.touching
     queue = deque(dict.fromkeys(one for name in changed_names for one in sorted(touching[name])))
     waiting = set(queue)

@@ -1,4 +1,4 @@
-"""The answer to a request that has none: why, and what would fit, for people and for programs."""
+"""Answer a request that cannot be satisfied: why, and what would fit, for people and programs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     Keys = Mapping[str, tuple[str, str]]
 
 EVERY_IMAGE, THE_REQUEST = "every image", "the request"
-"""Who asks for constraints that no file holds."""
+"""Who asks for constraints that are in no file."""
 
 
 class ConflictData(TypedDict):
-    """A conflict in the JSON answer; `unknown` says that the facts are silent."""
+    """A conflict in the JSON answer; with `unknown`, no fact says that it fails."""
 
     text: str
     rows: list[str]
@@ -94,7 +94,7 @@ class Refusal:
         return command(instead.wants, self.keys, allow_unknown=self.allow_unknown)
 
     def as_data(self) -> AnswerData:
-        """The answer to `--format json`."""
+        """Make the answer for `--format json`."""
         return {
             "status": "impossible",
             "pins": {},
@@ -115,7 +115,7 @@ class Refusal:
 
 
 def command(wants: Sequence[Want], keys: Keys, *, allow_unknown: bool = False) -> str:
-    """Constraints as one types them: ready to run."""
+    """Write constraints as a command to run."""
     asked = [(want.component, want.constraint) for want in wants if not _implied(want)]
     for key, (component, variant) in keys.items():
         own = [text for name, text in asked if name == component]
@@ -132,5 +132,5 @@ def _implied(want: Want) -> bool:
 
 
 def pins_of(chosen: Mapping[str, Release]) -> dict[str, str]:
-    """Component (and `os`) -> version, of what a search chose."""
+    """Map the components (and `os`) of a search result to their versions."""
     return {name: row.version for name, row in chosen.items() if row.file and row.origin}

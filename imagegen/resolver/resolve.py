@@ -1,7 +1,7 @@
-"""Cell + Catalog -> ImageSpec: every component at one release, or the facts that collide, in words.
+"""Resolve cells: find a release of every component, or the facts that collide, in words.
 
-The search is resolvelib's, in what arc consistency leaves of the catalog: candidates come newest
-first, so the answer is the newest that fits and the same every time.
+resolvelib searches in what arc consistency leaves of the catalog. Candidates come newest first, so
+the answer is the newest that fits, and the same every time.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from imagegen.resolver.propagation import Domains
 
 SHOWN = ("device", "flavour")
-"""Virtual names that are shown of an image even where no constraint spoke of them."""
+"""Virtual names that are shown of an image even if no constraint names them."""
 
 
 def space_of(catalog: Catalog, wants: Iterable[Want]) -> Space:
-    """What to search in for these constraints, and any part of them.
+    """Return the candidates for these constraints, and for any part of them.
 
-    One for all that speak of the same drivers: what a space found out about its rows stays true.
+    Constraints that name the same drivers share one space: what it found out about its rows stays
+    true.
     """
     drivers = {want.constraint for want in wants if want.component == DRIVER}
     return _shared_space(catalog, tuple(sorted(drivers)))
@@ -49,22 +50,22 @@ def _shared_space(catalog: Catalog, drivers: tuple[str, ...]) -> Space:
 
 
 def choose(domains: Domains) -> tuple[dict[str, Release], Domains] | None:
-    """Name -> candidate, for components and virtual names; None if nothing fits."""
+    """Choose a candidate for each name; return them with the domains, None if nothing fits."""
     chosen = search(domains)
     return None if chosen is None else (chosen, domains)
 
 
 def constraints_of(cell: Cell) -> tuple[Want, ...]:
-    """What a cell wants, and what it keeps out: `none`, so that nothing else brings it in."""
-    said = cell.file or THE_REQUEST
-    omitted = (Want(one.component, constraint.NONE, said) for one in cell.omitted)
+    """List what a cell wants, and what it keeps out (`none`), so that nothing else adds it."""
+    source = cell.file or THE_REQUEST
+    omitted = (Want(one.component, constraint.NONE, source) for one in cell.omitted)
     return (*cell.wants, *omitted)
 
 
 def resolve_cell(cell: Cell, catalog: Catalog, space: Space | None = None) -> ImageSpec:
-    """The cell with everything pinned.
+    """Pin every component of a cell.
 
-    Raises ResolutionError naming the facts that collide.
+    Raises ResolutionError with the facts that collide.
     """
     searched, wants = space or space_of(catalog, cell.wants), constraints_of(cell)
     return _resolved(cell, wants, domains_of(searched, wants, allow_unknown=cell.allow_unknown))
@@ -95,16 +96,16 @@ def _spec(cell: Cell, chosen: Mapping[str, Release], domains: Domains) -> ImageS
         for name, row in sorted(chosen.items())
         if name not in pins and (name in SHOWN or name in domains.asked)
     }
-    said = warnings(chosen, space, allow_unknown=domains.choice.allow_unknown)
+    notes = warnings(chosen, space, allow_unknown=domains.choice.allow_unknown)
     release = space.catalog.os[chosen[OS].version]
     own = tuple(pins[name] for name in sorted(pins) if name != OS)
     interpreter = space.catalog.with_role(INTERPRETER)
-    spec = ImageSpec(cell, release, own, "", given, said, interpreter)
+    spec = ImageSpec(cell, release, own, "", given, notes, interpreter)
     return replace(spec, tag=_tag(spec))
 
 
 def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains) -> dict[str, Pin]:
-    """Components and the OS, each with who asked for it."""
+    """Map components and the OS to their pins, each with who asked for it."""
     via: dict[str, set[str]] = {name: set() for name in chosen}
     for want in wants:
         if want.constraint != constraint.NONE:
@@ -122,7 +123,7 @@ def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains
 
 
 def pin(wants: Sequence[Want], catalog: Catalog) -> dict[str, Pin]:
-    """Component (and `os`) -> Pin for a set of constraints.
+    """Map components (and `os`) to pins, for a set of constraints.
 
     Raises ResolutionError whose evidence is one line for each fact that collides.
     """
@@ -135,7 +136,7 @@ def pin(wants: Sequence[Want], catalog: Catalog) -> dict[str, Pin]:
 
 
 def _tag(spec: ImageSpec) -> str:
-    """The tag template filled: an axis gives its value as asked, a component its version."""
+    """Fill the tag template: an axis gives its value as asked, a component its version."""
     values: dict[str, str] = {one.component: one.version for one in spec.pins}
     values |= spec.given
     values |= {omission.component: constraint.NONE for omission in spec.cell.omitted}
@@ -150,7 +151,7 @@ def _clean(value: str) -> str:
 
 
 def resolve_cells(cells: Sequence[Cell], catalog: Catalog) -> tuple[ImageSpec, ...]:
-    """All cells of one matrix.
+    """Pin every component of all cells of a matrix.
 
     Raises ResolutionError with the conflicts of every cell, or ConfigError for two with one tag.
     """

@@ -1,4 +1,4 @@
-"""One candidate for each name, found by resolvelib in what arc consistency has left."""
+"""Search one candidate for each name with resolvelib, in what arc consistency has left."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     _Information = RequirementInformation["Requirement", "Candidate"]
 
 LAST = 10**6
-"""The place in the search of what has none."""
+"""The place in the search of a name that has none."""
 
 MOST_ROUNDS = 20_000
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A name and the candidates that may stand for it, as a set of bits."""
+    """A name and the candidates that are accepted for it, as a set of bits."""
 
     name: str
     mask: int
@@ -38,7 +38,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate by its name and its place there."""
+    """A candidate, as the index in the candidates of its name."""
 
     name: str
     index: int
@@ -89,10 +89,11 @@ class _Provider(AbstractProvider[Requirement, Candidate, str]):
 
 
 def search(domains: Domains) -> dict[str, Release] | None:
-    """Name -> the best candidate, for every name that is present; None if nothing fits.
+    """Find the best candidate for every name that is present; return None if nothing fits.
 
-    The names settle one after the other, each on the newest with which the rest still fits. Narrows
-    the domains to the answer. What is open may be open in many cells: it is searched once.
+    The names are decided one after the other, each for the newest with which the rest still fits.
+    This narrows the domains to the answer. Many cells may leave the same names open: these are
+    searched once.
     """
     if domains.empty:
         return None
@@ -111,7 +112,7 @@ def search(domains: Domains) -> dict[str, Release] | None:
 
 
 def _settled(domains: Domains, undecided: Sequence[str]) -> dict[str, int] | None:
-    """What the undecided names come to, each a set of one."""
+    """Decide the undecided names; each becomes a set of one."""
     found = any_answer(domains)
     if found is None:
         return None
@@ -124,15 +125,15 @@ def _settled(domains: Domains, undecided: Sequence[str]) -> dict[str, int] | Non
 
 
 def _turn(domains: Domains, name: str) -> tuple[int, str]:
-    """When a name takes its newest release: the lowest first."""
+    """Make a key for the order in which names take their newest release, the lowest first."""
     order = domains.space.catalog.search_order
     return (0 if name == OS else order.get(name, LAST), name)
 
 
 def any_answer(domains: Domains) -> dict[str, int] | None:
-    """Name -> index of some answer, not of the best one; None if nothing fits.
+    """Map names to the indices of some answer, not of the best one; None if nothing fits.
 
-    A name of which one candidate is left is decided: all that others have left admits it.
+    A name with one candidate left is decided: all that others have left accepts it.
     """
     if domains.empty:
         return None
@@ -151,7 +152,7 @@ def any_answer(domains: Domains) -> dict[str, int] | None:
 def _settle(
     domains: Domains, name: str, found: dict[str, int], *, ranked: bool = False
 ) -> dict[str, int]:
-    """Narrow a name to its best candidate (`ranked`: to those of the best rank) that still fits."""
+    """Narrow a name to its best candidate (`ranked`: its best rank) that lets the rest fit."""
     mask = domains.left.get(name, 0)
     if not mask & (mask - 1):
         return found
@@ -178,7 +179,7 @@ def _by_rank(domains: Domains, name: str) -> list[int]:
 
 
 def _prefer_fewer_warnings(domains: Domains, chosen: dict[str, int]) -> None:
-    """Of builds of one version, take the one that was made for what stands beside it."""
+    """Take, of builds of one version, the one that was made for the rest of the image."""
     for name in sorted(chosen):
         rows = domains.space.candidates[name]
         taken = rows[chosen[name]]
@@ -193,7 +194,7 @@ def _prefer_fewer_warnings(domains: Domains, chosen: dict[str, int]) -> None:
 
 
 def reservations(domains: Domains, row: Release, chosen: Mapping[str, int]) -> int:
-    """How many of a row's `warns` do not hold beside what was chosen."""
+    """Count the `recommends` of a row that do not hold with what was chosen."""
     return sum(
         not domains.space.mask(name, constraints) >> chosen[name] & 1
         for name, constraints in row.recommends.items()

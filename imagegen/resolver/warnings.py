@@ -1,6 +1,6 @@
-"""What works with a reservation: the warnings about a set of pins, each a line of its own.
+"""Warn about pins that fit with a reservation, one line for each.
 
-A warning ends with the name of its rule; what the rule says is in `dockerfiles/rules`.
+A warning ends with the name of its rule; `dockerfiles/rules` has what the rule says.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NVIDIA = "nvidia-"
 def warnings(
     chosen: Mapping[str, Release], space: Space, *, allow_unknown: bool
 ) -> tuple[str, ...]:
-    """All reservations, in the order of the names."""
+    """List all warnings, sorted by component."""
     found: list[str] = []
     for name in sorted(chosen):
         row = chosen[name]
@@ -52,7 +52,7 @@ def _meets(space: Space, name: str, constraints: tuple[str, ...], row: Release) 
 
 
 def reason(catalog: Catalog, component: str, other: str) -> str:
-    """Why a component has a word about another, as its file says it."""
+    """Return why a component constrains another one, as its file says it."""
     found = catalog.components.get(component) or catalog.virtual.get(component)
     return found.rules.get(other, "") if found else ""
 
@@ -75,7 +75,7 @@ def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> 
 
 
 def _unknown(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    """What nobody knows to work: a silent source, one that is not certain, a driver's branch."""
+    """Warn about what is not known to work: missing or uncertain facts, a driver's branch."""
     for name, constraints in row.known_with.items():
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
             wanted, here = " or ".join(constraints) or "nothing", chosen[name].version
@@ -95,15 +95,15 @@ def _two_nccls(chosen: Mapping[str, Release]) -> Iterator[str]:
         return
     own = torch.provides[NCCL_OF_TORCH]
     if own.removesuffix("?") == nccl.version or set(torch.wheels) & set(nccl.wheels):
-        return  # of one wheel there is one release in an image: `_other_pins` speaks of that
-    said = "one of unknown version" if own == "unknown" else own.removesuffix("?")
+        return  # an image has one release of a wheel; `_other_pins` warns about it
+    version = "one of unknown version" if own == "unknown" else own.removesuffix("?")
     sure = " (not certain)" if own.endswith("?") else ""
     here = f"{nccl.version} in the image (rule two-nccls)"
-    yield f"two NCCLs: {said}{sure} in {_short(torch)}, {here}"
+    yield f"two NCCLs: {version}{sure} in {_short(torch)}, {here}"
 
 
 def _other_pins(chosen: Mapping[str, Release]) -> Iterator[str]:
-    """A wheel of NVIDIA in another version than the one that torch asks pip for."""
+    """Warn about a wheel of NVIDIA in another version than the one that torch asks pip for."""
     torch = chosen.get("torch")
     if torch is None:
         return
@@ -116,7 +116,7 @@ def _other_pins(chosen: Mapping[str, Release]) -> Iterator[str]:
 
 
 def _default_of_pypi(chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    """Where pip alone would take a build that does not run on the GPU that is asked for."""
+    """Warn where pip alone would take a build that does not run on the requested GPU."""
     torch, gpu = chosen.get("torch"), chosen.get("gpu")
     minor = torch.facts.get("pypi_cuda") if torch else None
     if torch is None or gpu is None or not minor:

@@ -60,9 +60,10 @@ def read_mirrors(payload: Payload) -> Mapping[str, str]:
 
 
 def rewrite(url: str, mirrors: Mapping[str, str]) -> str:
-    """Replace the longest prefix of an address that has a mirror; a prefix ends where a part ends.
+    """Replace the longest prefix of an address that has a mirror.
 
-    The address stays as it is where no prefix fits. The address of a mirror is not rewritten again.
+    A prefix must end at a `/`, a `?` or the end of the address. The address stays as it is where no
+    prefix fits. The address of a mirror is not rewritten again.
     """
     wanted = _lowered(url)
     prefixes = {_lowered(prefix).rstrip("/"): mirror for prefix, mirror in mirrors.items()}

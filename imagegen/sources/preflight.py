@@ -38,9 +38,8 @@ class Source:
     """One thing that a build downloads, for one OS.
 
     `version` is a pattern for apt, and the base mode for a base; `python` is the Python that a
-    wheel is for, `index` the only place that may have it; `compiled` says that a source archive is
-    accepted like a wheel. A package is in `areas` of the archive beside `main`, or in a
-    `repository` that its step adds.
+    wheel is for, `index` the only place that may have it; `compiled` accepts a source archive too.
+    A package is in `areas` of the archive beside `main`, or in a `repository` of its step.
     """
 
     kind: SourceKind
@@ -98,7 +97,7 @@ def sources_of(
 
     `compiled` components have a stage of their own, which takes their `build_apt` and that of what
     they need. `rendered` has Dockerfiles by cell id; a cell needs only what its Dockerfile
-    mentions: without a compiler's packages, say, where the flavour is `runtime`.
+    mentions: no compiler where the flavour is `runtime`.
     """
     uses: dict[Source, list[str]] = {}
     for spec in specs:
@@ -123,7 +122,7 @@ def _sources(spec: ImageSpec, catalog: Catalog, compiled: Collection[str]) -> It
             yield Source("url", str(release.facts["apt_key"]), "", spec.os)
         own = pin.component in compiled
         for name, version in release.wheels.items():
-            # the checks may come with a Python of their own
+            # The checks may have a Python of their own.
             running = str(release.facts.get(spec.interpreter, spec.python))
             yield Source("wheel", name, version, spec.os, running, release.index, own)
         if release.tarball:

@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING
 from imagegen.builder.capacity import check_room, jobs_for
 from imagegen.builder.failures import build_failures
 from imagegen.builder.plan import BuildPlan
-from imagegen.builder.scheduler import build_family
-from imagegen.builder.up_to_date import expected_image, find_stale, records_if_unchanged
+from imagegen.builder.scheduler import IN_FLIGHT, build_family
+from imagegen.builder.shared_export import PACKED_A_SECOND, SharedExport
+from imagegen.builder.up_to_date import (
+    expected_image,
+    find_stale,
+    in_turns,
+    records_if_unchanged,
+)
 from imagegen.config.network import host_network
 from imagegen.config.state import state_folder
 from imagegen.console.build_table import report
 from imagegen.engine import client
-from imagegen.events.events import CellEnded, CellsPlanned, Note, Predicted
+from imagegen.events.events import CellEnded, CellsPlanned, Note
 from imagegen.events.sinks import fan_out
 from imagegen.journal.journal import open_journal
 from imagegen.journal.locks import engine_locks
@@ -30,11 +36,12 @@ from imagegen.planner.cost import (
     plus,
     prices_of,
     total,
+    trees_of,
     trunk,
     uncounted,
     unsized,
 )
-from imagegen.planner.time_left import TimeLeft, with_time_left
+from imagegen.planner.time_left import BuildPace, predict
 from imagegen.sources.lock_file import lock_for
 from imagegen.sources.locked_build import LockedBuild
 from imagegen.sources.supply import open_store
@@ -52,7 +59,6 @@ if TYPE_CHECKING:
     from imagegen.journal.resume import Unfinished
     from imagegen.model.build import BuildOptions, BuildRecord
     from imagegen.model.recipe import Recipe
-    from imagegen.planner.cost import Prices
     from imagegen.sources.lock_file import Lock
     from imagegen.workflow.project import Family
 
@@ -150,9 +156,7 @@ def build_recipes(
         sink(CellsPlanned(cells))
         found = find_stale(engine, recipes, force=options.force, lock=plan.lock)
         plan = replace(plan, cells=tuple(found), last_good=_last_good(found, run.journal))
-        plan, sink = _forecast(
-            plan, prices_of(project.catalog, run.journal), machine, options, sink
-        )
+        plan = _forecast(plan, project, run.journal, machine, options, sink)
         return build_family(plan, engine, options, sink)
 
 
@@ -190,18 +194,27 @@ def _last_good(found: Sequence[Staleness], journal: Journal) -> dict[str, BuildR
 
 
 def _forecast(
-    plan: BuildPlan, prices: Prices, machine: EngineMachine, options: BuildOptions, sink: Sink
-) -> tuple[BuildPlan, Sink]:
+    plan: BuildPlan,
+    project: Project,
+    journal: Journal,
+    machine: EngineMachine,
+    options: BuildOptions,
+    sink: Sink,
+) -> BuildPlan:
     """Predict the time and the disk that a build takes, and find the layers that its cells share.
 
     Raises BuildError where the images will not fit on the engine's disk.
     """
-    stale = [one.recipe for one in plan.cells if one.why]
-    if not stale:
-        return plan, sink
+    found = [one for one in plan.cells if one.why]
+    if not found:
+        return plan
+    stale, prices = [one.recipe for one in found], prices_of(project.catalog, journal)
     to_make = left_to_make(stale, [one.recipe for one in plan.cells if not one.why], prices)
-    left = TimeLeft(to_make, plan.jobs)
-    sink(Predicted(left.seconds()))
+    # No layer is exported by itself where the engine makes all of them again.
+    shared = () if options.force else trunk(to_make)
+    turns = [one.recipe.spec.cell.id for one in in_turns(found)]
+    pace = _pace(replace(plan, shared=shared), options, journal)
+    sink(predict(turns, to_make, trees_of(stale, prices), pace))
     if options.check_disk and not options.force:
         whole = plus([total(steps) for steps in to_make.values()])
         steps = [step for above in to_make.values() for step in above]
@@ -209,7 +222,20 @@ def _forecast(
             if text:
                 sink(Note(text))
     sink(Note(f"{len(stale)} of {len(plan.cells)} images to build, {plan.jobs} at a time"))
-    return replace(plan, shared=trunk(to_make)), with_time_left(sink, left)
+    return replace(plan, shared=shared)
+
+
+def _pace(plan: BuildPlan, options: BuildOptions, journal: Journal) -> BuildPace:
+    """Say how fast this engine is, as far as the journal has measured it."""
+    return BuildPace(
+        jobs=plan.jobs,
+        in_flight=IN_FLIGHT * plan.jobs,
+        exported_a_second=journal.export_speed() or PACKED_A_SECOND,
+        gate_seconds=journal.gate_seconds(),
+        gated=options.gate,
+        packed=SharedExport(plan.shared).layers,
+        remade=options.force,
+    )
 
 
 def raise_failures(result: BuildResult, console: Console) -> None:

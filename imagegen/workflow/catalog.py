@@ -41,7 +41,7 @@ def show(
 ) -> None:
     """Show all components, the distribution releases (`os`), or every release of one component.
 
-    `verbose` adds the source of each fact, and where it stands.
+    `verbose` adds the source of each fact, with its file and line.
     """
     catalog = Project(overlay).catalog
     if component is None:
@@ -63,7 +63,7 @@ def show_rules(overlay: Path | None, console: Console, *, as_page: bool = False)
 
 
 def show_rule(name: str, overlay: Path | None, console: Console) -> None:
-    """Say what one rule means, why, and where that stands."""
+    """Show what one rule says, why, and its source."""
     rules = {rule.name: rule for rule in read_rules(open_payload(overlay))}
     if name not in rules:
         near = get_close_matches(name, rules, 1)
@@ -89,7 +89,7 @@ class RefreshOptions:
 
 
 def refresh(options: RefreshOptions, console: Console) -> None:
-    """Propose rows for releases that the index of this host's pip has and the catalog has not."""
+    """Propose rows for releases that the index of this host's pip has and the catalog does not."""
     project = Project(options.overlay)
     component = _find(project.catalog, options.component)
     proposed = _proposals(component, every=options.every)

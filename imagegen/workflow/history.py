@@ -65,10 +65,15 @@ def _line(record: BuildRecord) -> str:
     )
 
 
+def _short(step: str) -> str:
+    """Return `[torch 1/2]` of a step of a Dockerfile, the whole name of another step."""
+    return step.split("]")[0] + "]" if step.startswith("[") else step
+
+
 def _step_rows(steps: Sequence[StepRecord]) -> list[tuple[str, str, str]]:
     return [
         (
-            f"  {step.name.split(']')[0]}] {step.release}",
+            f"  {_short(step.name)} {step.release}".rstrip(),
             "cached" if step.cached else human_seconds(step.seconds),
             human_bytes(step.size_bytes) if step.size_bytes else "-",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,11 @@ import pytest
 from imagegen.catalog import components_json
 from imagegen.catalog.reader import read_catalog
 from imagegen.config.payload import Payload
+from imagegen.matrix.reader import matrix_names, read_matrix
 
 REPOSITORY = Path(__file__).parents[2]
+MATRICES_PAGE = "docs/matrices.md"
+TABLE = re.compile(r"(<!-- matrices: .*-->\n).*(<!-- end of matrices -->)", re.DOTALL)
 
 
 def made_components() -> bytes:
@@ -26,8 +30,26 @@ def made_page() -> bytes:
     return subprocess.run(asked, cwd=REPOSITORY, capture_output=True, check=True).stdout
 
 
+def made_table() -> bytes:
+    """The page of matrices, with a row for each of those that travel with the tool."""
+    payload = Payload((REPOSITORY,), (REPOSITORY,))
+    catalog = read_catalog(payload)
+    rows = ["| matrix | what it is | OS | images |", "| --- | --- | --- | --- |"]
+    for name in matrix_names(payload):
+        matrix = read_matrix(payload, name, catalog)
+        systems = dict.fromkeys(cell.values["os"] for cell in matrix.cells)
+        count = str(len(matrix.cells))
+        rows.append(f"| `{name}` | {matrix.title} | {', '.join(systems)} | {count} |")
+    text = (REPOSITORY / MATRICES_PAGE).read_text()
+    return TABLE.sub(lambda found: f"{found[1]}{chr(10).join(rows)}\n{found[2]}", text).encode()
+
+
 # The page is made of the components: it comes after them.
-GENERATED = {components_json.FILE: made_components, "validate/CHECKS.md": made_page}
+GENERATED = {
+    components_json.FILE: made_components,
+    "validate/CHECKS.md": made_page,
+    MATRICES_PAGE: made_table,
+}
 
 
 @pytest.mark.parametrize("file", GENERATED)

@@ -1,4 +1,4 @@
-"""Other engines, beside that of this machine: Debian 13's Docker 26, and Debian 12's podman."""
+"""Start other engines beside that of this machine: Debian 13's Docker 26 and Debian 12's podman."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECONDS = 60
 
 @contextmanager
 def docker_26(folder: Path, first: Engine, base: str) -> Iterator[OwnEngine]:
-    """Runs until the end of the block. It has the base of the first engine, and no other image."""
+    """Run Docker 26 while the block lasts, with the base of the first engine and no other image."""
     DOCKER_26.ensure()
     with bridged(folder, DOCKER_26) as made:
         _copy(first, made, base)
@@ -39,7 +39,7 @@ def _copy(first: Engine, other: OwnEngine, ref: str) -> None:
 
 @contextmanager
 def podman(folder: Path) -> Iterator[str]:
-    """The address of podman's socket that talks as Docker does."""
+    """Yield the address of podman's socket for Docker's API."""
     PODMAN.ensure()
     socket = folder / "podman.sock"
     options = [f"--root={folder}/data", f"--runroot={folder}/run", f"--tmpdir={folder}/tmp"]

@@ -1,4 +1,4 @@
-"""The real console script in a process of its own, as a user starts it."""
+"""Run the installed console script in a process of its own, as a user does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS = 300
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended. Whatever it was, a user never sees a traceback."""
+    """Hold how a command ended. The output never contains a traceback."""
 
     code: int
     out: str
@@ -27,12 +27,12 @@ class Ended:
 
     @property
     def documents(self) -> list[Any]:
-        """The JSON documents of `--format json`, one a line."""
+        """Return the JSON documents of `--format json`, one from each line."""
         return [json.loads(line) for line in self.out.splitlines()]
 
     @property
     def result(self) -> Any:
-        """The result of `--format json`: the last document that is no event and no error."""
+        """Return the result of `--format json`: the last document that is no event and no error."""
         found = [d for d in self.documents if not isinstance(d, dict) or not _is_aside(d)]
         return found[-1]
 
@@ -46,14 +46,14 @@ def _is_aside(document: Mapping[str, Any]) -> bool:
 
 
 HEED_INTERRUPTS = ("env", "--default-signal=INT")
-"""As in a terminal: a job that a script put in the background inherits interrupts ignored."""
+"""As in a terminal: a job that a script runs in the background ignores interrupts by default."""
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """Runs `imagegen` in a folder, with a state of its own; `environ` is added to the test's.
+    """Run `imagegen` in a folder with a state of its own; `environ` adds to the environment.
 
-    `engine` is the address of the engine to use, where it is not the one that is found without.
+    `engine` is the address of the engine to use, if it is not the one that is found by default.
     """
 
     cwd: Path
@@ -62,7 +62,7 @@ class CommandLine:
     engine: str = ""
 
     def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Of the test itself, less what would change how the command behaves."""
+        """Return the environment of the test without variables that change the command."""
         kept = {k: v for k, v in os.environ.items() if k not in ("IMAGEGEN_DEBUG", "FORCE_COLOR")}
         host = {"DOCKER_HOST": self.engine} if self.engine else {}
         return kept | {"IMAGEGEN_STATE": str(self.state)} | host | dict(environ or {})
@@ -70,7 +70,7 @@ class CommandLine:
     def start(
         self, *arguments: str, environ: Mapping[str, str] | None = None
     ) -> subprocess.Popen[str]:
-        """The running process, in a process group of its own."""
+        """Start the command in a process group of its own."""
         return subprocess.Popen(
             [*HEED_INTERRUPTS, str(self.script), *arguments],
             cwd=self.cwd,
@@ -89,13 +89,13 @@ class CommandLine:
         environ: Mapping[str, str] | None = None,
         seconds: float = SECONDS,
     ) -> Ended:
-        """Run it to its end, which has to be this exit code."""
+        """Run the command to its end and check its exit code."""
         with self.start(*arguments, environ=environ) as process:
             return ended(process, code, seconds)
 
 
 def ended(process: subprocess.Popen[str], code: int, seconds: float = SECONDS) -> Ended:
-    """Wait for the end of a process, which has to be this exit code."""
+    """Wait for the end of a process and check its exit code."""
     try:
         out, err = process.communicate(timeout=seconds)
     except BaseException:
@@ -108,7 +108,7 @@ def ended(process: subprocess.Popen[str], code: int, seconds: float = SECONDS) -
 
 
 def command_line_in(folder: Path, engine: str = "") -> CommandLine:
-    """The command line in an empty folder, its state beside that."""
+    """Return the command line in an empty folder, with its state beside the folder."""
     cwd = folder / "cwd"
     cwd.mkdir()
     return CommandLine(cwd, folder / "state", engine=engine)

@@ -1,4 +1,4 @@
-"""What tests with a real engine stand on. Without one they fail: nothing is skipped."""
+"""Set up tests with a real engine. Without an engine they fail: nothing is skipped."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ DOCKER_26 = "docker26"
 
 BUILDS_FAMILY = "test_cpu_images.py"
 COLD_SECONDS = 1500
-"""For the first test with a real family, which builds all of it where nothing is in the cache."""
+"""Time limit of the first test with a real family, which builds all of it if the cache is empty."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test with the mark `both_engines` runs on each."""
+    """Run a test with the mark `both_engines` on each engine."""
     mark = metafunc.definition.get_closest_marker("both_engines")
     if mark is None or "engine" not in metafunc.fixturenames:
         return
@@ -44,7 +44,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The first group builds the family, and the others that want it come last."""
+    """Run the group that builds the family first, and the others that need it last."""
     waiting = {group_of(item.nodeid) for item in items if needs_family(item)}
     for item in items:
         if group_of(item.nodeid) in waiting:
@@ -61,13 +61,13 @@ def turn(group: str, waiting: set[str]) -> int:
 
 
 def group_of(nodeid: str) -> str:
-    """The tests of a module share what it builds; those on Docker 26 share that engine."""
+    """Return the group of a test: its module, whose tests share builds, or that of Docker 26."""
     module, _, name = nodeid.partition("::")
     return DOCKER_26 if f"[{DOCKER_26}" in name else module
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Each group goes to one process, in the order of the tests."""
+    """Give each group to one process, in the order of the tests."""
     config.option.loadscopereorder = False
     made = LoadScopeScheduling(config, log)
     made._split_scope = group_of
@@ -76,7 +76,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 @pytest.fixture(scope="session")
 def this_engine() -> Iterator[Engine]:
-    """The engine of this machine."""
+    """Connect to the engine of this machine."""
     connected = connect()
     with closing(connected.api):
         yield connected
@@ -86,7 +86,7 @@ def this_engine() -> Iterator[Engine]:
 def engine(
     request: pytest.FixtureRequest, this_engine: Engine, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Engine]:
-    """The engine of this machine, or the other one of the main path's tests."""
+    """Connect to the engine of this machine, or to the other one in tests of the main path."""
     if getattr(request, "param", "here") != DOCKER_26:
         yield this_engine
         return
@@ -99,13 +99,13 @@ def engine(
 
 @pytest.fixture(scope="session")
 def tiny_base(engine: Engine, this_engine: Engine) -> str:
-    """The reference of a base of some 30 MB."""
+    """Return the reference of a base of about 30 MB."""
     return tiny_12(engine) if engine is this_engine else REF
 
 
 @pytest.fixture(scope="session")
 def debian_base(engine: Engine) -> str:
-    """The reference of a minimal Debian 12."""
+    """Return the reference of a minimal Debian 12."""
     return debian_12(engine)
 
 
@@ -118,13 +118,13 @@ def builder(engine: Engine, tiny_base: str) -> Iterator[Builder]:
 
 @pytest.fixture
 def token() -> str:
-    """Text that no step of an earlier run had: nothing comes from the cache."""
+    """Return text that no step of an earlier run had, so that nothing comes from the cache."""
     return secrets.token_hex(6)
 
 
 @pytest.fixture
 def command_line(tmp_path: Path) -> CommandLine:
-    """`imagegen` in an empty folder, with an empty state."""
+    """Return `imagegen` in an empty folder, with an empty state."""
     return command_line_in(tmp_path)
 
 
@@ -132,7 +132,7 @@ def command_line(tmp_path: Path) -> CommandLine:
 def make_tiny(
     engine: Engine, this_engine: Engine, tiny_base: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TinyMaker]:
-    """Makes families without components and without a matrix; nothing of them stays."""
+    """Make families without components and without a matrix; remove all of them at the end."""
     del tiny_base
     address = "" if engine is this_engine else engine.endpoint.url
     maker = TinyMaker(engine, lambda: tmp_path_factory.mktemp("tiny"), address)
@@ -147,7 +147,7 @@ def tiny(make_tiny: TinyMaker) -> TinyFamily:
 
 @pytest.fixture(scope="session")
 def cpu_family(this_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Cell -> image of the matrix `cpu`, built by the real command line. The images stay."""
+    """Build the matrix `cpu` with the real command line; cell -> image. The images stay."""
     del this_engine
     run = command_line_in(tmp_path_factory.mktemp("cpu"))
     rows = run("build", "--matrix", "cpu", "--format", "json", seconds=COLD_SECONDS).result
@@ -156,5 +156,5 @@ def cpu_family(this_engine: Engine, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="session")
 def cpu_image(cpu_family: dict[str, str]) -> str:
-    """The image with everything in it."""
+    """Return the image with all components."""
     return cpu_family["debian12-rdma-core"]

@@ -1,4 +1,4 @@
-"""Programs of another Debian release on this kernel: its root file system, entered without a guest.
+"""Run programs of another Debian release on this kernel, in its root file system, without a guest.
 
 The root is made once, with the archive settings of this machine, and kept in the user's cache.
 """
@@ -36,13 +36,14 @@ cd /
 umount --lazy /mnt
 exec "$@"
 """
-"""The mounts are seen by what is started alone, and go with it. runc wants a root that is a mount
-point, so no chroot."""
+"""The mounts exist only for the started command and end with it. There is no chroot because runc
+wants a root that is a mount point.
+"""
 
 
 @contextmanager
 def one_process(name: str) -> Iterator[None]:
-    """Of all test processes on this machine one at a time is in the block."""
+    """Let only one test process of this machine into the block at a time."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -51,7 +52,7 @@ def one_process(name: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class DebianRoot:
-    """A release of Debian with some packages in it; `mount` is one of them, to enter it."""
+    """Hold a release of Debian with some packages in it, among them `mount` to enter the root."""
 
     suite: str
     packages: tuple[str, ...]
@@ -61,7 +62,7 @@ class DebianRoot:
         return CACHE / "-".join([self.suite, *self.packages])
 
     def ensure(self) -> None:
-        """Make it where it is not there."""
+        """Make the root if it is not there."""
         with one_process(self.path.name):
             if not self.path.exists():
                 self._make(Path(f"{self.path}.partial"))
@@ -74,6 +75,8 @@ class DebianRoot:
         partial.rename(self.path)
 
     def entering(self, folder: Path) -> tuple[str, ...]:
-        """What to put before a command, so that it runs in this root and sees `folder` in its
-        place. The process that this starts is the command itself."""
+        """Return the words to put before a command, so that it runs in this root.
+
+        It sees `folder` in its place. The process that these words start is the command itself.
+        """
         return ("unshare", "--mount", "sh", "-c", _ENTER, "enter", str(self.path), str(folder))

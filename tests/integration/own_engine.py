@@ -1,7 +1,7 @@
-"""An engine of a test's own, to be killed: dockerd with its own folders, socket and bridge.
+"""Run an engine for tests that kill it: dockerd with its own folders, socket and bridge.
 
-It shares nothing with the engine of this machine but the kernel, and its containers reach no
-network. Needs root, as the tests here do.
+It shares only the kernel with the engine of this machine, and its containers reach no network. It
+needs root, as the tests here do.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SECONDS = 60
 DIES_WITH_THE_TEST = ("setpriv", "--pdeathsig=TERM")
-"""Before a command: no engine outlives a test run that is killed."""
+"""Words before a command: it ends when the test run is killed."""
 
 _LIB = "lib/x86_64-linux-gnu"
 SHELL = {
@@ -45,8 +45,10 @@ SHELL = {
 
 @dataclass
 class OwnEngine:
-    """Runs until it is killed; `start` starts it again on the same data. `root` has the dockerd to
-    take, where it is not this machine's."""
+    """Hold an engine that runs until it is killed; `start` starts it again on the same data.
+
+    `root` has the dockerd to use, if it is not this machine's.
+    """
 
     folder: Path
     bridge: str
@@ -83,8 +85,11 @@ class OwnEngine:
             pass
 
     def _bury_containerd(self) -> None:
-        """The kernel kills it with its dockerd. Where nobody reaps it, its number lives on, and a
-        new dockerd would wait for it in vain."""
+        """Wait until containerd is dead and remove its pid file.
+
+        The kernel kills it with its dockerd. If no process reaps it, its number stays in use, and a
+        new dockerd would wait for it in vain.
+        """
         file = self.folder / "exec/containerd/containerd.pid"
         if not file.exists():
             return
@@ -95,7 +100,7 @@ class OwnEngine:
         file.unlink()
 
     def connected(self) -> Engine:
-        """The engine, as soon as it answers."""
+        """Return the engine as soon as it answers."""
         deadline = time.monotonic() + SECONDS
         while True:
             try:
@@ -115,7 +120,7 @@ class OwnEngine:
 
 @contextmanager
 def own_engine(folder: Path, origin: Engine, base: str) -> Iterator[OwnEngine]:
-    """An engine with a base of a few megabytes, out of a Debian 12 base of another engine."""
+    """Run an engine with a base of a few megabytes, made from another engine's Debian 12 base."""
     with bridged(folder) as made:
         _bring_base(origin, made, base)
         yield made
@@ -123,7 +128,7 @@ def own_engine(folder: Path, origin: Engine, base: str) -> Iterator[OwnEngine]:
 
 @contextmanager
 def bridged(folder: Path, root: DebianRoot | None = None) -> Iterator[OwnEngine]:
-    """An engine that runs, with a bridge of its own and nothing on it."""
+    """Run an engine with a bridge of its own and no image."""
     bridge = f"ig-{secrets.token_hex(4)}"
     _ip("link", "add", "name", bridge, "type", "bridge")
     try:
@@ -145,7 +150,7 @@ def _ip(*arguments: str) -> None:
 
 
 def _unmount_below(folder: Path) -> None:
-    """What the killed daemons had mounted: nobody else knows of it any more."""
+    """Unmount what the killed daemons had mounted, because no other process does it."""
     points = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
     for point in reversed([one for one in points if one.startswith(f"{folder}/")]):
         subprocess.run(["umount", "--lazy", point], check=True)

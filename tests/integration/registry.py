@@ -1,4 +1,4 @@
-"""A real registry on a loopback port: Debian's `docker-registry`, installed where it is missing."""
+"""Run a real registry on a loopback port: Debian's `docker-registry`, installed if missing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """`host:port` of a registry that is empty at first and gone with the session."""
+    """Yield `host:port` of a registry that is empty at first and exists for the session."""
     with one_process("registry"):
         if shutil.which(BINARY) is None:
             _install()
@@ -43,7 +43,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _install() -> None:
-    # A policy that keeps the package's own service, on another port, from starting.
+    # This policy keeps the service of the package, on another port, from starting.
     policy = Path("/usr/sbin/policy-rc.d")
     ours = not policy.exists()
     if ours:
@@ -94,7 +94,7 @@ def _await(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def digest_there(reference: str) -> str | None:
-    """What the registry itself holds under `host/name:tag`, counted from the bytes it serves."""
+    """Return the digest of `host/name:tag`, computed from the bytes that the registry serves."""
     host, _, rest = reference.partition("/")
     name, _, tag = rest.rpartition(":")
     request = urllib.request.Request(
@@ -114,9 +114,9 @@ def digest_there(reference: str) -> str | None:
 
 @contextmanager
 def failing_registry(upstream: str, fatal: bytes, *, dies: bool) -> Iterator[str]:
-    """The address of a relay to a registry that answers 500 to a PUT of `fatal`.
+    """Yield the address of a relay to a registry that answers 500 to a PUT of `fatal`.
 
-    Where it `dies`, it hangs up instead, and answers nobody from then on.
+    If it `dies`, it closes the connection instead, and answers no more.
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         relay = _Relay(listener, upstream, fatal, dies)
@@ -128,7 +128,7 @@ def failing_registry(upstream: str, fatal: bytes, *, dies: bool) -> Iterator[str
 
 
 class _Relay:
-    """Carries bytes of HTTP from one side to the other, and looks into those of the client."""
+    """Carry bytes of HTTP from one side to the other, and look at those of the client."""
 
     def __init__(self, listener: socket.socket, upstream: str, fatal: bytes, dies: bool) -> None:
         self._listener, self._fatal, self._dies = listener, fatal, dies

@@ -1,4 +1,4 @@
-"""Containers of finished images, whose entrypoint has made the keys, and what is said in them."""
+"""Run containers of finished images, with keys made by the entrypoint, and commands in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SLEEP = ("sleep", "infinity")
 
 @contextmanager
 def started(engine: Engine, spec: LaunchSpec) -> Iterator[Container]:
-    """A container whose entrypoint has made the keys and become the command."""
+    """Start a container and wait until its entrypoint has made the keys and become the command."""
     with running(engine, spec) as container:
         waiting = "while grep -q imagegen-entrypoint /proc/1/cmdline; do sleep 0.1; done"
         said(container, "sh", "-c", waiting)
@@ -25,7 +25,7 @@ def started(engine: Engine, spec: LaunchSpec) -> Iterator[Container]:
 
 
 def said(container: Container, *argv: str, seconds: float = 60) -> str:
-    """What a command printed; it has to succeed."""
+    """Return what a command printed; it has to succeed."""
     result = container.exec(list(argv), seconds)
     assert result.code == 0, result.out + result.err
     return result.out

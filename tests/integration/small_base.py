@@ -1,6 +1,6 @@
-"""A base of some 30 MB for images that only have to be images: Debian 12 without Perl and apt.
+"""Make a base of about 30 MB for tests that need just any image: Debian 12 without Perl and apt.
 
-What is built, saved, pushed and searched in a test is a fraction of Debian's own base.
+To build, save, push and search it takes a fraction of the time that Debian's own base takes.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ RECIPE = hashlib.sha256(DOCKERFILE.encode()).hexdigest()
 
 
 def debian_12(engine: Engine) -> str:
-    """The reference of a minimal Debian 12. It stays, as the images that stand on it do."""
+    """Return the reference of a minimal Debian 12. It stays, as do the images on top of it."""
     with one_process("base"):
         return ensure_base(engine, DEBIAN_12, "auto", lambda _: None).ref
 
 
 def tiny_12(engine: Engine) -> str:
-    """The reference of the small base. It stays for the next run."""
+    """Return the reference of the small base. It stays for the next run."""
     debian_12(engine)
     with one_process("small-base"):
         found = local_images.find(engine, REF)
@@ -63,7 +63,7 @@ def tiny_12(engine: Engine) -> str:
 
 
 def describe(overlay: Path) -> None:
-    """Make an overlay know it as the OS `tiny12`."""
+    """Describe the base in an overlay as the OS `tiny12`."""
     path = overlay / f"dockerfiles/os/{TINY_12.id}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(

@@ -1,4 +1,4 @@
-"""Build steps that run on this machine, found by a mark in their text."""
+"""Find build steps that run on this machine, by a mark in their text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 SECONDS = 120
-"""A step starts late on a machine that does other things, too."""
+"""Long, because a step starts late on a busy machine."""
 
 
 def running(mark: str) -> bool:
-    """Whether a build step with this mark runs: its shell has the step as its argument."""
+    """Return whether a build step with this mark runs: its shell has the step as its argument."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if mark.encode() in path.read_bytes():

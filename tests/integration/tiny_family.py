@@ -1,7 +1,7 @@
-"""A family of images that builds in a second or two: an overlay with components of one line each.
+"""Make families of images that build in a second or two, from components of one line each.
 
-Every family has a token of its own in its names and its steps, so nothing comes from the cache of
-an earlier run, and all that it leaves on the engine is found by the label of its matrix.
+Every family has a token of its own in its names and steps, so nothing comes from the cache of an
+earlier run. The label of its matrix finds everything that it leaves on the engine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VALIDATE = """\
 #!/bin/sh
-# What `validate` is to the tool: a command that takes --json FILE and ends in 0 or 1.
+# All that the tool needs of `validate`: a command with --json FILE that ends in 0 or 1.
 tier=full
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -49,7 +49,7 @@ END
 
 @dataclass
 class TinyFamily:
-    """The overlay, its one matrix, and the command line that works on them."""
+    """Hold the overlay, its one matrix, and the command line that works on them."""
 
     root: Path
     token: str
@@ -64,7 +64,7 @@ class TinyFamily:
         return f"tiny-{self.token}"
 
     def image(self, tag: str) -> str:
-        """The reference of a cell's image."""
+        """Return the reference of a cell's image."""
         return f"test-tiny/{self.token}:{tag}"
 
     def component(
@@ -75,7 +75,7 @@ class TinyFamily:
         files: Mapping[str, str] | None = None,
         **keys: Any,
     ) -> Path:
-        """Write a component; its template. `TOKEN` in the template is this family's token."""
+        """Write a component and return its template; `TOKEN` in it is this family's token."""
         folder = self.root / "dockerfiles/components" / name
         (folder / "files").mkdir(parents=True, exist_ok=True)
         described: dict[str, Any] = {"name": name, "title": f"{name} for a test", "seconds": "1"}
@@ -91,7 +91,7 @@ class TinyFamily:
         return template
 
     def check(self) -> None:
-        """A component `check` whose `validate` passes in release 1 and fails in release 2."""
+        """Write a component `check` whose `validate` passes in release 1 and fails in release 2."""
         verdict = "{{ 'passed' if release.version == '1' else 'failed' }}"
         install = [
             "COPY check/validate /usr/local/bin/validate",
@@ -129,7 +129,7 @@ class TinyFamily:
         return self.command("build", *arguments, code=code)
 
     def built(self) -> dict[str, LocalImage]:
-        """Tag -> image, for all that this family has on the engine under a tag."""
+        """Map each tag of this family on the engine to its image."""
         found = local_images.list_labelled(self.engine, f"{LABEL_MATRIX}={self.matrix}")
         prefix = self.image("")
         return {
@@ -145,7 +145,7 @@ class TinyFamily:
 
 
 class TinyMaker:
-    """Makes families, each in a folder of its own, and removes all of their images."""
+    """Make families, each in a folder of its own, and remove all of their images."""
 
     def __init__(self, engine: Engine, new_folder: Callable[[], Path], address: str = "") -> None:
         self._engine, self._new_folder, self._address = engine, new_folder, address

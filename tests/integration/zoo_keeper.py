@@ -1,4 +1,4 @@
-"""The zoo of images that are broken on purpose: how they are made, and how they are looked at."""
+"""Build the images of the zoo, which are broken on purpose, and run `validate` on them."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ STUB_OF_THE_DRIVER = "int cuInit(unsigned flags) { (void)flags; return 34; }\n"
 
 
 _QUICK = {"small": 1, "harp": 2}
-"""The images that are quickly looked at, the quickest first; those of the family take longest."""
+"""Healthy images that are checked quickly, the quickest first; those of the family take longest."""
 
 
 @dataclass(frozen=True)
 class Animal:
-    """A recipe for a broken image, and what `validate` has to say of it.
+    """Hold the recipe of a broken image, and what `validate` has to find.
 
-    `image` names the healthy one that it stands on; `run` holds the arguments; `fails` and `warns`
-    are the ids beyond what the healthy image is warned of, `code` is the exit code of `validate`;
-    `silent` are the failures of zoo/silent_failures.yaml that it makes.
+    `image` names the healthy image below it; `run` holds the arguments; `fails` and `warns` are the
+    ids beyond the warnings of the healthy image; `code` is the exit code of `validate`; `silent`
+    are the failures of zoo/silent_failures.yaml that it makes.
     """
 
     name: str
@@ -75,19 +75,19 @@ class Animal:
 
     @property
     def classes(self) -> set[str]:
-        """What it is an example of: a suite that fails, one that warns, an exit code of its own."""
+        """Return its classes: a suite that fails or warns, an exit code of its own."""
         found = {f"{name.partition('.')[0]} fails" for name in self.fails}
         found |= {f"{name.partition('.')[0]} warns" for name in self.warns}
         return found | ({f"exit code {self.code}"} if self.code is not None else set())
 
 
 def animals() -> list[Animal]:
-    """All of them, by name."""
+    """Read all animals, by name."""
     return [_animal(path.parent) for path in sorted(ZOO.glob("*/Dockerfile"))]
 
 
 def examples(all_of_them: Iterable[Animal]) -> set[str]:
-    """Names of some that have every class among them: of each, one on the cheapest image."""
+    """Choose animals that cover every class, each class on the image that is checked fastest."""
     found: dict[str, str] = {}
     for animal in sorted(all_of_them, key=lambda one: (_QUICK.get(one.image, 3), one.name)):
         for one in animal.classes:
@@ -106,7 +106,7 @@ def _animal(folder: Path) -> Animal:
 
 @dataclass
 class Keeper:
-    """Makes images that do not outlive the tests, and looks at them."""
+    """Build images that the tests remove, and check them."""
 
     engine: Engine
     folder: Path
@@ -119,12 +119,12 @@ class Keeper:
         files: Iterable[ContextFile] = (),
         large: Iterable[HostFile] = (),
     ) -> str:
-        """Build a recipe on an image; a tag, as `FROM` takes no image id."""
+        """Build a recipe on an image and return a tag, because `FROM` takes no image id."""
         tag = f"test-zoo/{recipe.name}:{secrets.token_hex(6)}"
         request = BuildRequest(
             context=pack_context((recipe / "Dockerfile").read_text(), files, large),
             build_id=f"test-{secrets.token_hex(6)}",
-            # A label of its own, so that no other run removes it; not those of the healthy image.
+            # Its own label protects it from other runs; those of the healthy image are emptied.
             labels={
                 LABEL: secrets.token_hex(6), "io.imagegen.recipe": "", "io.imagegen.matrix": "",
             },
@@ -136,11 +136,11 @@ class Keeper:
         return tag
 
     def small(self, on: str) -> str:
-        """A real image that promises less."""
+        """Build a real image that promises less."""
         return self.make(BASES / "small", on)
 
     def harp(self, on: str) -> str:
-        """The small one with NCCL, CUDA's run time, and stand-ins for cuDNN and HARP."""
+        """Build the small image with NCCL, CUDA's run time, and stand-ins for cuDNN and HARP."""
         files = [
             at_hand("components.json", (BASES / "harp/components.json").read_bytes()),
             *(at_hand(f"lib/{name}", data) for name, data in self._libraries().items()),
@@ -163,7 +163,7 @@ class Keeper:
         }
 
     def _spares(self) -> dict[str, bytes]:
-        """What the recipes of the zoo put in the place of something."""
+        """Return files that the recipes put in the place of other ones."""
         self._named("libtfabric.so", "int tfabric_open(void) { return 0; }\n")
         needs = ["-DNEEDS_MORE", "-Wl,--no-as-needed", str(self.folder / "libtfabric.so")]
         return {
@@ -179,7 +179,7 @@ class Keeper:
         return compiled(self.folder, name, source, [f"-Wl,-soname,{name}"])
 
     def look(self, ref: str, run: Iterable[str], look_into_layers: bool = False) -> dict[str, Any]:
-        """The report of `validate` with these arguments."""
+        """Return the report of `validate` with these arguments."""
         asked = list(run)
         static = "--static" in asked
         arguments = tuple(part for part in asked if part != "--static")
@@ -198,12 +198,12 @@ class Keeper:
 
 
 IN_LAYERS = "key-in-a-deleted-layer"
-"""What it has is in no container of it."""
+"""Its fault is in a layer, and in none of its containers."""
 
 
 @dataclass
 class Zoo:
-    """The healthy images, looked at once each, and the animals that stand on them."""
+    """Hold the healthy images, each checked once, and the animals on top of them."""
 
     keeper: Keeper
     family: Mapping[str, str]
@@ -211,7 +211,7 @@ class Zoo:
     _bases: dict[str, str] = field(default_factory=dict)
 
     def healthy(self, name: str, tier: tuple[str, ...] = ()) -> dict[str, Any]:
-        """The report on a cell of the family, or on one of the bases."""
+        """Return the report on a cell of the family, or on one of the bases."""
         if (name, tier) not in self._reports:
             self._reports[name, tier] = self.keeper.look(self._image(name), tier)
         return self._reports[name, tier]
@@ -239,5 +239,5 @@ class Zoo:
 
 
 def ids(report: Mapping[str, Any], outcome: str) -> list[str]:
-    """Ids of the checks that came to an outcome."""
+    """List the checks with an outcome."""
     return [check["id"] for check in report["checks"] if check["outcome"] == outcome]

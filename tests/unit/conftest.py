@@ -1,4 +1,4 @@
-"""What unit tests stand on: no engine, no network, and a small catalog as real files."""
+"""Set up unit tests: no engine, no network, and a small catalog in real files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _COUNT = itertools.count()
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded now stays: the collector need not look at it again for every test."""
+    """Take the objects loaded so far out of garbage collection, which saves time in every test."""
     gc.collect()
     gc.freeze()
 
@@ -47,9 +47,9 @@ def inside(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """No unit test reaches an engine, the network, the machine, or this user's journal.
+    """Keep every unit test from the engine, the network, the machine and this user's journal.
 
-    The tests of the engine room talk to servers of their own on loopback.
+    The tests of the room `engine` use servers of their own on loopback.
     """
     state = tmp_path_factory.getbasetemp() / f"state-{next(_COUNT)}"
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
@@ -74,7 +74,7 @@ def _refuse(*args: object, **_: object) -> NoReturn:
 
 
 class Overlay:
-    """A folder in the layout of the payload, with a small catalog: two OSes, five components.
+    """Hold a folder in the layout of the payload, with a small catalog: two OSes, five components.
 
     `beta` has two releases, one for each OS; `gamma` is compiled against `beta`; `delta` has
     variants; `validate` is the shipped tool's own.
@@ -113,19 +113,19 @@ class Overlay:
 
     @property
     def payload(self) -> Payload:
-        """Of this folder alone, without what the tool ships."""
+        """Return the payload of this folder alone, without the files that the tool ships."""
         return Payload((self.root,), (self.root,))
 
     @property
     def catalog(self) -> Catalog:
-        """Read again only after a file of it changed."""
+        """Return the catalog, read again only after one of its files changed."""
         files = {str(path): path.read_bytes() for path in self.payload.catalog_files()}
         if files != self._read:
             self._read, self._catalog = files, read_catalog(self.payload)
         return self._catalog
 
     def read(self, text: str = "", name: str = "small") -> Matrix:
-        """The matrix of that text (or of the file that is there), read by the real loader."""
+        """Return the matrix of that text, or of the existing file, read by the real loader."""
         if text:
             self.matrix(text, name)
         return read_matrix(self.payload, name, self.catalog)
@@ -243,7 +243,7 @@ components:
 
 @pytest.fixture
 def overlay(tmp_path: Path) -> Overlay:
-    """The small catalog, as files, and no matrix."""
+    """Write the small catalog, without a matrix."""
     root = tmp_path / "overlay"
     root.mkdir()
     return Overlay(root)
@@ -251,7 +251,7 @@ def overlay(tmp_path: Path) -> Overlay:
 
 @pytest.fixture
 def small(overlay: Overlay, monkeypatch: pytest.MonkeyPatch) -> Overlay:
-    """The small catalog and its matrix `small`, as the only ones in reach of the verbs."""
+    """Write the small catalog and its matrix `small`, the only ones that verbs then find."""
     overlay.matrix(SMALL)
     monkeypatch.chdir(overlay.root)
     monkeypatch.setattr(payloads, "shipped_root", lambda: overlay.root)
@@ -260,13 +260,13 @@ def small(overlay: Overlay, monkeypatch: pytest.MonkeyPatch) -> Overlay:
 
 @pytest.fixture(scope="session")
 def shipped() -> Catalog:
-    """The catalog that travels with the tool, read once: nobody changes it."""
+    """Return the catalog of the tool, read once; no test changes it."""
     return read_catalog(Payload((REPOSITORY,), (REPOSITORY,)))
 
 
 @pytest.fixture
 def project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shipped: Catalog) -> Project:
-    """The catalog and matrices that travel with the tool."""
+    """Return the catalog and the matrices of the tool."""
     monkeypatch.chdir(tmp_path)
     one = Project()
     one.__dict__["catalog"] = shipped  # a cached property, filled
@@ -274,7 +274,7 @@ def project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shipped: Catalog) -
 
 
 class Ended:
-    """How a verb ended: exit code and what it printed."""
+    """Hold how a verb ended: its exit code and what it printed."""
 
     def __init__(self, code: int, out: str, err: str) -> None:
         self.code, self.out, self.err = code, out, err
@@ -282,7 +282,7 @@ class Ended:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
-    """The real command line, in this process."""
+    """Run the real command line in this process."""
 
     def call(*arguments: str) -> Ended:
         capsys.readouterr()

@@ -1,4 +1,4 @@
-"""The rules of the architecture, read from the source: who imports whom, how large things get."""
+"""Test the rules of the architecture from the source: who imports whom, how large things get."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ VALIDATE_FLOORS = (
 """The packages and modules of validate, the lowest floor first."""
 
 SEEN_BY_THE_CLI = {"cli", "workflow", "console", "model", "config", "events", "errors", "text"}
-"""All else a verb reaches through its page."""
+"""The only packages that the command line imports; it reaches all others through a verb's page."""
 
 LOOSE = {"__init__", "__main__", "errors", "text"}
 """The only modules outside a room; every room may import `errors` and `text`."""
@@ -66,11 +66,11 @@ TYPED_ROOMS = {
 ENGINE_ROOM_ONLY = {"docker", "requests", "socket", "subprocess", "multiprocessing", "pty"}
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 300, 60
 MOST_MODULES = 12
-"""In a room, but for those that have a file for each verb."""
+"""Limit for a room, except those that have a file for each verb."""
 
 
 def room_of(path: Path) -> str:
-    """`builder` for imagegen/builder/cell.py, `errors` for imagegen/errors.py."""
+    """Return the room of a file: `builder` for imagegen/builder/cell.py, `errors` for errors.py."""
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
@@ -93,7 +93,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Dotted names that a module imports, those for type checking included."""
+    """Yield the dotted names that a module imports, also those for type checking."""
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -108,13 +108,13 @@ def module_of(path: Path) -> str:
 
 @cache
 def arrows(package: str) -> dict[str, set[str]]:
-    """Module -> the modules of the same package that it imports."""
+    """Map each module to the modules of the same package that it imports."""
     modules = {module_of(path): path for path in sources(REPOSITORY / package)}
     return {name: {*imports(path)} & {*modules} - {name} for name, path in modules.items()}
 
 
 def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
-    """The modules that a module imports, directly or through others."""
+    """Return the modules that a module imports, directly or through others."""
     found: set[str] = set()
     waiting = [start]
     while waiting:
@@ -125,8 +125,10 @@ def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
 
 
 def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
-    """The modules that import one another in a circle, each circle once: the strongly connected
-    components of more than one module."""
+    """Return each circle of modules that import one another, once.
+
+    These are the strongly connected components with more than one module.
+    """
     reach = {name: reachable(graph, name) for name in graph}
     return {
         frozenset(other for other in reach[name] if name in reach[other])
@@ -192,9 +194,10 @@ def test_the_command_line_imports_pages_and_what_it_prints_with() -> None:
 
 
 def test_a_page_imports_at_its_top() -> None:
-    """The head of a page says all that the verb needs; the rooms load heavy libraries later.
+    """A page imports at its head all that the verb needs; the rooms load heavy libraries later.
 
-    `project` is no page: what the last run kept needs none of the stages that it can call.
+    `project` is no page: if the last run kept its results, it needs none of the stages that it can
+    call.
     """
     functions = [
         (path, node)
@@ -251,7 +254,7 @@ def test_only_the_console_prints() -> None:
 
 
 def test_every_value_on_the_path_of_a_build_has_a_type() -> None:
-    """Data of another program is `object`, or has a type that is cast to where it is checked."""
+    """Data of another program is `object`, or has a type that is cast where the data is checked."""
     assert [
         shown(path, getattr(node, "lineno", 0))
         for path in sources(PACKAGE)
@@ -262,7 +265,7 @@ def test_every_value_on_the_path_of_a_build_has_a_type() -> None:
 
 
 def names_any(node: ast.AST) -> bool:
-    """Whether `typing.Any` is imported or used here, in an annotation that is text too."""
+    """Return whether `typing.Any` is imported or used here, also in an annotation that is text."""
     match node:
         case ast.Name(id="Any") | ast.Attribute(attr="Any") | ast.alias(name="Any"):
             return True
@@ -303,7 +306,7 @@ def test_every_module_says_what_it_is_for() -> None:
 
 
 def test_a_public_name_of_validate_is_defined_once() -> None:
-    """A word means one thing there: what is defined twice is one thing, or has two names."""
+    """A name has one meaning there: a second definition is the same thing or needs another name."""
     homes: dict[str, list[str]] = {}
     for path in sources(REPOSITORY / "validate"):
         for node in parsed(path).body:
@@ -347,7 +350,7 @@ def test_the_checks_in_an_image_are_of_this_version(project: Project) -> None:
 
 
 def registry_hosts() -> set[str]:
-    """The hosts that pip, as it comes and as it is set here, and apt of this machine ask."""
+    """Return the hosts that pip (by default and as set here) and apt of this machine ask."""
     texts = []
     for asked in (["config", "list"], ["download", "--help"]):
         pip = [sys.executable, "-m", "pip", *asked]
@@ -364,7 +367,7 @@ def hostname(url: str) -> str:
 
 
 def test_no_file_names_the_host_of_a_package_registry() -> None:
-    """They differ from network to network: they come from the host's own settings at run time."""
+    """They differ from network to network, and come from the host's own settings at run time."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""docs/architecture.md says what the source says: rooms, floors, files."""
+"""Test that docs/architecture.md says what the source says: rooms, floors, files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an error reads: what and where, evidence, one action; and the code it ends in."""
+"""Test how an error reads: what and where, evidence, one action; and its exit code."""
 
 from __future__ import annotations
 

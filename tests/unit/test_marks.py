@@ -1,4 +1,4 @@
-"""`make test` leaves out cases with the mark `long`, and keeps a case of everything."""
+"""Test that `make test` leaves out cases with the mark `long` and keeps a case of everything."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ sys.exit(pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider", sys.arg
 
 
 class Case(NamedTuple):
-    """`module.py::function[parameters]` and its marks."""
+    """Hold `module.py::function[parameters]` and its marks."""
 
     module: str
     function: str
@@ -37,7 +37,7 @@ class Case(NamedTuple):
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """All of the integration tests, as pytest finds them."""
+    """Return all integration tests, as pytest finds them."""
     command = [sys.executable, "-c", LIST, str(INTEGRATION)]
     ended = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -71,7 +71,7 @@ def test_every_module_of_the_main_path_keeps_a_test_on_docker_26() -> None:
 
 
 def test_the_zoo_keeps_an_example_of_every_class() -> None:
-    """A suite that fails, one that warns, an exit code of its own."""
+    """The classes: a suite that fails, one that warns, an exit code of its own."""
     kept = {case.parameters for case in in_make_test() if "is_broken_is_named" in case.function}
     zoo = animals()
     everything = {one for animal in zoo for one in animal.classes}

@@ -1,4 +1,4 @@
-"""Foreign text as people read it."""
+"""Test how text of other programs is shown."""
 
 from __future__ import annotations
 

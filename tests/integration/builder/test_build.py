@@ -1,4 +1,4 @@
-"""`imagegen build`: images, tags, labels, logs, events, what is shared, what is up to date."""
+"""Test `imagegen build`: images, tags, labels, logs, events, shared layers, up-to-date cells."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.both_engines(long=True)
 
 @pytest.fixture(scope="module")
 def pair(make_tiny: TinyMaker) -> TinyFamily:
-    """Two cells: a slow component in common, a quick one in two releases."""
+    """Make two cells that share a slow component and differ in the release of a quick one."""
     tiny = make_tiny()
     tiny.component("slow", "RUN sleep 1 && echo slow TOKEN > /slow", seconds="60")
     tiny.component("quick", "RUN echo {{ release.version }} TOKEN > /quick", ("1", "2"))
@@ -38,7 +38,7 @@ def pair(make_tiny: TinyMaker) -> TinyFamily:
 
 @pytest.fixture(scope="module")
 def first(pair: TinyFamily) -> Ended:
-    """The first build of the pair, side by side. What follows leaves its images as they are."""
+    """Build the pair for the first time, both cells at once; later tests keep its images."""
     return pair.build("--jobs", "2", "--format", "json")
 
 
@@ -74,7 +74,7 @@ def test_every_cell_has_a_log(pair: TinyFamily, first: Ended) -> None:
 
 def test_json_events_end_in_a_result(pair: TinyFamily, first: Ended) -> None:
     *events, result = first.documents
-    assert {event["event"] for event in events} <= {"step", "log", "done"}
+    assert {event["event"] for event in events} <= {"step", "waits", "log", "done"}
     done = {event["cell"]: event["outcome"] for event in events if event["event"] == "done"}
     assert done == {f"{pair.matrix}/tiny12-{n}": "built" for n in (1, 2)}
     tagged = {tag: image.id for tag, image in pair.built().items()}
@@ -82,7 +82,7 @@ def test_json_events_end_in_a_result(pair: TinyFamily, first: Ended) -> None:
 
 
 def layers(family: TinyFamily) -> list[list[str]]:
-    """The layers of each image, lowest first."""
+    """Return the layers of each image, lowest first."""
     return [
         local_images.inspect(family.engine, image.id)["RootFS"]["Layers"]
         for image in family.built().values()
@@ -113,8 +113,8 @@ def test_one_after_the_other_takes_what_is_shared_from_the_cache(make_tiny: Tiny
     tiny.component("slow", "RUN echo slow TOKEN > /slow", seconds="60")
     tiny.component("quick", "RUN echo {{ release.version }} TOKEN > /quick", ("1", "2"))
     tiny.write_matrix({"os": ["tiny12"], "quick": ["1", "2"]}, {"slow": "any"})
-    # Two commands: in one, the second cell begins while the first is packed, and is told that the
-    # step ran, as it did.
+    # Two commands: in a single one the second cell starts while the first is packed, and its log
+    # says that the shared step ran.
     logs = [
         Path(tiny.build("--format", "json", "--no-validate", f"*-{n}").result[0]["log"]).read_text()
         for n in (1, 2)

@@ -1,4 +1,4 @@
-"""Builds that fail: what a user is told, and what becomes of the other cells."""
+"""Test builds that fail: what a user is told, and what happens to the other cells."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_no_engine(tiny: TinyFamily, tmp_path: Path) -> None:
 
 
 class OldEngine(BaseHTTPRequestHandler):
-    """An engine of 2017, as far as anyone gets with it."""
+    """Answer as an engine of 2017 does, as far as a client of today gets with it."""
 
     def address_string(self) -> str:
         return "unix"

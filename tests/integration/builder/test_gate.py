@@ -1,4 +1,4 @@
-"""The gate of `imagegen build`: a tag moves after `validate --static` passed in the image."""
+"""Test the gate of `imagegen build`: a tag moves only after `validate --static` passed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def healthy(tiny: TinyFamily) -> TinyFamily:
-    """One image, built and tagged; its check is about to be taken in the release that fails."""
+    """Build and tag one image, then choose the failing release of its check for the next build."""
     tiny.check()
     tiny.write_matrix({"os": ["tiny12"]}, {"check": "1"})
     tiny.build()

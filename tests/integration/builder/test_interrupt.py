@@ -1,4 +1,4 @@
-"""Ctrl-C and `kill -9` in the middle of a build."""
+"""Test Ctrl-C and `kill -9` in the middle of a build."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def sleepy(tiny: TinyFamily) -> TinyFamily:
-    """Two cells that sleep long, on top of a step that ends."""
+    """Make two cells that sleep long, on top of a step that ends."""
     tiny.component("quick", "RUN echo TOKEN > /quick", seconds="60")
     tiny.component("long", "RUN sleep 300; echo mark-TOKEN-{{ release.version }}", ("1", "2"))
     tiny.write_matrix({"os": ["tiny12"], "long": ["1", "2"]}, {"quick": "1"})
@@ -32,7 +32,7 @@ def sleepy(tiny: TinyFamily) -> TinyFamily:
 
 
 def images_of(family: TinyFamily) -> tuple[LocalImage, ...]:
-    """Also those without a tag."""
+    """List the images of the family, with and without a tag."""
     return local_images.list_labelled(family.engine, f"{LABEL_MATRIX}={family.matrix}")
 
 
@@ -45,7 +45,7 @@ def begin(family: TinyFamily) -> subprocess.Popen[str]:
 
 
 def waken(family: TinyFamily) -> None:
-    """The same step text would be the same layer: only what it sleeps is shortened."""
+    """Shorten the sleep, so that the step ends; the rest of its text stays the same."""
     template = family.root / "dockerfiles/components/long/install.j2"
     template.write_text(template.read_text().replace("sleep 300", "sleep 0"))
 

@@ -1,7 +1,7 @@
-"""`kill -9` of imagegen, and of the engine, at random moments: the next run ends as if nothing was.
+"""Test `kill -9` of imagegen and of the engine at random moments: the next run repairs everything.
 
-Four kills in all; `make test-long` makes ten, `make kill` fifty. Each failure names the moment of
-its kill.
+There are four kills; `make test-long` makes ten, `make kill` fifty. Each failure names the moment
+of its kill.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def victim(
 
 
 class Family:
-    """Four cells on the victim, how long they take, and what they are when nothing disturbs."""
+    """Hold four cells on the engine to kill, their build time, and their undisturbed images."""
 
     def __init__(self, victim: OwnEngine, tiny: TinyFamily) -> None:
         self.victim, self.tiny = victim, tiny
@@ -67,21 +67,21 @@ class Family:
         return self.start(*argv)
 
     def forget(self) -> None:
-        """Nothing of the family is on the engine, and nothing in its cache."""
+        """Remove the family's images and everything in the build cache."""
         with closing(self.victim.connected().api) as api:
             for image in api.images(filters={"label": f"{LABEL_MATRIX}={self.tiny.matrix}"}):
                 api.remove_image(image["Id"], force=True)
             api.post(f"{api.base_url}/v{api.api_version}/build/prune", params={"all": "1"})
 
     def signatures(self) -> dict[str, Signature]:
-        """Tag -> all of an image that does not depend on when it was made."""
+        """Map each tag to all of its image that does not depend on the time of the build."""
         connected = self.victim.connected()
         with closing(connected.api):
             self.tiny.engine = connected
             return {tag: signature(connected, one.id) for tag, one in self.tiny.built().items()}
 
     def assert_whole(self, moment: str) -> None:
-        """What has a tag is complete; the journal can be read."""
+        """Check that every tagged image is complete and that the journal can be read."""
         for tag, found in self.signatures().items():
             assert found == self.reference[tag], f"{tag} is half an image after {moment}"
         with closing(sqlite3.connect(self.tiny.run.state / "journal.db")) as db:
@@ -124,7 +124,7 @@ def family(victim: OwnEngine, tmp_path_factory: pytest.TempPathFactory) -> Famil
 
 
 def moments(family: Family) -> list[float]:
-    """Seconds after the start, anywhere in a build."""
+    """Choose moments anywhere in a build, in seconds after its start."""
     return [random.uniform(0.1, family.seconds) for _ in range(KILLS)]
 
 
@@ -150,7 +150,7 @@ def test_the_engine_is_killed(family: Family, victim: OwnEngine) -> None:
             time.sleep(at)
             victim.stop(signal.SIGKILL)
             process.wait(SECONDS)
-            # Before it, after the last image, or in the middle: in words, whichever it was.
+            # The kill may come before, in or after the build: it always ends without a traceback.
             assert process.returncode in (0, 9), moment
             ended(process, process.returncode)
         victim.start()

@@ -1,4 +1,4 @@
-"""What the host's network needs reaches the build steps, and is in no image."""
+"""Test that the host's network settings reach the build steps and are in no image."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RUN --mount=type=bind,source=build-env,target=/mnt \\
     (test "$(echo -n "${NO_PROXY}" | sha256sum)" = "<no-proxy>  -" || exit 16) && \\
     echo TOKEN > /reached
 """
-"""Knows what it looks for by its sha256 alone: a step's own text is in the history."""
+"""Finds the settings by their sha256, because a step's own text is in the history of the image."""
 
 
 def _history(engine: Engine, ref: str) -> object:
@@ -43,7 +43,7 @@ def _history(engine: Engine, ref: str) -> object:
 
 
 def everything(engine: Engine, ref: str) -> Iterator[tuple[str, bytes]]:
-    """Every name and every content of every layer, and all that is said about the image."""
+    """Yield every name and content of every layer, and all metadata of the image."""
     for number, (_, layer) in enumerate(layers(engine, ref)):
         for member in layer:
             content = layer.extractfile(member) if member.isreg() else None
@@ -62,7 +62,7 @@ def sha256(text: str) -> str:
 
 
 def test_they_reach_the_steps_and_are_in_no_image(tiny: TinyFamily, tmp_path: Path) -> None:
-    # This mark occurs nowhere else: wherever it is in the image, it came with the settings.
+    # A random mark: if it is found in the image, it came with the settings.
     mark = f"mark{secrets.token_hex(8)}"
     proxy, nowhere = f"http://user:{mark}@proxy.invalid:3128", f"{mark}.invalid"
     index = f"https://user:{mark}@index.invalid/simple"
@@ -89,7 +89,7 @@ def test_they_reach_the_steps_and_are_in_no_image(tiny: TinyFamily, tmp_path: Pa
     assert tiny.token.encode() in found["history"]
     assert [name for name in found if mark in name] == []
     assert [name for name, data in found.items() if mark.encode() in data] == []
-    # Not even the places where the settings were: nothing is left of the mount.
+    # The mount points of the settings are not in the image either.
     assert [name for name in found if name.endswith(("mnt/ca.crt", "mnt/pip.conf"))] == []
 
 

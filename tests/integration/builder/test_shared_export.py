@@ -1,4 +1,4 @@
-"""A large new layer that cells share: made once, and packed by one cell before others begin."""
+"""Test a large new layer that cells share: one cell makes and packs it before others start."""
 
 from __future__ import annotations
 

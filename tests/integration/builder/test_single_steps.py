@@ -1,4 +1,4 @@
-"""One step of a cell: built alone, looked at from inside, gone on with, cleaned up after."""
+"""Test work on one step of a cell: build it alone, look inside, go on, clean up."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUN test -e /there-is-nothing-TOKEN
 
 
 def broken(tiny: TinyFamily) -> None:
-    """A step that ends, one that fails, and one that nobody comes to."""
+    """Give the family a step that works, one that fails, and one that is never reached."""
     tiny.component("first", "RUN echo first TOKEN > /first", seconds="60")
     tiny.component("second", BREAKS, needs=["first"], seconds="50")
     tiny.component("third", "RUN echo third TOKEN > /third", needs=["second"])
@@ -75,7 +75,7 @@ def test_until_needs_a_component_of_the_cell_and_one_cell(tiny: TinyFamily) -> N
 
 
 def test_a_shell_in_the_state_before_the_failing_step(tiny: TinyFamily) -> None:
-    """At a terminal, as a person would: what is typed is answered, then the shell is left."""
+    """Use a terminal as a person does: type a command, read the answer, leave the shell."""
     broken(tiny)
     argv = tiny.argv("build", "tiny12", "--until", "second", "--shell")
     ours, theirs = pty.openpty()
@@ -108,7 +108,7 @@ def test_a_shell_in_the_state_before_the_failing_step(tiny: TinyFamily) -> None:
 
 
 def read_until(terminal: int, mark: bytes) -> bytes:
-    """What a terminal shows, up to a mark."""
+    """Return what a terminal shows, up to a mark."""
     os.set_blocking(terminal, False)
     seen, deadline = b"", time.monotonic() + SECONDS
     while mark not in seen:
@@ -169,7 +169,7 @@ def test_prune_takes_what_nobody_needs(tiny: TinyFamily) -> None:
 
 @pytest.mark.parametrize("state", ["of both", "of its own"])
 def test_two_processes_build_a_cell_once(tiny: TinyFamily, state: str, tmp_path: Path) -> None:
-    """The lock is the engine's: users with state folders of their own meet at it, too."""
+    """The engine holds the lock, so it also works for users with different state folders."""
     tiny.component("part", "RUN sleep 3; echo TOKEN > /part")
     tiny.write_matrix({"os": ["tiny12"]}, {"part": "1"})
     argv = tiny.argv("build", "--no-validate", "--progress", "plain")

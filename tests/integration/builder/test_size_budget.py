@@ -1,4 +1,4 @@
-"""An image that becomes much larger than the last good one: a warning, or no tag."""
+"""Test an image that is much larger than the last good one: it causes a warning, or gets no tag."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tiny_family import TinyFamily
 
-# 60 MB, then 120 MB, on a base of a bit more than 100.
+# 60 MB, then 120 MB, on a base of a bit more than 100 MB.
 LARGE = """\
 RUN head -c $(( {{ release.version }} * 60000000 )) /dev/urandom > /data # TOKEN
 """

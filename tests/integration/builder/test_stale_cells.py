@@ -1,4 +1,4 @@
-"""What makes a cell stale: exactly the cells that an edit concerns are built again."""
+"""Test what makes a cell stale: an edit rebuilds exactly the cells that it concerns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CELLS = ["left-1", "left-2", "right-1", "right-2"]
 
 @pytest.fixture(scope="module")
 def four(make_tiny: TinyMaker) -> TinyFamily:
-    """Two axes: `side` with its variants as releases, `part` in two releases."""
+    """Make a family of two axes: `side` with its variants as releases, `part` in two releases."""
     tiny = make_tiny()
     tiny.component("common", "RUN echo common TOKEN > /common", seconds="60")
     tiny.component("side", "RUN echo {{ release.variant }} TOKEN > /side", ("1", "2"))
@@ -36,7 +36,7 @@ def four(make_tiny: TinyMaker) -> TinyFamily:
 
 
 def stale(family: TinyFamily) -> dict[str, str]:
-    """Cell -> why, as `imagegen plan` says; building agrees and ends with nothing stale."""
+    """Return why each cell is stale by `imagegen plan`, and check that a build agrees."""
     planned = family.command("plan", "--format", "json").result["cells"]
     told = {row["cell"]: row["why"] for row in planned if row["stale"]}
     rows = family.build("--no-validate", "--format", "json").result

@@ -1,4 +1,4 @@
-"""The wheel, installed elsewhere: it brings what it renders from, and renders the same bytes."""
+"""Test the wheel, installed elsewhere: it brings all data, and renders the same bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as anybody builds it."""
+    """Build the wheel as any user builds it."""
     out = tmp_path_factory.mktemp("wheel")
     argv = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(out)]
     subprocess.run([*argv, str(ROOT)], check=True, timeout=300)
@@ -29,7 +29,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """The command line of an environment that has the wheel, in a folder far from the checkout.
+    """Install the wheel in an environment of its own, far from the checkout.
 
     Its dependencies come from the environment of the tests, without the editable install.
     """
@@ -39,7 +39,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> CommandL
     (site,) = (home / "env/lib").glob("python*/site-packages")
     argv = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
     subprocess.run([*argv, str(wheel)], check=True, timeout=300)
-    # A path in a .pth does not run the .pth files of that path, such as the editable install's.
+    # Python does not run .pth files in a folder that a .pth names: the editable install stays out.
     (site / "dependencies.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n")
     (home / "cwd").mkdir()
     return CommandLine(home / "cwd", home / "state", home / "env/bin/imagegen")

@@ -1,4 +1,4 @@
-"""What the finished images of the matrix `cpu` are like for somebody who works in one."""
+"""Test what the finished images of the matrix `cpu` are like for somebody who works in one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAUNCHER = "/usr/local/openmpi/bin/mpirun"
 
 @pytest.fixture(scope="module")
 def lab(engine: Engine, cpu_family: dict[str, str]) -> Iterator[Container]:
-    """The Debian 12 image without RDMA, running."""
+    """Run a container of the Debian 12 image without RDMA."""
     spec = LaunchSpec(cpu_family["debian12-none"], SLEEP, caps=("SYS_PTRACE",), shm_bytes=1 << 30)
     with started(engine, spec) as container:
         yield container
@@ -115,7 +115,7 @@ def test_two_ranks_reduce_for_real(lab: Container) -> None:
 
 
 def test_ranks_start_on_two_hosts(engine: Engine, cpu_family: dict[str, str], token: str) -> None:
-    """Keys exchanged as a user would: one public key in both."""
+    """Both containers get one public key, as a user would do it."""
     image = cpu_family["debian12-none"]
     hosts = ("left", "right")
     with network(engine, f"test-{token}") as net:

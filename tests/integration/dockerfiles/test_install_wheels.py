@@ -1,4 +1,4 @@
-"""`install-wheels.sh`, by which a step installs wheels: uv where it can, else pip; same files."""
+"""Test `install-wheels.sh`: it installs wheels by uv or else by pip, with the same files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ cd /usr/local && \\
 
 
 def env_files(changed: Mapping[str, bytes | None] | None = None) -> tuple[ContextFile, ...]:
-    """What imagegen mounts into such a step on this host; a name with None is left out."""
+    """Return the files that imagegen mounts into such a step on this host.
+
+    `changed` replaces contents by name; a file with None is left out.
+    """
     shipped = shipped_root() / "dockerfiles" / FOLDER
     files: dict[str, bytes | None] = {path.name: path.read_bytes() for path in shipped.iterdir()}
     env = read_build_env(os.environ, None, pip_config_files(Path.home()))
@@ -51,7 +54,7 @@ def env_files(changed: Mapping[str, bytes | None] | None = None) -> tuple[Contex
 
 
 class Step:
-    """Runs one step on Debian's Python and pip, and takes what it said."""
+    """Run one step on Debian's Python and pip and return what it printed."""
 
     def __init__(self, builder: Builder, token: str) -> None:
         self._builder, self._token = builder, token
@@ -86,7 +89,7 @@ def told(lines: list[str], word: str) -> str:
 
 
 def by_pip(step: Step) -> list[str]:
-    """As a locked build does it: it has no settings for uv."""
+    """Run the step as a locked build does, without settings for uv."""
     lines = step(WHEELS, {"uv.toml": None})
     assert not [line for line in lines if "in its place" in line]
     assert told(lines, "by") == "pip"

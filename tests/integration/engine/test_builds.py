@@ -1,4 +1,4 @@
-"""Builds on a real engine: events, failures, cache, cancellation, what is in the layers."""
+"""Test builds on a real engine: events, failures, cache, cancellation, contents of the layers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.both_engines(long=True)
 
 
 def runs(events: list[VertexEvent], kind: type[VertexEvent]) -> list[str]:
-    """The RUN and COPY steps that an event of this kind was told for, without their numbers."""
+    """List the RUN and COPY steps with an event of this kind, without their numbers."""
     names = [event.name for event in events if isinstance(event, kind)]
     return [name.partition("] ")[2] for name in names if "] RUN" in name or "] COPY" in name]
 
@@ -72,7 +72,7 @@ def test_a_failing_step_is_named_with_its_code_and_last_lines(builder: Builder, 
     assert error.step.endswith(bad)
     assert (error.exit_code, error.cause, error.cancelled) == (42, "command", False)
     assert len(error.log) == 30
-    # Output and errors are two streams without a common order: the error may come first of all.
+    # stdout and stderr are two streams without a common order: the error may come first.
     assert f"no {token}" in error.last(4)
     assert runs(builder.events, VertexFailed) == [bad]
     assert "RUN echo never" not in runs(builder.events, VertexStarted)

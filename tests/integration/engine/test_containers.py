@@ -1,4 +1,4 @@
-"""Containers on a real engine: always removed, commands end in time, refusals are noted."""
+"""Test containers on a real engine: they are removed, commands end in time, refusals are noted."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Engines other than this machine's: what dies the same way on Docker 26, and what podman lacks.
+"""Test other engines: Docker 26 fails in the same way, and what podman lacks is named.
 
-The main path on Docker 26 is in the modules that `conftest.ON_BOTH` names.
+The tests of the main path on Docker 26 have the mark `both_engines`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def second(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[OwnEngine]:
-    """A Docker 26 that a test may kill. In a folder with a short name: its sockets lie there."""
+    """Start a Docker 26 that a test may kill.
+
+    Its folder has a short name, because its sockets are in it.
+    """
     with docker_26(tmp_path_factory.mktemp("second"), engine, tiny_base) as made:
         monkeypatch.setenv("DOCKER_HOST", made.address)
         yield made
@@ -72,7 +75,7 @@ def test_docker_26_is_killed_in_the_middle(
 def test_podman_is_refused_before_anything_is_done(
     command_line: CommandLine,
 ) -> None:
-    # Podman takes no long path.
+    # Podman does not accept a long path.
     with TemporaryDirectory(prefix="podman-") as folder, podman(Path(folder)) as address:
         environ = {"DOCKER_HOST": address}
         looked = command_line("doctor", environ=environ, code=9)

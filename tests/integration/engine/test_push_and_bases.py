@@ -1,4 +1,4 @@
-"""Push, digests and tags against a real registry; base images."""
+"""Test push, digests and tags with a real registry, and base images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`imagegen diff` on images that differ in known things."""
+"""Test `imagegen diff` on images with known differences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MORE = (
 
 @pytest.fixture
 def pair(builder: Builder, token: str) -> tuple[str, str]:
-    """Two images; the second one does not start by itself."""
+    """Build two images; the second one does not start by itself."""
     return builder(BOTH + token), builder(BOTH + token, *MORE)
 
 

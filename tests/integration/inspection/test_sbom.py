@@ -1,4 +1,4 @@
-"""Bills of materials of real images, held against the formats' own validators."""
+"""Test bills of materials of real images against the formats' own validators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHA = "ab" * 32
 
 @pytest.fixture
 def image(builder: Builder, token: str) -> str:
-    """The id of an image with a wheel, and a component that came without a package."""
+    """Build an image with a wheel and with a component that has no package."""
     parts = json.dumps({"openmpi 4.1.8": SHA})
     promise = ContextFile("image.json", json.dumps(PROMISE).encode())
     return builder(

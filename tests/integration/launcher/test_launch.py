@@ -1,4 +1,4 @@
-"""The command lines of `imagegen launch`, run as they are in the image that they are for."""
+"""Test the commands of `imagegen launch` unchanged, in the images that they are for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CELL = "cpu/debian12-rdma-core"
 
 
 def launch(run: CommandLine, *arguments: str) -> str:
-    """The command as it is to be pasted."""
+    """Return the command as a user pastes it."""
     ended = run("launch", CELL, *arguments, "--format", "json")
     return str(ended.result["command"])
 

@@ -1,4 +1,4 @@
-"""`imagegen publish` to a real registry: what goes out, what is refused, what a death leaves."""
+"""Test `imagegen publish` with a real registry: what is sent and refused, what a crash leaves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.both_engines(long=True)
 
 @pytest.fixture
 def pair(tiny: TinyFamily) -> TinyFamily:
-    """Two cells, built and not validated."""
+    """Build two cells without validating them."""
     tiny.component("part", "RUN echo {{ release.version }} TOKEN > /part", ("1", "2"))
     tiny.check()
     tiny.write_matrix({"os": ["tiny12"], "part": ["1", "2"]}, {"check": "1"})
@@ -26,7 +26,7 @@ def pair(tiny: TinyFamily) -> TinyFamily:
 
 
 def change(family: TinyFamily) -> None:
-    """Other bytes for every cell."""
+    """Change the bytes of every cell."""
     family.component("part", "RUN echo again {{ release.version }} TOKEN > /part", ("1", "2"))
     family.build("--no-validate")
 
@@ -124,7 +124,7 @@ def test_a_registry_that_refuses_in_the_middle_gets_its_old_tags_back(
     with failing_registry(registry, b"/manifests/tiny12-2", dies=True) as address:
         ended = pair.command("publish", "--to", f"{address}/team", code=8)
     assert "error: tag `tiny12-2` was not moved to sha256:" in ended.err
-    # What could not be put back is named, with the digest that belongs there.
+    # A tag that could not be restored is named, with the digest that it had.
     assert f"error: `{address}/{names[0]}` could not be put back to {before[0]}" in ended.err
     assert digest_there(f"{registry}/{names[1]}") == before[1]
 

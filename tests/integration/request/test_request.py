@@ -1,4 +1,4 @@
-"""`imagegen request`: pins, what exists, what cannot be, a saved matrix, a build."""
+"""Test `imagegen request`: pins, existing images, impossible requests, a saved matrix, a build."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from tiny_family import TinyFamily, TinyMaker
 
 BASICS = ("python=none", "openmpi=none", "ssh=none", "validate=none")
-"""What every requested image has; without it one builds in seconds."""
+"""Every requested image has these components by default; without them it builds in seconds."""
 
 
 @pytest.fixture(scope="module")
 def shop(make_tiny: TinyMaker) -> TinyFamily:
-    """A component in two releases, the second of which needs what no release of the check is."""
+    """Make a component in two releases; no release of the check fits the second one."""
     tiny = make_tiny()
     name = f"part-{tiny.token}"
     tiny.component(name, "RUN echo {{ release.version }} TOKEN > /part", ("1", "2"))

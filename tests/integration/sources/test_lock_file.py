@@ -1,4 +1,4 @@
-"""Locks with a real engine and apt: written from images, held, and refused where they drift."""
+"""Test locks with a real engine and apt: written from images, used, and refused after drift."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RUN echo TOKEN > /made"""
 
 @pytest.fixture(scope="module")
 def family(make_tiny: TinyMaker) -> TinyFamily:
-    """A package by a pattern of its version, one of a build stage, and `check`."""
+    """Make a family: a package by a pattern of its version, one of a build stage, and `check`."""
     tiny = make_tiny()
     template = tiny.component("named", INSTALL)
     (template.parent / "build.j2").write_text(COMPILED.replace("TOKEN", tiny.token) + "\n")
@@ -43,7 +43,7 @@ def family(make_tiny: TinyMaker) -> TinyFamily:
 
 @pytest.fixture(scope="module")
 def locked(family: TinyFamily) -> dict[str, Any]:
-    """The lock of the built family, as data."""
+    """Return the lock of the built family as data."""
     family.command("lock", code=6)
     family.build()
     family.command("lock")
@@ -53,7 +53,7 @@ def locked(family: TinyFamily) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def held(family: TinyFamily, locked: dict[str, Any]) -> Ended:
-    """The first build that is held to the lock."""
+    """Build for the first time with the lock."""
     del locked
     return family.build("--locked", "--format", "json")
 

@@ -1,4 +1,4 @@
-"""check-sources with the real clients: apt in a base and on this host, and this host's pip."""
+"""Test check-sources with the real clients: apt in a base and on this host, and this host's pip."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ components: {probe: any, python: any, validate: any}
 
 
 def kinds(rows: list[dict[str, Any]]) -> dict[str, set[str]]:
-    """The states that came of each kind of source."""
+    """Map each kind of source to the states that were found."""
     found: dict[str, set[str]] = {}
     for row in rows:
         found.setdefault(row["kind"], set()).add(row["state"])

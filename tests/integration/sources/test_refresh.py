@@ -1,4 +1,4 @@
-"""`catalog refresh` with this host's pip and an index that is a folder."""
+"""Test `catalog refresh` with this host's pip and an index that is a folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TAG = "cp312-cp312-manylinux_2_28_x86_64"
 
 
 def wheel(folder: Path, project: str, version: str) -> None:
-    """An empty wheel with its metadata."""
+    """Write an empty wheel with its metadata."""
     info = f"{project}-{version}.dist-info"
     with zipfile.ZipFile(folder / f"{project}-{version}-{TAG}.whl", "w") as file:
         file.writestr(f"{info}/METADATA", METADATA.format(project, version))
@@ -33,7 +33,7 @@ def wheel(folder: Path, project: str, version: str) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> dict[str, str]:
-    """pip's settings for an index that has torch 98.1 and 98.2 alone."""
+    """Return pip's settings for an index that has only torch 98.1 and 98.2."""
     wheels = tmp_path / "wheels"
     wheels.mkdir()
     for version in ("98.1", "98.2"):

@@ -1,4 +1,4 @@
-"""Tarballs and vendors' parts in real builds: mounted, in no layer, and a changed one rebuilds."""
+"""Test tarballs and vendors' parts in builds: mounted, in no layer, and rebuilt after a change."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def list_light(tiny: TinyFamily, data: bytes) -> None:
 
 @pytest.fixture
 def vendors(tiny: TinyFamily) -> TinyFamily:
-    """A tarball of 8 MB that gzip cannot shrink away, and a vendor's wheel."""
+    """Give the family a tarball of 8 MB that gzip cannot shrink, and a vendor's wheel."""
     tiny.root.mkdir(parents=True, exist_ok=True)
     tarball = tiny.root / "source-1.tgz"
     tarball.write_bytes(hashlib.shake_128(tiny.token.encode()).digest(8_000_000))

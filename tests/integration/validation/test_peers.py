@@ -1,5 +1,4 @@
-"""Two containers of one image on a network of their own: `validate --peers` in one checks the
-other, and `validate --hosts` checks either from here."""
+"""Test `validate --peers` in one of two containers, and `validate --hosts` from here."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ PEERS = ("login", "image", "env", "limits", "daemon", "ranks", "allreduce")
 
 @pytest.fixture(scope="module")
 def pair(engine: Engine, cpu_family: dict[str, str]) -> Iterator[tuple[Container, Container]]:
-    """`left` and `right`; each knows the key that the other made at its start."""
+    """Start `left` and `right`; each knows the key that the other made at its start."""
     with ExitStack() as stack:
         net = stack.enter_context(network(engine, f"test-{secrets.token_hex(6)}"))
         hosts = [
@@ -57,7 +56,7 @@ def pair(engine: Engine, cpu_family: dict[str, str]) -> Iterator[tuple[Container
 
 
 def peers(container: Container, names: str, code: int) -> dict[str, Any]:
-    """The checks of the suite `peers` as `validate` in the container reports them, by id."""
+    """Return the results of the suite `peers` in the container, by id."""
     argv = ["validate", "--only", "peers", "--peers", names, "--json", "-"]
     end = container.exec(argv, 200)
     assert end.code == code, end.out + end.err
@@ -126,7 +125,7 @@ def test_a_peer_of_another_image_or_of_none(
 def test_the_same_verdicts_from_outside(
     pair: tuple[Container, Container], tier: tuple[str, ...]
 ) -> None:
-    """With the container's own checks and with ours, which bring a Python along."""
+    """Use the container's own checks, and ours, which bring a Python along."""
     left, _ = pair
     inside = json.loads(left.exec(["validate", "--json", "-", *tier], 300).out)
     host = f"docker://{left.name}"

@@ -1,4 +1,4 @@
-"""`imagegen validate` does not run again what passed in the same image on the same host."""
+"""Test that `imagegen validate` does not repeat checks that passed in the same image and host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs for real: an image of the family on a machine with a Soft-RoCE device, whole and broken."""
+"""Test verbs for real: an image on a virtual machine with a Soft-RoCE device, intact and broken."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SECONDS = 500
 
-# Done, and undone: each fault is alone.
+# Each fault is made and undone, so that only one exists at a time.
 FAULTS = {
     "provider": (
         "mkdir /gone && mv /usr/lib/*/libibverbs/librxe-*.so /gone",
@@ -37,7 +37,7 @@ FAILS = {"provider": "rdma.provider", "device": "rdma.uverbs", "port": "rdma.por
 
 @dataclass(frozen=True)
 class Machines:
-    """What the command line said of the image as it is, and `validate` under each fault."""
+    """Hold the result for the image as it is, and those of `validate` with each fault."""
 
     whole: Ended
     faults: dict[str, tuple[int, str]]
@@ -55,7 +55,7 @@ def faults_script(engine: Engine, ref: str) -> str:
 
 @pytest.fixture(scope="module")
 def machines(engine: Engine, cpu_image: str, tmp_path_factory: pytest.TempPathFactory) -> Machines:
-    """Two machines at a time, one of them with one fault after the other."""
+    """Run two machines at a time, one of them with one fault after the other."""
     command = command_line_in(tmp_path_factory.mktemp("soft-roce"))
     cache: Path = command.state / "guest"
     arguments = ("validate", "--soft-roce", "--format", "json", cpu_image)

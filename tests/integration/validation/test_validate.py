@@ -1,4 +1,4 @@
-"""`imagegen validate` from outside: containers that die, and images that lack something."""
+"""Test `imagegen validate` from outside: containers that end early, images that lack something."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DIES = "RUN printf '#!/bin/sh\\nseq 50\\necho last words {token}\\nsleep 1\\nexi
 
 @pytest.fixture(autouse=True)
 def nothing_left(engine: Engine, builder: Builder) -> Iterator[None]:
-    """Whatever happens in a test, its container goes, before the image does."""
+    """Check after each test, before its images are removed, that none of its containers is left."""
     yield
     left = [c["Image"] for c in engine.api.containers(all=True) if c["ImageID"] in builder.built]
     assert left == []
@@ -221,7 +221,7 @@ def test_a_machine_over_ssh(host: Container, engine: Engine, tmp_path: Path) -> 
 
 
 def test_a_pod(host: Container, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With its own checks and with ours, which go there through stdin."""
+    """Use the pod's own checks, and ours, which are sent through stdin."""
     stand_in(tmp_path, monkeypatch, host.name)
     spec = f"kubectl://{host.name}{PLACE}"
     (own,) = from_outside("--hosts", spec, *ONLY)["hosts"]
@@ -252,7 +252,7 @@ def test_hosts_that_cannot_be_reached(
 
 OLD_PYTHON = """\
 #!/bin/sh
-# A Python before 3.6, as far as the checks look: they ask it for its version, and for pip.
+# A stand-in for a Python before 3.6: the checks only ask for its version and for pip.
 case "$*" in
   *"-m pip"*) echo "No module named pip" >&2; exit 1 ;;
   *) echo '{"version": "3.5.2", "prefix": "/usr"}' ;;

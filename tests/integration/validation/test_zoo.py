@@ -1,7 +1,7 @@
-"""Images broken on purpose: `validate` names exactly what is broken.
+"""Test `validate` on images that are broken on purpose: it names exactly what is broken.
 
-An animal of the zoo is a folder with a Dockerfile, one breakage on top of a healthy image, and
-`expect.yaml`: the image that it stands on, and the ids of the checks that fail or warn.
+An animal of the zoo is a folder with a Dockerfile that breaks one thing in a healthy image, and
+`expect.yaml`: the healthy image, and the ids of the checks that fail or warn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`imagegen nightly`: build, validate, publish, report; nothing to do; a broken cell."""
+"""Test `imagegen nightly`: build, validate, publish, report; nothing to do; a broken cell."""
 
 from __future__ import annotations
 

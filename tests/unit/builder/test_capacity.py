@@ -1,4 +1,4 @@
-"""Whether a build fits on the engine's disk."""
+"""Test whether a build fits on the engine's disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One cell's build as it is written down, and where its steps came from."""
+"""Test the log of one cell's build, and where its steps came from."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ GAMMA = "dockerfiles/components/gamma/install.j2"
 
 @pytest.fixture
 def recipe(small: Overlay) -> Recipe:
-    """`gamma` has two instructions, on lines 2 and 4 of its template."""
+    """Return a recipe in which `gamma` has two instructions, on lines 2 and 4 of its template."""
     small.template("gamma", "# compiled\nRUN one \\\n    more\nCOPY a b\n")
     project = Project()
     (found,) = project.recipes(project.family("small"), ["debian12-core"])
@@ -138,12 +138,51 @@ def test_every_step_is_an_event_with_its_place_in_the_cell(
     log.event(VertexStarted("d", "[beta 1/1] RUN b"))
     log.event(VertexLog("d", "[beta 1/1] RUN b", "hello"))
     log.event(VertexFailed("d", "[beta 1/1] RUN b", "exit code: 1"))
+    log.event(VertexCached("e", "[gamma 1/2] RUN one more"))
+    log.event(VertexFinished("f", "[gamma 2/2] COPY a b", 1.0))
     cell, name = "small/debian12-core", "[beta 1/1] RUN b"
     assert emitted == [
-        events.StepStarted(cell, name, name, events.StepAt("beta", 2, 5)),
-        events.StepOutput(cell, "hello"),
+        events.StepStarted(cell, name, name, events.StepAt("beta", 2, 5, last=True)),
+        events.StepOutput(cell, "hello", name),
         events.StepFailed(cell, name, "exit code: 1"),
+        events.StepCached(cell, "[gamma 1/2] RUN one more", events.StepAt("gamma", 3, 5)),
+        events.StepEnded(cell, "[gamma 2/2] COPY a b", events.StepAt("gamma", 4, 5, last=True)),
     ]
+
+
+def test_a_build_that_is_tried_again_is_told_of_and_measured_anew(
+    log: CellSteps, emitted: list[Event]
+) -> None:
+    name = "[beta 1/1] RUN b"
+    log.event(VertexFinished("d", name, 60.0))
+    log.again(2, 4)
+    log.event(VertexStarted("d", name))
+    log.event(VertexFinished("d", name, 2.0))
+    retried = events.CellRetried("small/debian12-core", 2, 4)
+    assert (emitted[1], retried.text) == (retried, "network failure, attempt 2 of 4")
+    assert [one.seconds for one in log.built("sha256:image", 1, 5.0).steps] == [2.0]
+
+
+def test_each_export_and_the_gate_are_recorded_too(log: CellSteps) -> None:
+    for digest, seconds in (("d1", 7.0), ("d2", 0.5)):
+        log.event(VertexStarted(digest, "exporting to image"))
+        log.event(VertexFinished(digest, "exporting to image", seconds))
+    log.ran("validate --static", 2.5)
+    assert log.built("sha256:image", 1, 5.0).steps == (
+        StepRecord("exporting to image", "", 7.0, cached=False),
+        StepRecord("exporting to image", "", 0.5, cached=False),
+        StepRecord("validate --static", "", 2.5, cached=False),
+    )
+
+
+def test_a_step_that_the_engine_tells_of_twice_took_its_time_once(log: CellSteps) -> None:
+    """The engine is asked twice by the cell that exports a shared layer; others run it then."""
+    name = "[beta 1/1] RUN b"
+    for _ in range(2):
+        log.event(VertexStarted("d", name))
+        log.event(VertexFinished("d", name, 21.3))
+        log.steps_done()
+    assert [one.seconds for one in log.built("sha256:image", 1, 5.0).steps] == [21.3]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The end of a build that did not succeed everywhere; how many builds run side by side."""
+"""Test the end of a build with failures, and how many builds run at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to be built and what becomes of it, with the engine's calls replaced."""
+"""Test which cells are built and with what result, with the engine's calls replaced."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from imagegen.engine.images import local_images as images
 from imagegen.engine.images.bases import BaseImage
 from imagegen.engine.images.local_image import LocalImage
 from imagegen.errors import ConfigError, EngineError, Interrupted, Problem, ValidationError
-from imagegen.events.events import CellEnded, CellWaits, Event, Sink
+from imagegen.events.events import CellEnded, CellsQueued, CellWaits, Event, Sink
 from imagegen.events.sinks import fan_out
 from imagegen.journal.locks import cell_lock_path, holding_lock
 from imagegen.journal.log_files import LogFiles
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from imagegen.engine.builds.buildkit import BuildRequest
     from imagegen.engine.client import Engine
     from imagegen.model.recipe import Recipe
+    from imagegen.model.release import OsRelease
     from unit.conftest import Overlay
 
 ENGINE = cast("Engine", SimpleNamespace(endpoint=SimpleNamespace(url="unix:///test.sock")))
@@ -81,7 +82,7 @@ WITHOUT_GATE = BuildOptions(gate=False)
 
 
 class Machine:
-    """What the engine would be asked for: bases, builds, tags."""
+    """Stand in for the engine: bases, builds, tags."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.images: list[LocalImage] = []
@@ -147,7 +148,7 @@ def build_all(
     sink: Sink = lambda _: None,
     **changed: Any,
 ) -> BuildResult:
-    """All that a build gives back; `changed` of its plan."""
+    """Return the whole result of a build; `changed` replaces parts of its plan."""
     store = Store(Artifacts(), {}, tmp_path / "parts")
     lock = changed.get("lock")
     found = find_stale(ENGINE, recipes, force=options.force, lock=lock)
@@ -164,14 +165,14 @@ def build(
     sink: Sink = lambda _: None,
     **changed: Any,
 ) -> dict[str, BuildRecord]:
-    """The records of a build that comes to its end, by the names of their cells."""
+    """Return the records of a build that comes to its end, by the names of their cells."""
     result = build_all(recipes, tmp_path, options, sink, **changed)
     assert result.broken is None
     return {record.cell_id.partition("/")[2]: record for record in result.records}
 
 
 class Records(list[BuildRecord]):
-    """A sink that keeps the records of cells as they end."""
+    """Keep the records of cells as they end."""
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, CellEnded):
@@ -256,7 +257,7 @@ def test_the_settings_of_the_host_join_the_context_and_no_label(
 
 
 class Held:
-    """What a lock does to a build, without asking an archive."""
+    """Do what a lock does to a build, without asking an archive."""
 
     def digest(self, os_id: str) -> str:
         return f"sha256:lock of {os_id}"
@@ -521,7 +522,7 @@ def test_ctrl_c_cancels_on_the_engine_and_tags_nothing(
 def test_an_image_that_is_packed_lets_the_next_build_begin(
     recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With one build at a time, the first is packed until the second has come as far."""
+    """With one build at a time, the first one stays in packing until the second one packs too."""
     packing = threading.Barrier(2)
 
     def packed(_: object, request: BuildRequest, on_event: Callable[[Any], None]) -> str:
@@ -536,7 +537,7 @@ def test_an_image_that_is_packed_lets_the_next_build_begin(
 
 
 def shared_by(recipes: list[Recipe]) -> tuple[SharedLayer, ...]:
-    """Their lowest layer is large and new, and nothing is known of what stands on it."""
+    """Return their lowest layer as large and new, with nothing known of the layers above it."""
     layer = chain_of_recipe(recipes[0])[:1]
     above = tuple((recipe.spec.cell.id, 0.0) for recipe in recipes)
     return (SharedLayer(recipes[0].spec.os.id, layer, LARGE, above),)
@@ -573,6 +574,60 @@ def test_a_layer_that_cannot_be_made_is_not_tried_by_one_cell_after_the_other(
     built = build(two, tmp_path, jobs=2, shared=shared)
     assert sorted(one.outcome for one in built.values()) == ["built", "failed"]
     assert [bool(one.target) for one in machine.requests] == [True, False]
+
+
+def test_cells_that_wait_say_what_for_once_for_all_of_them(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "remove", lambda *_: None)
+    queued: list[CellsQueued] = []
+    asked = threading.Event()
+
+    def follow(event: Event) -> None:
+        if isinstance(event, CellsQueued):
+            queued.append(event)
+            asked.set()
+
+    def slow(_: object, request: BuildRequest, __: object) -> str:
+        machine.requests.append(request)
+        asked.wait(10)
+        return f"sha256:{request.labels[LABEL_CELL]}"
+
+    monkeypatch.setattr(buildkit, "build", slow)
+    four = [one for one in recipes if one.spec.os.id == recipes[0].spec.os.id]
+    first, *others = [
+        one.recipe.spec.cell.id for one in in_turns([Staleness(r, "x", None) for r in four])
+    ]
+    build(four, tmp_path, jobs=1, sink=follow, shared=shared_by(four))
+    component = chain_of_recipe(four[0])[0][0]
+    assert queued[0] == CellsQueued(tuple(others), f"{first} to export {component} for 2 images")
+    queued.clear()
+    build(recipes, tmp_path, jobs=1, sink=follow)
+    turns = [
+        one.recipe.spec.cell.id for one in in_turns([Staleness(r, "x", None) for r in recipes])
+    ]
+    assert queued[0] == CellsQueued(tuple(turns[1:]), "a free build slot")
+
+
+def test_cells_wait_for_a_base_that_is_brought(
+    recipes: list[Recipe], machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bring(
+        _: object, base: OsRelease, __: object, on_line: Callable[[str], None], ___: object
+    ) -> BaseImage:
+        for line in ("one", "two") if base.id == "debian12" else ():
+            on_line(line)
+        return machine.ensure_base()
+
+    monkeypatch.setattr(preparing, "ensure_base", bring)
+    told: list[Event] = []
+    build(recipes, tmp_path, sink=told.append)
+    cells = [recipe.spec.cell.id for recipe in recipes]
+    assert [one for one in told if isinstance(one, (CellsQueued, CellWaits))][:3] == [
+        CellsQueued(tuple(cells[1:]), "the base image debian12"),
+        CellWaits(cells[0], "base: one"),
+        CellWaits(cells[0], "base: two"),
+    ]
 
 
 def test_force_runs_every_step_and_packs_no_layer_by_itself(

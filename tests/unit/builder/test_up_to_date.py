@@ -1,4 +1,4 @@
-"""A family that needs nothing: known from what the last run rendered and what the engine has."""
+"""Test that a family without changes is recognised from the last run and the engine's images."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def image(cell: ExpectedImage, base: str = BASE.id, **changed: str) -> LocalImag
 
 @pytest.fixture
 def stock(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """What the engine says that it has."""
+    """Set which images the engine has."""
 
     def says(*images: LocalImage, bases: Mapping[str, LocalImage] | None = None) -> None:
         found = {BASE.tags[0]: BASE} if bases is None else bases
@@ -99,7 +99,7 @@ def no_render(monkeypatch: pytest.MonkeyPatch) -> None:
 def rendered(
     small: Overlay, no_sdk: None, run: Callable[..., Ended], stock: Callable[..., None]
 ) -> tuple[ExpectedImage, ...]:
-    """The cells of a matrix of which a run before rendered all, and the engine has all."""
+    """Return the cells of a matrix that an earlier run rendered and that the engine has."""
     del small, no_sdk
     found = tuple(map(expected_image, Project().recipes(Project().family("small"))))
     stock(bases={})

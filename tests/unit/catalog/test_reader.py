@@ -1,4 +1,4 @@
-"""Component and OS files -> Catalog, every problem of every file at once."""
+"""Test that component and OS files become a Catalog, or all problems of all files at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real command line on bad input: `error:` with file, line and key, `hint:`, an exit code."""
+"""Test the real command line on bad input: `error:` with file, line and key, `hint:`, exit code."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_bad_matrix_is_told_with_file_line_and_key(
 def test_no_value_becomes_a_command(
     small: Overlay, run: Run, place: str, value: str, tmp_path: Path
 ) -> None:
-    """Refused, or, where prose is allowed, nowhere in a Dockerfile."""
+    """The value is refused or, where prose is allowed, appears nowhere in a Dockerfile."""
     text, key = {
         "axis": (matrix("[core,", f"[{value},"), "axes.delta[0]"),
         "component": (matrix("beta: any", f"beta: {value}"), "components.beta"),

@@ -1,4 +1,4 @@
-"""`imagegen list`: who asked for a saved request, and whether its day is over."""
+"""Test `imagegen list`: who asked for a saved request, and whether it has expired."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_saved_request_says_who_asked_and_until_when(
     small: Overlay, run: Callable[..., Ended], expires: str, expected: str
 ) -> None:
     small.matrix(SMALL + f"owner: ada\nexpires: {expires}\n")
-    for _ in range(2):  # the second time from what the first one kept
+    for _ in range(2):  # the second time from the cache
         lines = run("list").out.splitlines()
         assert lines[0].endswith("asked for by")
         assert lines[1].endswith(f"ada {expected}")

@@ -1,4 +1,4 @@
-"""What click hands to a verb is what the verb's record of options holds, name by name."""
+"""Test that click gives a verb exactly the options that the verb's record holds, by name."""
 
 from __future__ import annotations
 

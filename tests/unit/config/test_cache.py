@@ -1,4 +1,4 @@
-"""What the last run read: the same as the files say, and read from nobody else's hands."""
+"""Test the cache of what the last run read: it equals the files, and is the user's own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A cache folder of the user's, not yet made."""
+    """Return the path of the user's cache folder, which does not exist yet."""
     return tmp_path / "cache"
 
 
@@ -93,7 +93,7 @@ def test_what_is_broken_is_read_and_written_anew(
 
 
 class Trap:
-    """What a stranger would leave: to unpickle it is to obey it."""
+    """Stand for a file of another user: to unpickle it would run its code."""
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return os.mkdir, (str(self.sign),)

@@ -1,4 +1,4 @@
-"""What the network of a host needs of a build, and nothing else of the host."""
+"""Test which network settings of a host a build gets, and that it gets nothing else of the host."""
 
 from __future__ import annotations
 

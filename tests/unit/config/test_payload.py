@@ -1,4 +1,4 @@
-"""Where files are read from: an earlier root wins, file by file."""
+"""Test where files are read from: an earlier root wins, file by file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schemas and the types of what they accept name the same keys."""
+"""Test that the schemas and the types of the data that they accept have the same keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def part(schema: Schema, *path: str) -> Schema:
-    """The schema below another one, by keywords and keys."""
+    """Return the schema at a path of keywords and keys in another one."""
     for key in path:
         schema = cast("Mapping[str, Schema]", schema)[key]
     return schema

@@ -1,4 +1,4 @@
-"""YAML files: what they become, where it stood, and what is said of a wrong one."""
+"""Test YAML files: their data, the lines of their values, and the errors for wrong files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is printed where: plain, JSON lines, terminal."""
+"""Test what is printed where: plain, JSON lines, terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,18 @@ import pytest
 
 from imagegen.console.console import make_console
 from imagegen.errors import ConfigError, Problem
-from imagegen.events.events import CellEnded, CellWaits, StepAt, StepOutput, StepStarted
+from imagegen.events.events import (
+    CellEnded,
+    CellStarted,
+    CellWaits,
+    Predicted,
+    PredictedCell,
+    PredictedLayer,
+    StepAt,
+    StepCached,
+    StepOutput,
+    StepStarted,
+)
 from imagegen.model.build import BuildRecord
 from imagegen.text import human_bytes, human_seconds
 
@@ -101,23 +112,30 @@ def test_plain_board_has_time_cell_and_step() -> None:
     assert second.endswith("cpu/long  failed: network")
 
 
-AT = StepStarted("cpu/a", "x", "[torch 1/1] RUN x", StepAt("torch", 3, 9), 5_000_000, 120.0)
+PREDICTED = Predicted(
+    (PredictedLayer("python", 40.0), PredictedLayer("torch", 120.0, 5_000_000)),
+    (PredictedCell("cpu/a", (0, 1)),),
+)
+BELOW = StepCached("cpu/a", "y", StepAt("python", 2, 9, last=True))
+AT = StepStarted("cpu/a", "x", "[torch 1/1] RUN x", StepAt("torch", 3, 9, last=True))
 
 
 def test_where_a_cell_is_and_how_long_it_will_take_is_told_in_every_form() -> None:
     for fmt, kind in (("plain", io.StringIO), ("json", io.StringIO), ("auto", Terminal)):
         printed = Printed(fmt, kind)
         with printed.console.builds(["cpu/a"]) as show:
-            show(AT)
+            for one in (PREDICTED, CellStarted("cpu/a", "it is new"), BELOW, AT):
+                show(one)
         if fmt == "plain":
-            assert printed.err.endswith("cpu/a  3/9  [torch 1/1] RUN x  (about 2m00s left)\n")
+            assert printed.err.endswith("cpu/a  3/9 25%  [torch 1/1] RUN x  (about 2m00s left)\n")
         elif fmt == "json":
             (event,) = printed.documents
             told = (event["component"], event["step"], event["steps"])
             assert told == ("torch", 3, 9)
             assert (event["layer_bytes"], event["left_seconds"]) == (5_000_000, 120.0)
+            assert (event["share"], event["late"]) == (0.25, [])
         else:
-            for text in ("torch", "3/9", "~5.0 MB", "about 2m00s left"):
+            for text in ("torch", "3/9", "25%", "1 cached", "~5.0 MB", "about 2m00s left"):
                 assert text in printed.err
 
 
@@ -188,7 +206,7 @@ def test_terminal_shows_table_board_and_lines_above() -> None:
     assert "note [in] between" in printed.err
     assert "failed: network" in printed.err
     assert "1 waiting" in printed.err.replace("\x1b[1;36m1\x1b[0m", "1")
-    assert printed.err.rstrip().endswith("\x1b[?25h")
+    assert printed.err.endswith("\x1b[?25h\r\x1b[1A\x1b[2K"), "the table goes, the cursor is back"
     printed.console.note("after")
     assert printed.err.endswith("after\n")
 

@@ -1,4 +1,4 @@
-"""The pages say what the source says: lengths, links, tables."""
+"""Test that the pages say what the source says: lengths, links, tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 from pages import PAGES, REPOSITORY, blocks, prints, write_files
 
 from imagegen.config.payload import Payload
-from imagegen.config.schemas import MATRIX
+from imagegen.config.schemas import CHECKS, COMPONENT, LAUNCH, MATRIX, REQUEST, properties_of
 from imagegen.errors import EXIT_CODES
 from imagegen.sources.artifacts import read_artifacts
 from imagegen.sources.mirrors import read_mirrors
@@ -23,11 +23,11 @@ README = REPOSITORY / "README.md"
 DOCS = REPOSITORY / "docs"
 MOST_LINES_OF_README = 130
 MOST_WORDS = 30
-"""Of a sentence."""
+"""The most words of a sentence."""
 
 
 def first_cells(page: Path, head: str) -> list[str]:
-    """The first column of the table whose head begins so."""
+    """Return the first column of the table whose head begins with `head`."""
     lines = page.read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(f"| {head} |"))
     rows = []
@@ -48,7 +48,7 @@ def test_the_readme_leads_to_every_page() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """As code hosts make them of headings."""
+    """Return the anchors that code hosts make of the headings."""
     heads = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^a-z0-9 -]", "", head.lower()).replace(" ", "-") for head in heads}
 
@@ -76,10 +76,22 @@ def test_the_keys_of_a_matrix_are_those_of_its_schema() -> None:
     assert sorted(keys) == sorted(properties)
 
 
+def test_the_keys_of_a_component_are_those_of_its_schema() -> None:
+    page = (REPOSITORY / "CONTRIBUTING.md").read_text()
+    guide = page[page.index("## Add a component") : page.index("## Add an OS")]
+    cells = " ".join(re.findall(r"^\| (`.*?) \| ", guide, re.MULTILINE))
+    keys = re.findall(r"`([a-z_]+)`", cells)
+    inner = {"request": REQUEST, "checks": CHECKS, "launch": LAUNCH}
+    assert {*keys, *inner} == {*properties_of(COMPONENT)}
+    for name, schema in inner.items():
+        found = re.findall(rf"`{name}: {{([a-z_]+)}}`", cells)
+        assert sorted(found) == sorted(properties_of(schema)), name
+
+
 def test_every_matrix_is_on_the_page() -> None:
-    text = " ".join(first_cells(DOCS / "matrices.md", "matrix"))
-    named = set(re.findall(r"`([a-z0-9-]+)`", text)) | {"cu121", "cu124", "cu126"}
-    assert {path.stem for path in (REPOSITORY / "matrices").glob("*.yaml")} == named
+    named = [cell.strip("`") for cell in first_cells(DOCS / "matrices.md", "matrix")]
+    found = sorted(path.stem for path in (REPOSITORY / "matrices").glob("*.yaml"))
+    assert named == found, "make generated"
 
 
 def test_the_files_of_closed_networks_are_read(tmp_path: Path) -> None:
@@ -105,7 +117,7 @@ def test_pieces_of_a_matrix_have_the_keys_of_its_schema() -> None:
 
 
 def prose(page: Path) -> str:
-    """The sentences of a page: without blocks, tables, headings and pictures."""
+    """Return the sentences of a page, without blocks, tables, headings and pictures."""
     text = re.sub(r"^```.*?^```$", "\n", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^(\||#|!\[).*$", "", text, flags=re.MULTILINE)
     return re.sub(r"^(- |\d+\. )", "\n\n", text, flags=re.MULTILINE)

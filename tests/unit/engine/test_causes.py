@@ -1,4 +1,4 @@
-"""Why builds fail and what engines refuse, from the words that tools really print."""
+"""Test why builds fail and what engines refuse, with the messages that tools really print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the engine is looked for, how references are read, how failures are worded."""
+"""Test where the engine is looked for, how references are read, and how failures are worded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def docker_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test reads the docker configuration of whoever runs it."""
+    """Keep every test from the docker configuration of the user who runs it."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
     return tmp_path
@@ -86,7 +86,7 @@ def test_no_engine_says_where_it_looked_and_what_to_do(tmp_path: Path) -> None:
 
 
 class _OldEngine(BaseHTTPRequestHandler):
-    """Answers as Docker 18.09 does when it is asked for its version."""
+    """Answer as Docker 18.09 does when it is asked for its version."""
 
     def do_GET(self) -> None:
         body = b'{"Version": "18.09.9", "ApiVersion": "1.39"}'
@@ -120,7 +120,7 @@ def test_an_old_engine_is_named_with_what_is_needed(monkeypatch: pytest.MonkeyPa
 
 
 class _Podman(_OldEngine):
-    """Answers as `podman system service` of Debian 12 did, in short."""
+    """Answer as `podman system service` of Debian 12 does, shortened."""
 
     answers: ClassVar[dict[str, bytes]] = {
         "version": (
@@ -151,7 +151,7 @@ NO_CONTEXT = "takes no build context through its API with the containerd image s
 
 
 class _ContainerdStore(_Podman):
-    """Answers as Docker 26.1.5 with `containerd-snapshotter` did, in short."""
+    """Answer as Docker 26.1.5 with `containerd-snapshotter` does, shortened."""
 
     answers: ClassVar[dict[str, bytes]] = {
         "version": b'{"Components": [{"Name": "Engine"}], "Version": "26.1", "ApiVersion": "1.45"}',

@@ -1,4 +1,4 @@
-"""Build contexts and the query of `/build`."""
+"""Test build contexts and the query of `/build`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Downloads from a server that misbehaves: whole and right under their name, or not there."""
+"""Test downloads from a faulty server: a file is complete and right under its name, or missing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HALF = len(DATA) // 2
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers as the test's script for the path says; keeps what was asked."""
+    """Answer as the test's script for the path says, and keep the requests."""
 
     def do_HEAD(self) -> None:
         server = self.server
@@ -40,10 +40,10 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Print nothing."""
 
     def say(self, status: int, body: bytes = b"", promised: int | None = None, **more: str) -> None:
-        """Answer; `promised` is a Content-Length that the body does not keep."""
+        """Answer; `promised` is a Content-Length that differs from the length of the body."""
         self.send_response(status)
         self.send_header("Content-Length", str(len(body) if promised is None else promised))
         for name, value in more.items():
@@ -53,7 +53,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def ranged(self, data: bytes, upto: int | None = None) -> None:
-        """Answer a Range as a good server does, but break off after `upto` bytes of the file."""
+        """Answer a Range as a good server does, but stop after `upto` bytes of the file."""
         start = int((self.headers.get("Range") or "bytes=0-")[6:].split("-")[0])
         if start >= len(data):
             self.say(416, Content_Range=f"bytes */{len(data)}")
@@ -75,7 +75,7 @@ class Server(ThreadingHTTPServer):
 
 @dataclass
 class Web:
-    """The server, and the folder that downloads go to."""
+    """Hold the server, and the folder of the downloads."""
 
     server: Server
     cache: Path

@@ -1,4 +1,4 @@
-"""An engine that goes away in the middle of a build, played by a small server."""
+"""Test an engine that disappears in the middle of a build, with a small server in its place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def trace() -> bytes:
 
 
 class _Dying(BaseHTTPRequestHandler):
-    """Starts a build as an engine does, then ends it the way that the path of the class says."""
+    """Start a build as an engine does, then end it in the way that the class names."""
 
     protocol_version = "HTTP/1.1"
     clean_end = False

@@ -1,4 +1,4 @@
-"""What a container says of its image, and which instruction made which layer."""
+"""Test what a container tells about its image, and which instruction made which layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private keys in layers: what counts as one, and what packages publish themselves."""
+"""Test private keys in layers: what counts as one, and keys that packages publish themselves."""
 
 from __future__ import annotations
 

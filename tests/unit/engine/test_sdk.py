@@ -1,4 +1,4 @@
-"""The SDK is loaded when it is first used, and not by importing a module of the tool."""
+"""Test that the SDK is loaded at its first use, and not when a module of the tool is imported."""
 
 from __future__ import annotations
 

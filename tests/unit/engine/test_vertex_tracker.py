@@ -1,4 +1,4 @@
-"""BuildKit's trace: protobuf bytes -> records -> events."""
+"""Test BuildKit's trace: protobuf bytes become records and then events."""
 
 from __future__ import annotations
 

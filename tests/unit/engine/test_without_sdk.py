@@ -1,4 +1,7 @@
-"""One question to the engine without the SDK; with it, where it takes more than a plain socket."""
+"""Test one question to the engine without the SDK, and when it needs the SDK.
+
+It needs the SDK if a plain socket is not enough.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +39,16 @@ HAS = {
 
 @pytest.fixture(autouse=True)
 def docker_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test reads the docker configuration of whoever runs it."""
+    """Keep every test from the docker configuration of the user who runs it."""
     monkeypatch.setenv("HOME", str(tmp_path))
     return tmp_path
 
 
 class Server(socketserver.ThreadingUnixStreamServer):
-    """An engine: it speaks API 1.47 and has two images, one without labels; `status` is said of all
-    others."""
+    """Stand in for an engine: it speaks API 1.47 and has two images, one without labels.
+
+    It answers all other requests with `status`.
+    """
 
     status = 404
     asked: list[str]
@@ -63,7 +68,7 @@ class Answers(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Print nothing."""
 
 
 @pytest.fixture
@@ -77,7 +82,7 @@ def engine(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def sdk(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
-    """What the SDK would answer; without it, to ask the SDK ends the test."""
+    """Set what the SDK answers; without an answer, any use of the SDK fails the test."""
 
     def says(found: bool) -> None:
         monkeypatch.setattr(client, "connect", lambda environ: environ)
@@ -92,7 +97,7 @@ def sdk(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 
 
 def places(environ: dict[str, str]) -> tuple[Endpoint, ...]:
-    """Where an engine is looked for; none where the context or the TLS files are not there."""
+    """Return where an engine is looked for; empty if the context or the TLS files are missing."""
     try:
         return endpoints(environ)
     except EngineError:
@@ -179,7 +184,7 @@ def test_ssh_tls_and_contexts_are_the_sdks(
 def test_the_context_of_the_configuration_counts(
     written: str, plain: bool, docker_config: Path
 ) -> None:
-    """What cannot be read names the default context, as for the SDK."""
+    """A configuration that cannot be read means the default context, as in the SDK."""
     (docker_config / "config.json").write_text(written)
     found = places({"DOCKER_CONFIG": str(docker_config)})
     assert any(one.is_plain for one in found) == plain

@@ -1,4 +1,4 @@
-"""What differs between two images, and how it is told."""
+"""Test what differs between two images, and how it is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bills of materials: what stands in them, and that the same image gives the same bytes."""
+"""Test bills of materials: their contents, and that the same image gives the same bytes."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_bill_is_named_by_its_image(tmp_path: Path) -> None:
 
 
 def judged(monkeypatch: pytest.MonkeyPatch, found: Inventory) -> list[str]:
-    """What is said of an image that passes the gate, and what its log has with it."""
+    """Return what is reported for an image that passes the gate, and what its log has."""
     record = ValidationRecord(IMAGE.id, "t", "static", True, {}, 1.0)
     gate = SimpleNamespace(judge=lambda *_: record)
     monkeypatch.setattr(building, "inventory", lambda *_, **__: found)
@@ -141,10 +141,11 @@ def judged(monkeypatch: pytest.MonkeyPatch, found: Inventory) -> list[str]:
     state = SimpleNamespace(engine=ENGINE, gate=gate, stopping=False, sink=emitted.append)
     recipe = cast("Recipe", SimpleNamespace(spec=spec))
     assert building._judge(cast("BuildState", state), IMAGE.id, recipe) == ()
-    waits, validated, *rest = emitted
-    assert (waits, validated) == (
-        events.CellWaits("m/c", "validate --static"),
+    begins, validated, *rest, ends = emitted
+    assert (begins, validated, ends) == (
+        events.StepStarted("m/c", "validate --static", "validate --static"),
         events.ImageValidated("m/c", record),
+        events.StepEnded("m/c", "validate --static"),
     )
     return [
         one.text if isinstance(one, events.Note) else f"log: {cast('events.CellLogged', one).line}"

@@ -1,4 +1,4 @@
-"""The journal keeps records whole, for threads, processes and versions."""
+"""Test that the journal keeps records complete, with several threads, processes and versions."""
 
 from __future__ import annotations
 

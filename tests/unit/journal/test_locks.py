@@ -1,4 +1,4 @@
-"""Locks of cells and runs, between processes that are really two."""
+"""Test locks of cells and runs between two real processes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def another_process(program: str, path: Path) -> subprocess.Popen[str]:
 
 @pytest.fixture
 def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder for everybody of this host."""
+    """Return the folder that all users of this host share."""
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(EVERYBODY)

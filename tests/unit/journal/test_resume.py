@@ -1,4 +1,4 @@
-"""Going on with the last build."""
+"""Test how to go on with the last build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launch commands: the flags of the guides, in their order, safe to paste."""
+"""Test launch commands: the flags of the guides, in their order, safe to paste."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings from facts, plans from findings: pure; and `apply` with the machine replaced."""
+"""Test the findings that follow from facts, the plans from findings, and `apply` with fakes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_an_old_python_fails() -> None:
 
 @pytest.fixture
 def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What would have been done to the machine, in order."""
+    """Record what would have been done to the machine, in order."""
     log: list[str] = []
     monkeypatch.setattr(machine, "perform", lambda argv, _: log.append(f"run {argv[0]}"))
     monkeypatch.setattr(machine, "start_daemon", lambda argv: log.append(f"detach {argv[0]}"))

@@ -1,4 +1,4 @@
-"""What may go from an engine."""
+"""Test what may be removed from an engine."""
 
 from __future__ import annotations
 

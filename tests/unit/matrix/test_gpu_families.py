@@ -1,4 +1,4 @@
-"""The CUDA matrices that build from archives alone: how their cells share layers, what they say."""
+"""Test the CUDA matrices that need only archives: shared layers and image texts of their cells."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def promised(recipe: Recipe, component: str) -> dict[str, Any]:
 
 
 def until(recipe: Recipe, stage: str) -> str:
-    """Everything of a Dockerfile before a stage, but for its first line, which names the image."""
+    """Return a Dockerfile before a stage, without its first line, which names the image."""
     return recipe.dockerfile.partition(f" AS {stage}\n")[0].partition("\n")[2]
 
 

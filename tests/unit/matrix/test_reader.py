@@ -1,4 +1,4 @@
-"""Matrix files -> cells, checked against the catalog, every problem at once with its line."""
+"""Test that matrix files become cells, or all problems at once with their lines."""
 
 from __future__ import annotations
 

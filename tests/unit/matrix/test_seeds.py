@@ -1,4 +1,4 @@
-"""Five published images as cells: their component tables, their tags, what is told."""
+"""Test five published images as cells: components, tags, messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a wish means for a release."""
+"""Test what a wish means for a release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an image stands on: its OS, or a toolkit's own base image."""
+"""Test what an image is built on: its OS, or the base image of a toolkit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large an image may become."""
+"""Test how large an image may become."""
 
 from __future__ import annotations
 

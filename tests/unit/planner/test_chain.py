@@ -1,4 +1,4 @@
-"""The order in which cells are begun: those that run side by side part as low as they can."""
+"""Test the order in which cells start: those that run at the same time share few lower layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from imagegen.planner.chain import spread
 
 
 def chain(cell: str) -> tuple[tuple[str, str], ...]:
-    """`ab` stands on layer 1 of release a and layer 2 of release b."""
+    """Return the layers of a cell: `ab` is layer 1 of release a and layer 2 of release b."""
     return tuple((str(at), release) for at, release in enumerate(cell))
 
 

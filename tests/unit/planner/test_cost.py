@@ -1,4 +1,4 @@
-"""What an order of layers will cost."""
+"""Test what an order of layers will cost."""
 
 from __future__ import annotations
 

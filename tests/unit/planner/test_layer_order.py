@@ -1,4 +1,4 @@
-"""The order of layers, against every order there is."""
+"""Test the chosen order of layers against every possible order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Needs = dict[str, set[str]]
 
 
 class Drawn(NamedTuple):
-    """A small family: what `cheapest_order` takes."""
+    """Hold a small family, as `cheapest_order` takes it."""
 
     values: Values
     seconds: dict[str, float]
@@ -44,7 +44,7 @@ class Drawn(NamedTuple):
 
 
 def layers_of(order: Sequence[str], values: Values) -> set[tuple[str, tuple[tuple[str, str], ...]]]:
-    """The layers of a family, counted by building it: a layer is all that led to it."""
+    """Return the layers of a family by building it: a layer is all that led to it."""
     layers = set()
     for cell in range(len(next(iter(values.values())))):
         below: tuple[tuple[str, str], ...] = ()
@@ -56,7 +56,7 @@ def layers_of(order: Sequence[str], values: Values) -> set[tuple[str, tuple[tupl
 
 
 def cost(order: Sequence[str], family: Drawn) -> float:
-    """A build from nothing, and each change of a component with all layers that stand above it."""
+    """Return the cost of a build from nothing, and of each change with all layers above it."""
     layers = layers_of(order, family.values)
     whole = sum(family.seconds[name] for name, _ in layers)
     for at, changed in enumerate(order):
@@ -72,7 +72,7 @@ def respects(order: Sequence[str], needs: Needs) -> bool:
 
 @st.composite
 def families(draw: st.DrawFn, most_churn: int = 32) -> Drawn:
-    """Seconds are whole and churn comes in eighths, so that sums are exact in any order."""
+    """Draw families; seconds are whole and churn is in eighths, so that sums are exact."""
     names = draw(st.lists(st.sampled_from("abcde"), unique=True, min_size=1, max_size=5))
     cells = draw(st.integers(1, 4))
     values = {
@@ -123,7 +123,7 @@ def test_a_cell_like_another_moves_no_layer(family: Drawn, data: st.DataObject) 
 
 
 def costs_something(family: Drawn) -> bool:
-    """Whether the place of every component matters: what costs nothing may stand anywhere."""
+    """Return whether the place of every component matters: what costs nothing may be anywhere."""
     return all(family.seconds.values()) and all(
         set(own) != {ABSENT} for own in family.values.values()
     )
@@ -153,7 +153,7 @@ def test_of_orders_that_cost_the_same_the_alphabet_takes_the_first(family: Drawn
 
 
 def order_of(values: Values, seconds: Mapping[str, float], **churn: float) -> tuple[str, ...]:
-    """Of components that need nothing, and that never change where no churn is given."""
+    """Return the order of components that need nothing, and never change if no churn is given."""
     return cheapest_order(
         values, seconds, {name: churn.get(name, 0.0) for name in values}, {n: set() for n in values}
     )
@@ -165,7 +165,7 @@ def test_what_is_common_comes_before_what_differs() -> None:
 
 
 def test_what_changes_often_comes_after_what_costs_much() -> None:
-    """Two checks a week are not worth a layer of 8 GB each, though all cells share the checks."""
+    """Two checks a week are not worth a layer of 8 GB each, although all cells share the checks."""
     values: Values = {"checks": ("1", "1"), "cuda": ("runtime", "devel")}
     seconds = {"checks": 2, "cuda": 60}
     assert order_of(values, seconds) == ("checks", "cuda")
@@ -238,18 +238,32 @@ def test_each_os_has_an_order_of_its_own(overlay: Overlay) -> None:
     }
 
 
-@pytest.mark.parametrize("matrix", ["cpu", "cu113", "cu126", "debian-cu118", "debian-cu124"])
-def test_an_edit_of_a_check_makes_no_other_layer_anew(project: Project, matrix: str) -> None:
-    """All but HARP's, which is a file and may stand above."""
-    for order in project.family(matrix).orders.values():
-        assert set(order[order.index("validate") + 1 :]) <= {"harp"}
+OFTEN = """\
+name: often
+title: What changes with every edit of a check
+needs: [alpha]
+seconds: 10
+churn: "4"
+suites: [often]
+releases:
+  - {version: "1", origin: here, source: the test}
+"""
 
 
-def test_the_cpu_family_shares_all_but_the_rdma_layer_and_the_checks(project: Project) -> None:
-    family = project.family("cpu")
-    for order in family.orders.values():
-        assert order[-2:] == ("rdma", "validate")
-        assert order.index("python") < order.index("torch")
+def test_an_edit_of_a_check_makes_no_other_layer_anew(overlay: Overlay) -> None:
+    overlay.component("often", OFTEN)
+    specs = resolve_cells(overlay.read(f"{SMALL}  often: any\n").cells, overlay.catalog)
+    orders = layer_orders(specs, overlay.catalog, {})
+    assert sorted(orders) == ["debian12", "debian13"]
+    assert {order[-1] for order in orders.values()} == {"often"}
+
+
+def test_a_family_shares_all_but_the_layer_of_its_axis_and_the_checks(overlay: Overlay) -> None:
+    overlay.component("often", OFTEN)
+    specs = resolve_cells(overlay.read(f"{SMALL}  often: any\n").cells, overlay.catalog)
+    for order in layer_orders(specs, overlay.catalog, {}).values():
+        assert order[-2:] == ("delta", "often")
+        assert order.index("alpha") < order.index("beta")
 
 
 def test_no_order_of_the_shipped_matrices_costs_a_cold_build_a_fifth_more(project: Project) -> None:

@@ -1,4 +1,4 @@
-"""What `plan` says of an order that costs more from nothing than the declared one."""
+"""Test what `plan` says of an order that costs more from nothing than the declared one."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ releases:
 
 @pytest.fixture
 def small_plan(small: Overlay) -> Plan:
-    """Two cells with a check each; the matrix names the check before `delta`, in which they differ.
+    """Return two cells with a check each; the matrix names the check before `delta`.
 
-    `delta` takes 8 seconds and has 100 MB.
+    The cells differ in `delta`, which takes 8 seconds and has 100 MB.
     """
     small.matrix(MATRIX)
     small.component("check", CHECK)

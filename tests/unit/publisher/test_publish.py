@@ -1,4 +1,4 @@
-"""What may go out, and in which order it does, with the registry's calls replaced."""
+"""Test what may be published, and in which order, with the registry's calls replaced."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def candidate(
 
 
 class Registry:
-    """Tags and what they name; `log` is what was asked of it, in order."""
+    """Hold tags and what they name; `log` has the calls in order."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tags: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""How steps share the caches of package managers."""
+"""Test how steps share the caches of package managers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unit.conftest import REPOSITORY
 
 
 def test_no_step_locks_a_cache() -> None:
-    """Builds that waited for each other's locked caches made shared steps again on Docker 20.10."""
+    """On Docker 20.10, builds that waited for each other's locked caches repeated shared steps."""
     templates = sorted((REPOSITORY / "dockerfiles").rglob("*.j2"))
     mounts = [
         mount

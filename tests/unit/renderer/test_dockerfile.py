@@ -1,4 +1,4 @@
-"""A Dockerfile as its instructions."""
+"""Test how a Dockerfile is split into its instructions."""
 
 from __future__ import annotations
 

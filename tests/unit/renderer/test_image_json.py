@@ -1,4 +1,4 @@
-"""What an image promises about itself."""
+"""Test what an image promises about itself."""
 
 from __future__ import annotations
 

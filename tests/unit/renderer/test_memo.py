@@ -1,4 +1,4 @@
-"""What was made once stands for all that answer alike; who reads more is made anew."""
+"""Test which results are used again for equal inputs, and which are made again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Row:
 
 
 class Template:
-    """Made of an image and pins by a function; it counts how often that ran."""
+    """Make a text from an image and pins, and count how often the function ran."""
 
     def __init__(self, text: Any) -> None:
         self.replay: Replay[str] = Replay()

@@ -1,4 +1,4 @@
-"""What an image was made from, and which of it changed."""
+"""Test what an image was made from, and which part of it changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ImageSpec + layer order -> recipe: same inputs, same bytes."""
+"""Test that an ImageSpec and a layer order become a recipe: same inputs, same bytes."""
 
 from __future__ import annotations
 

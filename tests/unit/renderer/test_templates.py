@@ -1,4 +1,4 @@
-"""Jinja as this project uses it: strict, sandboxed, and it knows template lines."""
+"""Test Jinja as this project uses it: strict, sandboxed, with the lines of templates."""
 
 from __future__ import annotations
 

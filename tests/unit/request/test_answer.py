@@ -1,4 +1,4 @@
-"""Wishes on the shipped catalog -> one pinned image, or what does not fit."""
+"""Test that wishes become one pinned image of the shipped catalog, or the reason why not."""
 
 from __future__ import annotations
 
@@ -93,12 +93,22 @@ def test_wishes_that_collide_name_both_sides_and_the_row_between(project: Projec
     assert "imagegen request torch=2.0.1 horovod=0.28.1" in problem.hint
 
 
+CELLS = """\
+name: cells
+tag: "imagegen/cells:{os}-torch{torch}-{rdma}"
+axes: {os: [debian12], rdma: [rdma-core, none]}
+components: {python: any, openmpi: any, torch: any, horovod: 0.28.1, ssh: any, validate: any}
+"""
+
+
 def test_a_request_equal_to_a_cell_is_answered_with_it(project: Project) -> None:
-    specs = project.family("cpu").specs
+    Path("matrices").mkdir()
+    Path("matrices/cells.yaml").write_text(CELLS)
+    specs = project.family("cells").specs
     wishes = ("os=debian12", "torch=1.13.1", "horovod=any", "rdma=rdma-core")
     same = same_image(asked(project, *wishes), specs)
     assert same is not None
-    assert same.cell.id == "cpu/debian12-rdma-core"
+    assert same.cell.id == "cells/debian12-rdma-core"
     assert same_image(asked(project, "torch=1.13.1"), specs) is None
 
 

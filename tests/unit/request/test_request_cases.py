@@ -1,4 +1,4 @@
-"""Requests with known answers, from the compatibility rules and the seed documents."""
+"""Test requests with known answers, from the compatibility rules and the seed documents."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Random requests: a yes holds against the rules written out here, a no against trying everything.
+"""Test random requests: a yes against rules written out here, a no by trying everything.
 
-`IMAGEGEN_EXAMPLES=2000` tries more of them, other ones every time.
+`IMAGEGEN_EXAMPLES=2000` tries more of them, different ones every time.
 
 The tables below are not read from the catalog that is tested.
 """
@@ -96,7 +96,7 @@ def requests(least: int = 1, most: int = 4) -> st.SearchStrategy[dict[str, str]]
 
 
 def wrong(pins: Mapping[str, str]) -> Iterator[str]:
-    """What the rules have against a set of pins; nothing if they hold."""
+    """Yield which rules a set of pins breaks."""
     glibc, cuda = Version(GLIBC[pins["os"]]), pins.get("cuda")
     torch, device = pins.get("torch"), pins.get("device")
     yield from _of_torch(pins, glibc) if torch else ()
@@ -163,7 +163,7 @@ def cudnn_major(tensorflow: str) -> int:
 
 
 def own_cuda(torch: str | None) -> str | None:
-    """`1.11.0+cu113` carries 11.3."""
+    """Return the CUDA that a PyTorch carries: 11.3 for `1.11.0+cu113`."""
     digits = (Version(torch).local or "").removeprefix("cu") if torch else ""
     return f"{digits[:-1]}.{digits[-1]}" if digits.isdigit() else None
 
@@ -174,7 +174,7 @@ def floor(cuda: str) -> str:
 
 
 def window(cuda: str, cc: float) -> bool:
-    """The compute capabilities that a toolkit knows: from its support table, roughly."""
+    """Return whether a toolkit knows a compute capability, roughly from its support table."""
     major = Version(cuda).major
     lowest = 3.0 if major <= 10 else 3.5 if major == 11 else 5.0 if major == 12 else 7.2
     since = {7.5: "10.0", 8.0: "11.0", 8.6: "11.1", 9.0: "11.8"}
@@ -273,7 +273,7 @@ def admits(name: str, wishes: tuple[str, ...], row: Release) -> bool:
 
 
 def holds(chosen: Mapping[str, Any], exact: bool) -> bool:
-    """Whether rows agree, by reading what each says, and nothing else."""
+    """Return whether rows agree, only by reading what each one says."""
     system = small().os[chosen["os"]]
     values = {"glibc": system.glibc}
     for name in ("gpu",):
@@ -303,7 +303,7 @@ def holds(chosen: Mapping[str, Any], exact: bool) -> bool:
 
 
 def anything(wants: Mapping[str, str]) -> bool:
-    """Whether some choice of rows does, having tried them all."""
+    """Return whether any choice of rows agrees, by trying all of them."""
     catalog = small()
     rows: dict[str, list[Any]] = {"os": [*catalog.os]}
     for name, component in {**catalog.components, **catalog.virtual}.items():

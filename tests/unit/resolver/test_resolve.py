@@ -1,4 +1,4 @@
-"""Cells with every component pinned, or the facts that collide."""
+"""Test that every component of a cell is pinned, or that the facts in conflict are named."""
 
 from __future__ import annotations
 

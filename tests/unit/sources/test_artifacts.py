@@ -1,4 +1,4 @@
-"""Vendor parts: listed with their hash, and never another file than that."""
+"""Test vendor parts: they are listed with their hash, and no file with another hash is used."""
 
 from __future__ import annotations
 

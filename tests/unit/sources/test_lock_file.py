@@ -1,4 +1,4 @@
-"""Locks: what is written, what drifted, and what holds a build to one."""
+"""Test locks: what is written, what counts as drift, and how a lock fixes a build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses go to the mirror of their longest prefix, and nowhere else."""
+"""Test that addresses are replaced by the mirror of their longest prefix, and by no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of builds: what a Dockerfile mounts, and every problem of all of them before any build."""
+"""Test parts of builds: what a Dockerfile mounts, and all problems before any build."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def listing(sha256: str, place: str = "path: light-3.1.whl") -> str:
 
 @pytest.fixture
 def site(small: Overlay, tmp_path: Path) -> Overlay:
-    """A matrix with a vendor's wheel and a tarball, and both files where they should be."""
+    """Make a matrix with a vendor's wheel and a tarball, with both files in their places."""
     (tmp_path / "source-4.0.tgz").write_bytes(TARBALL)
     url = (tmp_path / "source-4.0.tgz").as_uri()
     small.component("vendor", VENDOR)

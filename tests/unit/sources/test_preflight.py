@@ -1,4 +1,4 @@
-"""What cells are made of, and how the answers of archives are judged. No archive is asked here."""
+"""Test what cells are made of, and how the answers of archives are judged, without an archive."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_an_archive_that_cannot_be_asked_leaves_its_own_sources_unknown(
 
 
 def with_horovod(specs: tuple[ImageSpec, ...], **changes: Any) -> tuple[ImageSpec, ...]:
-    """The cells with other origins in their row of Horovod."""
+    """Return the cells with other origins in their row of Horovod."""
 
     def changed(pin: Pin) -> Pin:
         other = replace(pin, release=replace(pin.release, **changes))

@@ -1,4 +1,4 @@
-"""Rows that an index would have for the catalog: from pip's own words, to be pasted."""
+"""Test the rows that an index proposes for the catalog, from the words of pip."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_metadata_is_asked_for_the_newest_python() -> None:
 
 
 def test_proposed_rows_are_rows_of_the_catalog(small: Overlay) -> None:
-    """Pasted as they are, they are read as releases."""
+    """The proposed rows are valid releases when they are pasted unchanged."""
     text = (small.root / "dockerfiles/components/alpha/component.yaml").read_text()
     alpha = small.catalog.components["alpha"]
     rows = as_text(alpha, [row_of(newest(), "python", "2026-11-21")], None)

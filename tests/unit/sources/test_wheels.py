@@ -1,4 +1,4 @@
-"""Which file of a project fits an image, by pip's own words."""
+"""Test which file of a project fits an image, by pip's own answer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LINES = (
         ("2.2", "pure-2.2-cp38-abi3-manylinux2014_x86_64.whl"),
         ("2.3+cu118", "pure-2.3+cu118-cp311-cp311-linux_x86_64.whl"),
         ("2.3", "pure-2.3+cu118-cp311-cp311-linux_x86_64.whl"),
-        # pip takes a yanked file for an exact version
+        # pip installs a yanked file if exactly its version is asked for
         ("3.0", "pure-3.0-py3-none-any.whl"),
     ],
 )
@@ -102,6 +102,6 @@ def test_an_unknown_project_is_missing_and_an_index_that_is_away_is_unknown() ->
     assert found.evidence == (
         "network: an index did not answer (https://i.example/x/: connection error)"
     )
-    # another index may have it, and the one that is away may have it too
+    # another index may have it, and so may the one that does not answer
     assert judge_wheel("1.0", BOOKWORM, [away, *LINES]).state == "ok"
     assert judge_wheel("9", BOOKWORM, [away, *LINES]).state == "unknown"

@@ -1,4 +1,4 @@
-"""Checks on made-up machines run in one pytest that stays."""
+"""Run checks on made-up machines in one pytest that stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up GPU machines: trees of files with small libraries in them, compiled for the test."""
+"""Make up GPU machines: trees of files with small libraries, compiled for the test."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 LIB_DIR = "/usr/lib/x86_64-linux-gnu"
 _COMPILED: dict[tuple[str, tuple[str, ...]], bytes] = {}
-"""What was compiled already in this run: the compiler is slow."""
+"""What this run has compiled already, because the compiler is slow."""
 
 
 def compiled(root: Path, path: str, source: str, *options: str) -> Path:
-    """A shared object of the machine. Without a compiler the test fails."""
+    """Compile a shared object of the machine. Without a compiler the test fails."""
     target = root / path.lstrip("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     if (source, options) in _COMPILED:
@@ -40,17 +40,17 @@ def compiled(root: Path, path: str, source: str, *options: str) -> Path:
 
 
 def version_function(name: str, number: int) -> str:
-    """C source of `int name(int *)`, as NCCL and CUDA tell their versions."""
+    """Return C source of `int name(int *)`, as NCCL and CUDA report their versions."""
     return f"int {name}(int *v) {{ *v = {number}; return 0; }}\n"
 
 
 def size_function(name: str, number: int) -> str:
-    """C source of `size_t name(void)`, as cuDNN tells its version."""
+    """Return C source of `size_t name(void)`, as cuDNN reports its version."""
     return f"unsigned long {name}(void) {{ return {number}; }}\n"
 
 
 def write(root: Path, path: str, text: str = "") -> Path:
-    """A file of the machine."""
+    """Write a file of the machine."""
     target = root / path.lstrip("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text)
@@ -58,7 +58,7 @@ def write(root: Path, path: str, text: str = "") -> Path:
 
 
 def gpu_on_bus(root: Path, address: str = "0000:3b:00.0") -> None:
-    """A GPU as /sys shows it also where it was not passed to the container."""
+    """Put a GPU on the bus in /sys, where containers see it also if it was not passed to them."""
     write(root, f"/sys/bus/pci/devices/{address}/vendor", "0x10de\n")
     write(root, f"/sys/bus/pci/devices/{address}/class", "0x030200\n")
 
@@ -68,7 +68,7 @@ def component(version: str, **facts: str) -> dict[str, Any]:
 
 
 class Machine:
-    """A tree that stands for `/`, and the recipe of the image that it is said to run."""
+    """Hold a tree that stands for `/`, and the recipe of the image that it runs."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = root
@@ -91,11 +91,11 @@ class Machine:
         self.components[name] = component(version, **facts)
 
     def lib(self, name: str, source: str = "", *options: str) -> Path:
-        """A library in the distribution's folder."""
+        """Compile a library into the distribution's folder."""
         return compiled(self.root, f"{LIB_DIR}/{name}", source, *options)
 
     def findings(self, suite: str, *, static: bool = False) -> dict[str, CheckResult]:
-        """What the checks of one suite say, by id."""
+        """Return the results of the checks of one suite, by id."""
         recipe = {
             "schema": 1,
             "device": self.device,
@@ -113,8 +113,10 @@ class Machine:
 
 
 def driver_library(count: int = 8, init: int = 0, serves: int = 12040, apart: int = 0) -> str:
-    """C source of a libcuda.so.1 with `count` GPUs of compute capability 8.0; pairs whose numbers
-    differ by less than `apart` cannot copy directly."""
+    """Return C source of a libcuda.so.1 with `count` GPUs of compute capability 8.0.
+
+    Pairs whose numbers differ by less than `apart` cannot copy directly.
+    """
     return f"""
 int cuInit(unsigned f) {{ return {init}; }}
 int cuDriverGetVersion(int *v) {{ *v = {serves}; return 0; }}
@@ -126,7 +128,7 @@ int cuDeviceCanAccessPeer(int *may, int one, int other) {{
 
 
 def nvml_library(count: int = 8, init: int = 0, ecc: int = 0, links: int = 12) -> str:
-    """C source of a libnvidia-ml.so.1; GPU 1 has `ecc` uncorrected errors."""
+    """Return C source of a libnvidia-ml.so.1; GPU 1 has `ecc` uncorrected errors."""
     return f"""
 #include <string.h>
 typedef unsigned long long big;
@@ -151,7 +153,7 @@ int nvmlDeviceGetNvLinkState(void *d, unsigned link, unsigned *v) {{
 
 
 def runtime_library(version: int = 12040, count: int = 8, malloc: int = 0) -> str:
-    """C source of a libcudart whose cudaMalloc returns `malloc`."""
+    """Return C source of a libcudart whose cudaMalloc returns `malloc`."""
     return f"""
 int cudaRuntimeGetVersion(int *v) {{ *v = {version}; return 0; }}
 int cudaGetDeviceCount(int *n) {{ *n = {count}; return 0; }}

@@ -1,9 +1,9 @@
-"""Whole machines as a container sees them in /sys, /proc and /dev, from documented layouts.
+"""Make up whole machines as a container sees them in /sys, /proc and /dev.
 
 PCI classes and ids: pci.ids. /sys/class/infiniband: the kernel's
 Documentation/ABI/stable/sysfs-class-infiniband. HARP: Tencent Cloud's documents on TACO Train.
-Shapes: DGX A100 (8 GPUs, 6 NVSwitches, RoCE), DGX H100 (8 GPUs, 4 NVSwitches, InfiniBand),
-GN10Xp (8 V100, virtio NICs).
+Shapes: DGX A100 (8 GPUs, 6 NVSwitches, RoCE), DGX H100 (8 GPUs, 4 NVSwitches, InfiniBand), GN10Xp
+(8 V100, virtio NICs).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALL_CAPABILITIES, PLAIN_CAPABILITIES = "000001ffffffffff", "00000000a80425fb"
 
 
 def pci(root: Path, address: str, vendor: str, device: str, kind: str, numa: int = 0) -> None:
-    """A function on the host's bus."""
+    """Put a function on the host's bus."""
     top = f"/sys/bus/pci/devices/{address}"
     said = {"vendor": vendor, "device": device, "class": kind, "numa_node": str(numa)}
     for name, value in said.items():
@@ -36,7 +36,7 @@ def pci(root: Path, address: str, vendor: str, device: str, kind: str, numa: int
 
 
 def gpus(root: Path, count: int, device: str, driver: str) -> None:
-    """GPUs on the bus and the driver in the kernel; no node yet."""
+    """Put GPUs on the bus and the driver in the kernel, without device nodes."""
     for number in range(count):
         pci(root, f"0000:{0x10 + number:02x}:00.0", "0x10de", device, "0x030200", number * 2 // 8)
     text = f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {driver}  Tue Jan  1 UTC 2024\n"
@@ -49,20 +49,20 @@ def switches(root: Path, count: int, kind: str) -> None:
 
 
 def interfaces(root: Path, *names: str) -> None:
-    """Network interfaces that are up, and `lo`, which does not say."""
+    """Make network interfaces that are up, and `lo`, which does not say."""
     for name in ("lo", *names):
         write(root, f"/sys/class/net/{name}/operstate", "unknown\n" if name == "lo" else "up\n")
         write(root, f"/sys/class/net/{name}/mtu", "65536\n" if name == "lo" else "1500\n")
 
 
 def pass_gpus(root: Path, count: int) -> None:
-    """The nodes that the container toolkit makes."""
+    """Make the device nodes that the container toolkit makes."""
     for node in ["nvidiactl", "nvidia-uvm", *(f"nvidia{n}" for n in range(count))]:
         write(root, f"/dev/{node}")
 
 
 class Hca:
-    """An RDMA device with one port."""
+    """Hold an RDMA device with one port."""
 
     def __init__(self, root: Path, number: int, layer: str, rate: str) -> None:
         self.root, self.name, self.number = root, f"mlx5_{number}", number
@@ -98,7 +98,7 @@ class Hca:
         write(self.root, f"{self.port}/gid_attrs/ndevs/{index}", f"{device}\n")
 
     def roce(self, device: str) -> None:
-        """The four entries that mlx5 makes for an interface with one IPv4 address."""
+        """Make the four entries that mlx5 makes for an interface with one IPv4 address."""
         local = "fe80:0000:0000:0000:0e42:a1ff:fe00:0001"
         mapped = f"0000:0000:0000:0000:0000:ffff:0a00:{self.number + 1:04x}"
         pairs = [(local, "IB/RoCE v1"), (local, "RoCE v2"), (mapped, "IB/RoCE v1")]
@@ -117,7 +117,7 @@ def capabilities(root: Path, bits: str) -> None:
 
 
 def a100_roce(root: Path) -> list[Hca]:
-    """8 x A100 and 8 x 200 Gb/s RoCE, all of it passed."""
+    """Make a machine with 8 x A100 and 8 x 200 Gb/s RoCE, all of it passed."""
     gpus(root, 8, A100, "470.57.02")
     switches(root, 6, A100)
     interfaces(root, "bond0")
@@ -134,7 +134,7 @@ def a100_roce(root: Path) -> list[Hca]:
 
 
 def h100_infiniband(root: Path) -> list[Hca]:
-    """8 x H100 and 8 x 400 Gb/s InfiniBand, all of it passed."""
+    """Make a machine with 8 x H100 and 8 x 400 Gb/s InfiniBand, all of it passed."""
     gpus(root, 8, H100, "550.54.14")
     switches(root, 4, H100)
     interfaces(root, "eth0", *(f"ib{n}" for n in range(8)))
@@ -150,7 +150,7 @@ def h100_infiniband(root: Path) -> list[Hca]:
 
 
 def v100_harp(root: Path) -> None:
-    """8 x V100 of a cloud, 9 virtio NICs, HARP set up on the host: 50 huge pages of 1 GiB."""
+    """Make 8 x V100 of a cloud, 9 virtio NICs, and HARP on the host: 50 huge pages of 1 GiB."""
     gpus(root, 8, V100, "470.82.01")
     pass_gpus(root, 8)
     interfaces(root, "eth0")
@@ -168,8 +168,11 @@ def v100_harp(root: Path) -> None:
 
 
 def pod_without_devices(root: Path) -> None:
-    """A pod on the A100 node that asked for no device: /sys and /proc/driver are the host's, /dev
-    has none, and the network is its own: the rows of the GID tables cannot be read there."""
+    """Make a pod on the A100 node that asked for no device.
+
+    /sys and /proc/driver are the host's, /dev has no device, and the network is its own, so the
+    rows of the GID tables cannot be read.
+    """
     hcas = a100_roce(root)
     for path in (root / "dev").iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -182,7 +185,7 @@ def pod_without_devices(root: Path) -> None:
 
 
 def port_down(root: Path) -> None:
-    """The H100 node with one port of eight down."""
+    """Make the H100 node with one of its eight ports down."""
     h100_infiniband(root)[3].state("1: DOWN", "2: Polling", "10 Gb/sec (4X SDR)")
 
 

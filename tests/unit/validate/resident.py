@@ -1,7 +1,7 @@
-"""validate's suites, collected once for all tests of this process and run as often as one likes.
+"""Collect validate's suites once for all tests of this process, and run them any number of times.
 
-A pytest of its own for each made-up machine costs a third of a second, nearly all of it to get
-ready. Hooks, fixtures and the order of the checks are pytest's own here too.
+To start pytest for each made-up machine costs a third of a second, nearly all of it for set-up. The
+hooks, the fixtures and the order of the checks are those of pytest here too.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 SHIPPED = Path(suites.__file__).parent
 QUIET = ("capture", "debugging", "faulthandler", "threadexception", "unraisableexception")
-"""Plug-ins that take something of the whole process for as long as their pytest lives."""
+"""Plug-ins that change the whole process while their pytest lives."""
 
 
 SPARED = ("-p", "no:threadexception", "-p", "no:unraisableexception")
-"""Plug-ins that at the end look through all that the process of the tests has in memory."""
+"""Plug-ins that search all memory of the test process at the end."""
 
 
 class Resident:
-    """One pytest that stays: what it collected before it was asked which checks are wanted."""
+    """Hold one pytest that stays, with the tests that it collected before any were selected."""
 
     def __init__(self, arguments: Sequence[str], collector: Any) -> None:
         self.items: list[pytest.Item] = []
         self._collector = collector
         config = _prepareconfig([*_lighter(), *arguments], [self, collector])
-        config.option.tbstyle = "native"  # the frame reads no trace; to write one takes its time
+        config.option.tbstyle = "native"  # the fastest: nothing reads the traceback
         config._do_configure()
         self._session = pytest.Session.from_config(config)
         config.hook.pytest_sessionstart(session=self._session)
@@ -44,7 +44,7 @@ class Resident:
         self.items = list(items)
 
     def run(self, collector: Any) -> None:
-        """The checks that this collector wants, with its fixtures, as the first one's."""
+        """Run the checks that this collector wants, with its fixtures."""
         self._collector.__dict__ = collector.__dict__
         chosen = list(self.items)
         collector.pytest_collection_modifyitems(chosen)
@@ -58,9 +58,10 @@ def _lighter() -> list[str]:
 
 
 class ResidentPytest:
-    """Stands for the module `pytest` in validate.pytest_run.
+    """Stand in for the module `pytest` in validate.pytest_run.
 
-    Suites that are not the shipped ones get a pytest of their own: those test the frame itself.
+    Suites that are not shipped get a pytest of their own, because their tests test the frame
+    itself.
     """
 
     ExitCode = pytest.ExitCode
@@ -84,5 +85,5 @@ RESIDENT = ResidentPytest()
 
 
 def use(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From here on the session of validate runs its suites in the pytest that is there."""
+    """Make validate run its suites in the pytest that stays."""
     monkeypatch.setattr(pytest_run, "pytest", RESIDENT)

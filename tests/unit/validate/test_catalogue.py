@@ -1,4 +1,4 @@
-"""The catalogue of checks is whole, in order, and written down."""
+"""Test that the catalogue of checks is complete, in order, and written down."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ hvd.size lightcc.env lightcc.strings env.contract env.manifest k8s.detect k8s.wo
 k8s.psp bench.run bench.device bench.parse bench.once bench.net bench.threshold bench.stability
 nccl-tests
 """
-"""Every id that the catalogue of checks has, groups A1 to A15."""
+"""Every id of the catalogue of checks, groups A1 to A15."""
 
 
 def test_every_check_of_the_catalogue_exists_or_is_left_out_with_the_reason() -> None:

@@ -1,4 +1,4 @@
-"""The command line: exit codes, reports, and errors in words."""
+"""Test the command line: exit codes, reports, and error messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RDMA: dict[str, Any] = {"components": {**RECIPE_ONLY, "rdma": trees.RECIPE["comp
 
 @pytest.fixture(autouse=True)
 def roomy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A container with limits that nothing is said about."""
+    """Give the container limits that cause no finding."""
     monkeypatch.setattr(limits, "soft_limit", lambda kind: 1 << 26 if kind == "stack" else -1)
     monkeypatch.setattr(limits, "shm_bytes", lambda _: 8 << 30)
 
@@ -255,7 +255,7 @@ def test_colour_only_on_a_terminal_that_wants_it(
 
 
 def test_bad_usage_the_list_and_reports_need_no_pytest() -> None:
-    """`imagegen` writes reports where there is none."""
+    """`imagegen` writes reports where pytest is not installed."""
     script = "import sys; sys.modules['pytest'] = sys.modules['testinfra'] = None\n"
     script += "import validate.report.files, validate.cli; sys.exit(validate.cli.main(['--list']))"
     command = [sys.executable, "-c", script]

@@ -1,4 +1,4 @@
-"""When a measured version is the one that the image promises."""
+"""Test when a measured version agrees with the one that the image promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that hang and heed no signal: each check ends in its time, and says so."""
+"""Test programs that hang and ignore signals: each check ends in its time and says so."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HANGS = "#!/bin/sh\ntrap '' TERM\nsleep 600 & sleep 600\n"
 
 @pytest.fixture
 def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], str]:
-    """Makes a program; every command of the test has half a second."""
+    """Write programs; every command of the test has half a second."""
     waited = process._wait
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.1)
     short = lambda child, limit, tail: waited(child, min(limit, 0.5), tail)  # noqa: E731

@@ -1,4 +1,4 @@
-"""Suites of one's own beside those that travel with validate."""
+"""Test a user's own suites beside those that travel with validate."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_proxy(image, expected, given):
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Suites of one's own are modules: one of the same name was imported by the test before."""
+    """Forget the imported suites, because each test has a module of the same name."""
     monkeypatch.delitem(sys.modules, "test_site", raising=False)
 
 

@@ -1,4 +1,4 @@
-"""What is begun before the checks are loaded, and one import that answers for two."""
+"""Test what starts before the checks are loaded, and one import that answers for two."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_script_names_torch_first(tmp_path: Path) -> None:
 
 
 def slow(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """pip is a script of the shell."""
+    """Make pip a shell script."""
     row = SlowProbe(KEY, lambda _: RunningCommand(["sh", "-c", script]), lambda result: result)
     monkeypatch.setitem(PREFETCHED, "python", row)
 

@@ -1,4 +1,4 @@
-"""Commands end in time, and nothing of them survives."""
+"""Test that commands end in time, and that none of their processes survives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from validate.process import MISSING, run
 
 
 def _survives(pid: int) -> bool:
-    """Whether a process still runs a moment later: a kill takes effect on its own time."""
+    """Return whether a process still runs a moment later, because a kill takes some time."""
     stat = Path(f"/proc/{pid}/stat")
     for _ in range(40):
         try:

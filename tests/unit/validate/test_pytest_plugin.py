@@ -1,4 +1,4 @@
-"""The frame: what a check says becomes an outcome, whatever it does."""
+"""Test the frame: whatever a check does becomes an outcome."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ HEAD = "import time\nfrom validate.check import check, fail, skip, warn\n"
 
 @pytest.fixture
 def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of suites of our own; what a suite there is called for is `limits`: always on."""
+    """Return a folder for suites of our own.
+
+    A suite there has the name `limits`, because that one always runs.
+    """
     folder = tmp_path / "suites"
     folder.mkdir()
     monkeypatch.setattr(catalogue, "SUITES", str(folder))
@@ -31,7 +34,7 @@ def suites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _run(suites: Path, text: str, *, static: bool = False) -> tuple[list[CheckResult], list[str]]:
     (suites / "test_limits.py").write_text(HEAD + dedent(text))
-    sys.modules.pop("test_limits", None)  # that of the run before, under the same name
+    sys.modules.pop("test_limits", None)  # an earlier run's, of the same name
     recipe = trees.expected(suites.parent)
     return pytest_run.run_suites(["limits"], recipe, "/", pytest_plugin.RunOptions(static=static))
 

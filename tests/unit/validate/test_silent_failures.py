@@ -1,4 +1,4 @@
-"""Failures that say nothing of themselves are made on purpose, by the zoo or by a tree of files."""
+"""Test that every silent failure is made on purpose, by the zoo or by a tree of files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IN_LAYERS = "image."
 
 
 def _marked() -> Iterator[tuple[str, str]]:
-    """Failures that tests beside and below this one are marked with, and the text of the test."""
+    """Yield each failure that a test in or below this folder is marked with, and its text."""
     for path in sorted(Path(__file__).parent.rglob("test_*.py")):
         text = path.read_text()
         for node in ast.parse(text).body:
@@ -39,7 +39,7 @@ MARKED = [*_marked()]
 
 
 def _in_the_zoo(number: str) -> bool:
-    """Whether an animal makes it, and what it is caught by is one of the checks of the table."""
+    """Return whether an animal makes a failure and one of the table's checks finds it."""
     said = TABLE[number]
     made = [animal for animal in ANIMALS if number in animal.silent]
     assert all(said.get("exit_code", animal.exit_code) == animal.exit_code for animal in made)
@@ -55,7 +55,7 @@ def _in_a_tree(number: str) -> bool:
 
 @pytest.mark.parametrize("number", sorted(REQUIRED | {*TABLE}))
 def test_a_silent_failure_is_made_and_caught(number: str) -> None:
-    # Both are looked at: each asserts of what it finds.
+    # A list, so that both run: each has assertions of its own.
     assert any([_in_the_zoo(number), _in_a_tree(number)])
 
 

@@ -1,4 +1,4 @@
-"""Made-up machines: small folders that stand for `/`, and expectation files that go with them."""
+"""Make up machines: small folders that stand for `/`, and their expectation files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RECIPE: dict[str, Any] = {
 
 
 def write(root: Path, path: str, text: str = "") -> Path:
-    """A file of the made-up machine."""
+    """Write a file of the made-up machine."""
     target = root / path.lstrip("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text)
@@ -47,21 +47,21 @@ def write(root: Path, path: str, text: str = "") -> Path:
 
 
 def expected(folder: Path, **changes: Any) -> Expected:
-    """The recipe above, with some keys changed, through the real loader."""
+    """Return the recipe above with some keys changed, read by the real loader."""
     return load(str(write(folder, "image.json", json.dumps({**RECIPE, **changes}))))
 
 
 def findings(
     root: Path, suite: str, recipe: Expected, *, static: bool = False
 ) -> dict[str, CheckResult]:
-    """What the checks of one suite say about a made-up machine, by id."""
+    """Return the results of one suite's checks on a made-up machine, by id."""
     found, broken = run_suites([suite], recipe, str(root), RunOptions(static=static))
     assert broken == []
     return {one.check.id: one for one in found}
 
 
 def hca(root: Path, name: str = "mlx5_0", *, state: str = "4: ACTIVE", number: int = 0) -> None:
-    """An RDMA device of the kernel, with one port, as /sys shows it."""
+    """Make an RDMA device of the kernel with one port, as /sys shows it."""
     port = f"/sys/class/infiniband/{name}/ports/1"
     write(root, f"{port}/state", f"{state}\n")
     write(root, f"{port}/rate", "100 Gb/sec (4X EDR)\n")
@@ -70,20 +70,20 @@ def hca(root: Path, name: str = "mlx5_0", *, state: str = "4: ACTIVE", number: i
 
 
 def device_nodes(root: Path, count: int = 1) -> None:
-    """What `--device=/dev/infiniband` brings."""
+    """Make the nodes that `--device=/dev/infiniband` brings."""
     write(root, "/dev/infiniband/rdma_cm")
     for number in range(count):
         write(root, f"/dev/infiniband/uverbs{number}")
 
 
 def pci_card(root: Path, vendor: str, kind: str, address: str = "0000:3b:00.0") -> None:
-    """A PCI function, such as vendor 0x15b3 and class 0x020700 for an InfiniBand card."""
+    """Make a PCI function, such as vendor 0x15b3 and class 0x020700 for an InfiniBand card."""
     write(root, f"/sys/bus/pci/devices/{address}/vendor", f"{vendor}\n")
     write(root, f"/sys/bus/pci/devices/{address}/class", f"{kind}\n")
 
 
 def verbs_stack(root: Path, *, abi: str = "34", provider_abi: str = "34") -> None:
-    """libibverbs, librdmacm and the provider for mlx5: loadable, with the marks that are read."""
+    """Make loadable libibverbs, librdmacm and mlx5 provider, with the marks that are read."""
     top = root / LIB_DIR.lstrip("/")
     (top / "libibverbs").mkdir(parents=True)
     library = _a_library().read_bytes()
@@ -96,13 +96,13 @@ def verbs_stack(root: Path, *, abi: str = "34", provider_abi: str = "34") -> Non
 
 
 def _a_library() -> Path:
-    """Any shared library of the machine that runs the tests."""
+    """Return any shared library of the machine that runs the tests."""
     ctypes.CDLL("libm.so.6")
     maps = Path("/proc/self/maps").read_text().splitlines()
     return Path(next(line.split()[-1] for line in maps if "libm.so.6" in line))
 
 
 def private_key(root: Path, path: str, mode: int = 0o600) -> None:
-    """A file that looks like an OpenSSH key."""
+    """Write a file that looks like an OpenSSH key."""
     begin, end = "-----BEGIN OPENSSH PRIVATE KEY-----", "-----END OPENSSH PRIVATE KEY-----"
     os.chmod(write(root, path, f"{begin}\nb3BlbnNzaC1rZXktdjEAAAAA\n{end}\n"), mode)  # noqa: PTH101

@@ -1,4 +1,4 @@
-"""What is said where `validate` cannot run to its end in a container."""
+"""Test what is reported if `validate` cannot run to its end in a container."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Refusing:
-    """A container that runs when it is looked at first, and takes no command."""
+    """Stand for a container that runs at the first look and accepts no command."""
 
     def __init__(self, later: bool) -> None:
         self._looks = iter((True, later))

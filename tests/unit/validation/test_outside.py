@@ -1,4 +1,4 @@
-"""Containers that run already: what their reports come to."""
+"""Test the reports of containers that run already."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_host_that_is_none_is_named() -> None:
 
 
 def test_a_machine_that_ssh_does_not_reach_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Testinfra raises for ssh's exit code 255, whatever it said."""
+    """Testinfra raises an error for ssh's exit code 255, whatever ssh printed."""
     said = Result(["ssh"], 255, "", "ssh: connect to host x port 1: Connection refused\n")
     monkeypatch.setattr(remote, "run", lambda *_, **__: said)
     with pytest.raises(ValidationError) as caught:

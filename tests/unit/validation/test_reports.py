@@ -1,4 +1,4 @@
-"""Reports of several images in one file each, and checks that the host adds to one."""
+"""Test reports of several images in one file each, and checks that the host adds to a report."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SEEN = {"os": PASSED, "ssh": WARNED, "rdma": SKIPPED}
 
 
 def record(tag: str, *, earlier: str = "", **outcomes: str) -> ValidationRecord:
-    """What `validate` said in an image, through its own report; `earlier` is when it passed."""
+    """Return what `validate` reports in an image; `earlier` is the time when it passed."""
     found = [
         CheckResult(
             Check(f"{suite}.one", "it is well", "fail", "live", "", ""),
@@ -57,7 +57,7 @@ def record(tag: str, *, earlier: str = "", **outcomes: str) -> ValidationRecord:
 
 
 def written(folder: Path, *reports: ReportData) -> tuple[dict[str, Any], Any, str]:
-    """What the three files say."""
+    """Return the contents of the three files."""
     files = Files(folder / "r.json", folder / "r.xml", folder / "r.md")
     save(files, reports)
     document: dict[str, Any] = json.loads((folder / "r.json").read_text())

@@ -1,4 +1,4 @@
-"""What passed is not run again; what did not, or may not have, is."""
+"""Test that checks that passed are not run again, and that all others are."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def check(suite: str, said: str) -> dict[str, Any]:
 
 @dataclass
 class Machine:
-    """An image with one check a suite, a host, and a journal; `runs` are the options of each."""
+    """Hold an image with one check in each suite, a host, and a journal.
+
+    `runs` has the options of each run.
+    """
 
     said: dict[str, str] = field(default_factory=lambda: dict(HEALTHY))
     host: dict[str, str] | None = field(default_factory=lambda: {"kernel": "6.1"})
@@ -62,7 +65,7 @@ class Machine:
         return ValidationRecord(IMAGE.id, ref, request.tier, code == 0, {}, 9.0, said)
 
     def validate(self, *arguments: str, static: bool = False, again: bool = False) -> list[str]:
-        """Which checks ran now, of all that the record has."""
+        """Return which checks ran now, of all that the record has."""
         request = ValidationRequest(static, arguments)
         record = passed.validate_open(
             ENGINE, "cpu:a", request, lambda _: self.past, self.lines.append, again=again
@@ -275,7 +278,7 @@ def put(root: Path, path: str, text: str) -> None:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Path:
-    """A machine with a GPU, an RDMA port and a disk controller."""
+    """Make a machine with a GPU, an RDMA port and a disk controller."""
     for name, kind in (("01:00.0", "0x030200"), ("02:00.0", "0x020700"), ("03:00.0", "0x010802")):
         put(tmp_path, f"sys/bus/pci/devices/{name}/class", kind)
     put(tmp_path, "sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE")

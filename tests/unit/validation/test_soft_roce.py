@@ -1,4 +1,4 @@
-"""The job of the Soft-RoCE machine, what comes back from it, and the files that it boots."""
+"""Test the job of the Soft-RoCE machine, its answers, and the files that it boots."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_module_says_what_it_depends_on() -> None:
 
 
 def members(packed: bytes) -> dict[str, tuple[int, bytes]]:
-    """A reader of its own for the format, by cpio(5)."""
+    """Read the archive by cpio(5), without the code that is tested."""
     found, stream = {}, io.BytesIO(packed)
     while (header := stream.read(110)) and header.startswith(b"070701"):
         fields = [int(header[6 + 8 * n : 14 + 8 * n], 16) for n in range(13)]

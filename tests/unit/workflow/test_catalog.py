@@ -1,4 +1,4 @@
-"""The page of `imagegen catalog`: rows of the catalog, and rows that an index would add."""
+"""Test the page of `imagegen catalog`: rows of the catalog, and rows that an index would add."""
 
 from __future__ import annotations
 

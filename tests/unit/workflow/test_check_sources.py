@@ -1,4 +1,4 @@
-"""The page of `imagegen check-sources`: what is missing ends it with an error."""
+"""Test the page of `imagegen check-sources`: it ends with an error if something is missing."""
 
 from __future__ import annotations
 

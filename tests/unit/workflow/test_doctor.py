@@ -1,4 +1,4 @@
-"""The page of `imagegen doctor`: it judges, sets up on demand, and ends with what fails."""
+"""Test the page of `imagegen doctor`: it judges, sets up on demand, and ends with the failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Look = tuple[int, str]
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[Look]:
-    """What is asked of the machine; it is bare when it is looked at first, then ready."""
+    """Record each look at the machine, which is bare at the first one and then ready."""
     asked: list[Look] = []
 
     def look(needed: int, image: str) -> Facts:

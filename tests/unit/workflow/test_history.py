@@ -1,4 +1,4 @@
-"""The page of `imagegen history`: what the journal says of runs, and of one run."""
+"""Test the page of `imagegen history`: what the journal says of runs, and of one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The image that a user means by a name."""
+"""Test which image a user means by a name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TAG = "imagegen/small:debian12-1.13.1-none"
 
 @pytest.fixture
 def known(small: Overlay, monkeypatch: pytest.MonkeyPatch) -> dict[str, LocalImage]:
-    """The images of the engine, by name; the matrix `small` is in reach."""
+    """Set the images of the engine by name; verbs find the matrix `small`."""
     del small
     found: dict[str, LocalImage] = {}
     monkeypatch.setattr(local_images, "find", lambda _, ref: found.get(ref))

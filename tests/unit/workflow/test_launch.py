@@ -1,4 +1,4 @@
-"""The page of `imagegen launch`: a cell and the options become one command."""
+"""Test the page of `imagegen launch`: a cell and the options become one command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of `imagegen lock`: only what was built as the recipes say is locked."""
+"""Test the page of `imagegen lock`: only images that match their recipes are locked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def judge(small: Overlay, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Say why each cell is stale, and what labels its image has."""
+    """Set why each cell is stale, and what labels its image has."""
     del small
     monkeypatch.setattr(client, "connect", lambda: cast("Engine", object()))
 

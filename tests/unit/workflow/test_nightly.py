@@ -1,4 +1,4 @@
-"""One night, with build, validation and registry replaced and a real journal."""
+"""Test one night, with build, validation and registry replaced and a real journal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TO = "localhost:5000/team"
 
 
 class World:
-    """Four cells that build, validate and publish, but for those in `unbuilt` and `failing`."""
+    """Hold four cells that build, validate and publish, except those in `unbuilt` and `failing`."""
 
     def __init__(self, small: Overlay, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         project = Project(small.root)

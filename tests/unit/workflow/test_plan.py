@@ -1,4 +1,4 @@
-"""What a build would do, with the engine's images made up."""
+"""Test what a build would do, with made-up images of the engine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BASE = LocalImage("sha256:base", (), {}, 1)
 
 @pytest.fixture
 def there(monkeypatch: pytest.MonkeyPatch) -> list[LocalImage]:
-    """The images that the engine has."""
+    """Return the list of the engine's images, for a test to fill."""
     found: list[LocalImage] = []
     monkeypatch.setattr(local_images, "list_labelled", lambda *_: tuple(found))
     monkeypatch.setattr(local_images, "find", lambda *_: BASE)
@@ -263,7 +263,7 @@ def test_for_programs_and_as_a_picture(tmp_path: Path) -> None:
 
 @pytest.fixture
 def engine(there: list[LocalImage], monkeypatch: pytest.MonkeyPatch) -> list[LocalImage]:
-    """What the verb connects to."""
+    """Stand in for the engine that the verb connects to."""
     monkeypatch.setattr(client, "connect", lambda: ENGINE)
     machine = client.EngineMachine(2, 1 << 33, "/", None)
     monkeypatch.setattr(client, "engine_machine", lambda _: machine)

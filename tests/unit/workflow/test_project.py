@@ -1,4 +1,4 @@
-"""Cells as a user names them, and recipes over all matrices."""
+"""Test the names of cells that users give, and recipes of all matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of `imagegen prune`: what goes, and what a dry run leaves where it is."""
+"""Test the page of `imagegen prune`: what it removes, and what a dry run keeps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def image(letter: str, matrix: str = "cpu") -> KeptImage:
 
 @pytest.fixture
 def removed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Two images without a tag, a stopped container and old cache; what is removed of them."""
+    """Record what is removed of two images without a tag, a stopped container and old cache."""
     found = EngineContents((image("a"), image("b", "other")), frozenset(), ("imagegen-0",))
     said: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The page of `imagegen publish`: what went out is shown and written down."""
+"""Test the page of `imagegen publish`: what was sent is shown and written down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of `imagegen validate`: every image is judged, and what came of all is written down."""
+"""Test the page of `imagegen validate`: every image is judged, and all results are written down."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ENGINE = cast("Engine", object())
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
-    """`validate` of the images a, b and c, each of which comes to what a function says."""
+    """Run `validate` on the images a, b and c, with the results that a function gives."""
 
     def call(validated: Callable[[str], ValidationRecord], *images: str) -> None:
         monkeypatch.setattr(client, "connect", lambda: ENGINE)
@@ -79,7 +79,7 @@ def test_what_ends_a_run_early_leaves_the_reports_that_there_are(
 
 
 def test_the_records_of_cells_and_images_are_kept(judge: Callable[..., None]) -> None:
-    """A cell becomes its image; what is no cell is an image; each is judged once."""
+    """A cell becomes its image, another name is an image, and each image is judged once."""
     tag = "imagegen/small:debian12-1.13.1-core"
     judge(lambda ref: record(ref, os=PASSED), "debian12-core", "mine:1", tag)
     journal = open_journal()

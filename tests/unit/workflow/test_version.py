@@ -1,4 +1,4 @@
-"""`imagegen --version`: the commit is that of the build, else git's word on the checkout."""
+"""Test `imagegen --version`: the commit is that of the build, else that of the checkout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository with a commit of one file."""
+    """Return a repository with a commit of one file."""
     (tmp_path / "file").write_text("one")
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "file")
@@ -53,7 +53,7 @@ def test_what_the_build_wrote_comes_first(checkout: Path) -> None:
 
 
 def test_a_folder_inside_another_repository_is_not_of_its_commit(checkout: Path) -> None:
-    """Such as an environment in somebody's checkout of something else."""
+    """Such a folder is a virtual environment in the checkout of another project."""
     inside = checkout / "site-packages"
     inside.mkdir()
     assert commit_of(inside) == "unknown"

@@ -1,4 +1,4 @@
-"""What the benchmark printed is read and judged; the command is the one of a real launch."""
+"""Test how the output of the benchmark is parsed and judged, and the command of its launch."""
 
 from __future__ import annotations
 

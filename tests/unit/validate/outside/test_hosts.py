@@ -1,4 +1,4 @@
-"""Other machines, reached through testinfra."""
+"""Test other machines, reached through testinfra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a container has finished starting."""
+"""Test whether a container has finished starting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a framework does not import: the words of the loader, and what to paste."""
+"""Test why a framework does not import: the words of the loader, and what to paste."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel says of a container's limits and capabilities."""
+"""Test what the kernel says of a container's limits and capabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ELF files and the loader's cache: what an object needs, and what is missing."""
+"""Test ELF files and the loader's cache: what an object needs, and what is missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _object(needed: list[str], soname: str, runpath: str = "") -> bytes:
-    """The smallest shared object that has a dynamic section: one loaded segment over all of it."""
+    """Build the smallest shared object with a dynamic section, in one loaded segment."""
     names = b"\0"
     tags = []
     for tag, name in (

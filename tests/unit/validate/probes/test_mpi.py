@@ -1,4 +1,4 @@
-"""What Open MPI prints, and the command line of a launch."""
+"""Test how the output of Open MPI is parsed, and the command line of a launch."""
 
 from __future__ import annotations
 

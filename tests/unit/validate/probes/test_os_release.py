@@ -1,4 +1,4 @@
-"""/etc/os-release as data."""
+"""Test how /etc/os-release is parsed."""
 
 from __future__ import annotations
 

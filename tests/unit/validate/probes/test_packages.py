@@ -1,4 +1,4 @@
-"""The distribution's package database, asked for what a library does not say."""
+"""Test the distribution's package database, which knows what a library does not say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from validate.process import Result
 
 
 def database(monkeypatch: pytest.MonkeyPatch, search: Result, version: str) -> None:
-    """Let `dpkg-query` answer as told."""
+    """Let `dpkg-query` give these answers."""
 
     def run(argv: list[str], **_: Any) -> Result:
         assert argv[0] == "dpkg-query"

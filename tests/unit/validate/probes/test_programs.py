@@ -1,4 +1,4 @@
-"""Programs on a PATH, and /etc/environment."""
+"""Test programs on a PATH, and /etc/environment."""
 
 from __future__ import annotations
 

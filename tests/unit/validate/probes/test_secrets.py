@@ -1,4 +1,4 @@
-"""Credentials and litter of a build."""
+"""Test how credentials and leftovers of a build are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of SSH, their modes, and settings."""
+"""Test keys of SSH, their modes, and settings."""
 
 from __future__ import annotations
 

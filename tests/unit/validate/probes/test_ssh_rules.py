@@ -1,4 +1,4 @@
-"""Settings that keep root out of a container, or make ssh go elsewhere; and the line that mends."""
+"""Test settings that keep root out or make ssh go elsewhere, and the line that corrects each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HUP = "; kill -HUP $(cat /run/sshd.pid)"
 
 
 def broken(root: Path, server: str = "", client: str = "") -> list[ssh_rules.WrongSetting]:
-    """With some settings before the healthy ones: the first value is in force."""
+    """Return the wrong settings after some lines were put first, where they are in force."""
     said = [ssh.parse_settings(text) for text in (server + SERVER, client + CLIENT)]
     return ssh_rules.wrong_settings(said[0], said[1], "2222", str(root))
 

@@ -1,4 +1,4 @@
-"""Devices and interfaces as /sys shows them."""
+"""Test devices and interfaces in /sys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a verbs stack."""
+"""Test the files of a verbs stack."""
 
 from __future__ import annotations
 

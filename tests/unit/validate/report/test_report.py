@@ -1,4 +1,4 @@
-"""Reports agree with their schema and with one another."""
+"""Test that reports agree with their schema and with one another."""
 
 from __future__ import annotations
 

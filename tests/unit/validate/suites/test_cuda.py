@@ -1,4 +1,4 @@
-"""CUDA on made-up machines: the toolkit measured, the driver where there is one."""
+"""Test CUDA on made-up machines: the toolkit, and the driver if there is one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ JSON = '{"cuda": {"version": "12.4.1"}, "cuda_nvcc": {"version": "12.4.131"}}'
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """A CUDA 12.4 image, and no GPU anywhere."""
+    """Make a CUDA 12.4 image without any GPU."""
     one = Machine(tmp_path, monkeypatch)
     one.promise("cuda", "12.4.131", flavour="runtime", cudart="12")
     write(tmp_path, "/usr/local/cuda/version.json", JSON)
@@ -36,7 +36,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def driver(machine: Machine, code: int = 0, serves: int = 12040) -> None:
-    """The driver's library, as the container toolkit mounts it."""
+    """Add the driver's library, as the container toolkit mounts it."""
     source = f"int cuInit(unsigned f) {{ return {code}; }}\n"
     machine.lib("libcuda.so.1", source + version_function("cuDriverGetVersion", serves))
     mount = f"36 35 0:1 / {LIB_DIR}/libcuda.so.1 ro - ext4 /dev/x ro\n"

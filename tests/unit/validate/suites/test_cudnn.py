@@ -1,4 +1,4 @@
-"""cuDNN on made-up machines, and what its numbers mean."""
+"""Test cuDNN on made-up machines, and what its numbers mean."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def source(number: int, built: int = 11030) -> str:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """An image with cuDNN 8.2.0, in two parts as the distribution packs them."""
+    """Make an image with cuDNN 8.2.0, in two parts as the distribution packs them."""
     one = Machine(tmp_path, monkeypatch)
     one.promise("cuda", "11.3.109", flavour="devel")
     one.promise("cudnn", "8.2.0.53", soname="libcudnn.so.8")

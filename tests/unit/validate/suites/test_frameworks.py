@@ -1,4 +1,4 @@
-"""TensorFlow, MXNet, LightCC and GCC on made-up machines."""
+"""Test TensorFlow, MXNet, LightCC and GCC on made-up machines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def installed(machine: Machine, name: str, version: str) -> None:
-    """The metadata of a wheel in the image's Python."""
+    """Write the metadata of a wheel for the image's Python."""
     folder = f"{name.replace('-', '_')}-{version}.dist-info"
     write(
         machine.site,
@@ -40,7 +40,7 @@ def installed(machine: Machine, name: str, version: str) -> None:
 
 
 def tensorflow(machine: Machine, version: str = "1.15.5", built: str = "11.2") -> None:
-    """A TensorFlow that answers what is asked; without `built` a CPU build."""
+    """Install a TensorFlow that answers the checks; without `built` it is a CPU build."""
     text = f"""
         __version__ = {version!r}
         class sysconfig:
@@ -188,7 +188,7 @@ def test_the_size_within_a_machine_is_its_number_of_gpus(
 
 
 def compilers(machine: Machine, monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:
-    """Compilers that come first on PATH, and tell these versions."""
+    """Put compilers that report these versions first on PATH."""
     for name, version in versions.items():
         path = write(machine.root, f"/bin/{name.replace('x', '+')}", f"#!/bin/sh\necho {version}\n")
         path.chmod(0o755)

@@ -1,4 +1,4 @@
-"""GPUs on made-up machines: absent, present but not passed, present but unusable, and well."""
+"""Test GPUs on made-up machines: absent, present but not passed, unusable, and good."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def driven(machine: Machine, nvml: str = "", driver: str = "") -> None:
-    """The libraries that the container toolkit mounts."""
+    """Add the libraries that the container toolkit mounts."""
     machine.lib(gpu.NVML, nvml or nvml_library())
     machine.lib(gpu.DRIVER, driver or driver_library())
     write(machine.root, "/proc/self/mountinfo", MOUNTS)
@@ -228,7 +228,7 @@ def test_a_gpu_that_fell_off_the_bus_is_missed_where_a_number_is_required(
     bus = "the host's bus has 2: 0000:10:00.0, 0000:11:00.0"
     assert (one.outcome, one.measured) == (FAILED, f"3 GPUs are required, NVML counts 2, {bus}")
     assert "dmesg" in one.remedy
-    # What a variable hides is no warning where the number counts.
+    # If a number is required, GPUs hidden by a variable are a failure, not a warning.
     machine.gpus = 2
     driven(machine, nvml=nvml_library(count=2), driver=driver_library(count=1))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")

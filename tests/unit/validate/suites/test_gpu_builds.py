@@ -1,4 +1,4 @@
-"""PyTorch and Horovod as they were built: the CUDA of a wheel, and the NCCL of the image."""
+"""Test how PyTorch and Horovod were built: the CUDA of a wheel, and the NCCL of the image."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NCCL_NAME = "-Wl,-soname,libnccl.so.2"
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """A GPU image with torch of one CUDA beside the toolkit of another one, and Horovod."""
+    """Make a GPU image with Horovod, and torch of another CUDA than the toolkit's."""
     one = Machine(tmp_path, monkeypatch)
     one.device = "gpu"
     one.promise("torch", "2.0.1+cu117", cuda="11.7")
@@ -117,8 +117,10 @@ def test_horovod_over_nccl_passes(machine: Machine) -> None:
 
 
 def two_nccls(machine: Machine, first: str, second: str, *, shared: bool) -> None:
-    """PyTorch loads the NCCL of a wheel and that of the image; Horovod's extension is linked to
-    NCCL, or holds none."""
+    """Let PyTorch load the NCCL of a wheel and that of the image.
+
+    Horovod's extension is linked to NCCL if `shared`; otherwise it contains none.
+    """
     places = ("wheel/libnccl.so.2", f"usr/lib/libnccl.so.{second}")
     paths = [
         compiled(
@@ -158,7 +160,7 @@ def test_two_nccls_in_a_process_fail_where_horovod_is_linked_to_one(
 def test_a_plugin_of_open_mpi_that_lacks_a_library_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both where the recipe compiles Open MPI and where a distribution keeps it."""
+    """It fails where the recipe compiles Open MPI and where the distribution brings it."""
     monkeypatch.setattr(test_os, "_cache", lambda _: {})
     components = {
         "python": {"version": "3.11", "facts": {"interpreter": sys.executable}},

@@ -1,4 +1,4 @@
-"""HARP on made-up machines: the plugin and every NCCL, and what the host has to bring."""
+"""Test HARP on made-up machines: the plugin with every NCCL, and what the host has to bring."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ NETWORK = "HARP"
 
 
 def plugin(*abis: int) -> str:
-    """C source of a plugin that exports some ABIs."""
+    """Return C source of a plugin that exports some ABIs."""
     return "".join(f"int ncclNetPlugin_v{abi} = 1;\n" for abi in abis)
 
 
 def nccl(version: str, number: int, accepts: tuple[int, ...]) -> str:
-    """An NCCL that opens its plugin as the real one does, and says the same in its log."""
+    """Return an NCCL that opens its plugin as the real one does, and logs the same."""
     symbols = " ".join(f"ncclNetPlugin_v{one}" for one in accepts)
     lookups = " ".join(f'if (dlsym(h, "ncclNetPlugin_v{one}")) return 0;' for one in accepts)
     return f"""
@@ -61,7 +61,7 @@ def nccl(version: str, number: int, accepts: tuple[int, ...]) -> str:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """An image with HARP 1.3, which exports v4, and NCCL 2.9.9, which accepts v4."""
+    """Make an image with HARP 1.3, which exports v4, and NCCL 2.9.9, which accepts v4."""
     one = Machine(tmp_path, monkeypatch)
     one.promise("harp", "1.3", path=PLUGIN, plugin_abi="4")
     one.promise("nccl", "2.9.9", cuda="11.3")
@@ -71,7 +71,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def prepared(root: Path, pages: int = 15) -> None:
-    """A host of one GPU that HARP was set up on, and a launch that passes all of it."""
+    """Set HARP up on a host with one GPU, and pass all of it to the container."""
     gpu_on_bus(root)
     write(root, "/usr/local/tfabric/tools/config/ztcp1.conf", "x")
     top = "/sys/kernel/mm/hugepages/hugepages-1048576kB"

@@ -1,4 +1,4 @@
-"""What the launch allows: processes, control groups of both kinds, capabilities."""
+"""Test what the launch allows: processes, control groups of both kinds, capabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SOFT = {"stack": 64 << 20, "nofile": 1 << 20}
-"""Limits of a launch that raised all of them; the rest is unlimited."""
+"""Limits of a launch that raised all of them; those not named are unlimited."""
 
 
 @pytest.fixture

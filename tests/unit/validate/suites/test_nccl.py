@@ -1,4 +1,4 @@
-"""NCCL on made-up machines: its version, its copies, and what is set for it unseen."""
+"""Test NCCL on made-up machines: its version, its copies, and its settings in files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def source(number: int, version: str, accepts: tuple[int, ...] = (4,)) -> str:
-    """An NCCL: it tells its version, and holds the marks that are read from its bytes."""
+    """Return C source of an NCCL with its version function and the marks in its bytes."""
     symbols = " ".join(f"ncclNetPlugin_v{one}" for one in accepts)
     marks = f'const char marks[] = "NCCL version {version}\\0{symbols}";\n'
     return version_function("ncclGetVersion", number) + marks
@@ -23,7 +23,7 @@ def source(number: int, version: str, accepts: tuple[int, ...] = (4,)) -> str:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """An image with NCCL 2.9.9 for CUDA 11.3."""
+    """Make an image with NCCL 2.9.9 for CUDA 11.3."""
     one = Machine(tmp_path, monkeypatch)
     one.promise("cuda", "11.3.109", flavour="devel")
     one.promise("nccl", "2.9.9", cuda="11.3")

@@ -1,4 +1,4 @@
-"""Checks that cannot fail: what they tell is true all the same."""
+"""Test that checks that cannot fail report true facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OFED by its own word: MLNX_OFED says its release, DOCA's is that of its package."""
+"""Test the release of OFED: MLNX_OFED reports it itself, for DOCA the package has it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """An image whose verbs libraries load, and whose own programs come first on PATH."""
+    """Make an image whose verbs libraries load, and whose own programs come first on PATH."""
     one = Machine(tmp_path, monkeypatch)
     for name in ("libibverbs.so.1", "librdmacm.so.1"):
         one.lib(name)
@@ -111,7 +111,7 @@ def test_another_doca_fails(
     outcome: str,
     measured: str,
 ) -> None:
-    # The image's distribution, whatever runs the tests.
+    # The distribution of the image, not of the machine that runs the tests.
     monkeypatch.setattr(SystemInfo, "distribution", "ubuntu")
     promise(machine, "doca", promised)
     said = f"echo install ok installed {there}" if there else "exit 1"

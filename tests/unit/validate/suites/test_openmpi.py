@@ -1,4 +1,4 @@
-"""Open MPI and Horovod under it: ranks that do not find each other, and which way they talk."""
+"""Test Open MPI and Horovod: ranks that do not find each other, and the interfaces they use."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ROUTE = "{}\t{}\t00000000\t0003\t0\t0\t0\t{}\t0\t0\t0\n"
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """An image with Open MPI in a folder of its own, PyTorch and Horovod."""
+    """Make an image with Open MPI in a folder of its own, PyTorch and Horovod."""
     monkeypatch.delenv("OPAL_PREFIX", raising=False)
     one = Machine(tmp_path, monkeypatch)
     one.promise("openmpi", "4.1.4", prefix=f"{tmp_path}/openmpi")
@@ -71,7 +71,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def program(machine: Machine, monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
-    """A program of Open MPI."""
+    """Write a program of Open MPI."""
     path = write(machine.root, f"openmpi/bin/{name}", text)
     path.chmod(0o755)
     monkeypatch.setattr(conftest, "HARMLESS", (*conftest.HARMLESS, str(path)))
@@ -116,7 +116,7 @@ def test_ranks_that_say_nothing_fail_in_words(
 
 
 def mpi_in(machine: Machine, folder: str) -> tuple[str, ...]:
-    """A libmpi in a folder, and what links to it there."""
+    """Make a libmpi in a folder, and libraries there that are linked to it."""
     library = compiled(machine.root, f"{folder}/libmpi.so.40", f"int x; /* {folder} */", SONAME)
     return "-nostdlib", "-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{library.parent}"
 

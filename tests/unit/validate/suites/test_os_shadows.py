@@ -1,4 +1,4 @@
-"""Libraries that hide one another on the loader's path of a made-up machine."""
+"""Test libraries that hide one another on the loader's path of a made-up machine."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Hosts of one job that are not alike: other limits, ranks that stay here, sums that are wrong.
+"""Test hosts of one job that differ: other limits, ranks that stay here, wrong sums.
 
-Where hosts are alike, and where a login or a daemon is missing, real containers tell.
+Real containers test hosts that are alike, and a missing login or daemon.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SUM = "sum rank {} of 2 is {}\n"
 
 @pytest.fixture
 def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Situation:
-    """A container `a` that has met its peer `b`."""
+    """Return a container `a` that has visited its peer `b`."""
     there = Peer("b", Result(["ssh"], 0, "", ""), HERE | {"host": "b", "memlock": "8192"})
     monkeypatch.setattr(suite, "_here", lambda _: HERE)
     monkeypatch.setattr(suite, "_peers", lambda _: [there])
@@ -39,7 +39,7 @@ def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Situation:
 
 @pytest.fixture
 def mpirun(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """What a launch over both hosts prints."""
+    """Set what a launch over both hosts prints."""
 
     def says(out: str, code: int = 0, err: str = "") -> None:
         monkeypatch.setattr(suite, "_launch", lambda *_: Result(["mpirun"], code, out, err))

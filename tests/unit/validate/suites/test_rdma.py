@@ -1,4 +1,4 @@
-"""RDMA on made-up machines: hardware that is absent rests, hardware that cannot be used fails."""
+"""Test RDMA on made-up machines: absent hardware is skipped, unusable hardware fails."""
 
 from __future__ import annotations
 

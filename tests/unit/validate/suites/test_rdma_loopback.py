@@ -1,4 +1,4 @@
-"""Data through the RDMA ports of made-up nodes: its rate, and the errors that are counted."""
+"""Test data through the RDMA ports of made-up nodes: its rate, and the errors counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROW = "1048576 1000 {0} {0} 0.04"
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """An H100 node with InfiniBand, where data is asked to move."""
+    """Make an H100 node with InfiniBand, and a run that asks to move data."""
     one = Machine(tmp_path, monkeypatch)
     one.components["rdma"] = RDMA
     one.loopback = True
@@ -40,7 +40,7 @@ def program(machine: Machine, name: str, text: str) -> None:
 
 
 def perftest(machine: Machine, **special: str) -> None:
-    """An ib_write_bw that measures 390.5 Gb/s, but does something else on some devices."""
+    """Write an ib_write_bw that measures 390.5 Gb/s, but does something else on some devices."""
     cases = "".join(f"{device}) {text};; " for device, text in special.items())
     program(machine, "ib_write_bw", f'case "$2" in {cases}*) echo {ROW.format(390.5)};; esac')
 
@@ -96,12 +96,12 @@ def test_a_device_that_moves_nothing_warns_with_its_words(machine: Machine) -> N
 
 
 def counting(machine: Machine, number: int, counter: str, value: int) -> str:
-    """For ib_write_bw: the data moves well, and a counter of the port has a new value."""
+    """Return what ib_write_bw does: it moves the data well and sets a counter of the port."""
     return f"echo {value} > {machine.root}{port(number)}/{counter}; echo {ROW.format(390.5)}"
 
 
 def test_errors_that_are_counted_while_data_moves_warn(machine: Machine) -> None:
-    write(machine.root, f"{port(4)}/counters/link_downed", "9\n")  # from before: no matter
+    write(machine.root, f"{port(4)}/counters/link_downed", "9\n")  # from before: ignored
     write(machine.root, f"{port(2)}/counters/symbol_error", "4\n")
     perftest(
         machine,

@@ -1,4 +1,4 @@
-"""RDMA ports on made-up nodes: RoCE, InfiniBand, a pod without devices, ports that are down."""
+"""Test RDMA ports on made-up nodes: RoCE, InfiniBand, a pod without devices, ports without link."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LIVE = (
 
 
 def verbs_library(count: int, text: str = "") -> str:
-    """C source of a libibverbs.so.1 that lists `count` devices, and warns of `text`."""
+    """Return C source of a libibverbs.so.1 that lists `count` devices and warns with `text`."""
     return f"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ void *ibv_get_device_list(int *n) {{ *n = {count};
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """An image with rdma-core and NCCL 2.9.9, with all limits raised."""
+    """Make an image with rdma-core and NCCL 2.9.9, with all limits raised."""
     monkeypatch.setattr(limits, "soft_limit", lambda _: -1)
     one = Machine(tmp_path, monkeypatch)
     one.components["rdma"] = {

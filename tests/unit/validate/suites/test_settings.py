@@ -1,4 +1,4 @@
-"""Pods, NCCL's less known switches, kernels of PyTorch for a GPU, and profiles."""
+"""Test pods, rarely used settings of NCCL, kernels of PyTorch for a GPU, and profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch on a GPU: kernels that its build has not, and an NCCL that does not start."""
+"""Test PyTorch on a GPU: kernels that its build lacks, and an NCCL that does not start."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Last error:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """An image with PyTorch 2.4.1 of CUDA 12.4 on a host with one H100."""
+    """Make an image with PyTorch 2.4.1 of CUDA 12.4 on a host with one H100."""
     one = Machine(tmp_path, monkeypatch)
     one.device = "gpu"
     one.promise("torch", "2.4.1+cu124", cuda="12.4")

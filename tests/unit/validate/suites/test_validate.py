@@ -1,4 +1,4 @@
-"""The suite of validate itself: the environment of the image, and its expectation file."""
+"""Test the suite of validate itself: the environment of the image, and its expectation file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole machines, every suite of their hardware at once: the verdict that a person would give."""
+"""Test whole machines with all suites of their hardware against the verdict of a person."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RDMA = {
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """An image with CUDA 11.3 and NCCL 2.9.9, and a launch that raised the limits."""
+    """Make an image with CUDA 11.3 and NCCL 2.9.9, and a launch that raised the limits."""
     monkeypatch.setattr(limits, "soft_limit", lambda kind: 1 << 26 if kind == "stack" else -1)
     monkeypatch.setattr(limits, "shm_bytes", lambda _: 32 << 30)
     for name in ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "K_MPI_JOB_ROLE"):
@@ -45,7 +45,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def verdict(machine: Machine, *suites: str) -> dict[str, list[str]]:
-    """The exit code, and what the report of the command line calls failed and warned."""
+    """Return the exit code, and the checks that failed and warned by the command line's report."""
     recipe = {
         "schema": 1,
         "device": "gpu",
@@ -72,9 +72,9 @@ def verdict(machine: Machine, *suites: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("make", "failed", "warned"),
     [
-        # NCCL 2.9.9 takes row 0 where nobody names one.
+        # NCCL 2.9.9 uses row 0 if no setting names another one.
         (nodes.a100_roce, [], ["rdma.gid"]),
-        # It looks for nv_mem, which nvidia_peermem does not make.
+        # NCCL 2.9.9 looks for nv_mem, which nvidia_peermem does not make.
         (nodes.h100_infiniband, [], ["rdma.gdr"]),
         (nodes.port_down, [], ["rdma.port", "rdma.gdr"]),
         (nodes.all_ports_down, ["rdma.port"], ["rdma.gdr"]),
