@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f]"
@@ -37,3 +41,27 @@ def short_step(step: str) -> str:
     text = re.sub(r"--mount=\S+ *", "", step)
     text = re.sub(r"\. /mnt/env\.sh &&\s*|apt-get update &&\s*", "", text)
     return re.sub(r"\s+", " ", text).strip()
+
+
+FEW = 5
+"""The most names that an error lists, where there is a command that lists them all."""
+
+
+def few(names: Sequence[str], nearest: Sequence[str], command: str) -> str:
+    """List names in one line: all of them if they are few, else the nearest.
+
+    `1.11.0, 1.12.0 … and 155 more: imagegen catalog torch`.
+    """
+    if len(names) <= FEW + 1:
+        return ", ".join(names)
+    shown = nearest[:FEW]
+    return f"{', '.join(shown)} … and {len(names) - len(shown)} more: {command}"
+
+
+def few_like(word: str, names: Sequence[str], command: str) -> str:
+    """List names in one line, those first that look most like a word if there are many."""
+    from difflib import get_close_matches
+
+    spelled = {name.casefold(): name for name in names}
+    near = get_close_matches(word.casefold(), spelled, FEW, 0)
+    return few(names, [spelled[name] for name in near], command)

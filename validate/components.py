@@ -1,6 +1,6 @@
-"""What `validate` has to know of components, as their component.yaml says it.
+"""Read what `validate` has to know of components, from components.json.
 
-imagegen writes components.json from every component.yaml (imagegen/catalog/components_json.py).
+imagegen writes that file from every component.yaml (imagegen/catalog/components_json.py).
 """
 
 import io
@@ -12,9 +12,13 @@ FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "components.json
 
 
 class ComponentChecks(NamedTuple):
-    """A component: the place of its suite in a run (0: after all others, by name), short names of
-    the suite, suites of others that hold for it too, the hardware that its live checks look at, and
-    the module of validate/probes that starts before the checks are loaded."""
+    """Hold what the checks need to know of one component.
+
+    `order` is the place of its suite in a run (0: after all others, by name). `short_names` are
+    short names of the suite. `more_suites` are suites of other components that apply to it too.
+    `hardware` is what its live checks look at. `slow_probe` is the module of validate/probes that
+    starts before the checks are loaded.
+    """
 
     order: int = 0
     short_names: Tuple[str, ...] = ()

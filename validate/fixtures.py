@@ -49,8 +49,10 @@ class Situation(NamedTuple):
 
 
 class SlowProbe(NamedTuple):
-    """A probe that starts before the checks are loaded: the key that a Situation keeps its answer
-    under, how it begins, how its end is read."""
+    """Describe a probe that starts before the checks are loaded.
+
+    `key` is where a Situation keeps its answer, `begin` starts it, and `read` reads its result.
+    """
 
     key: str
     begin: Callable[[Situation], RunningCommand]

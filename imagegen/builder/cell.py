@@ -106,7 +106,10 @@ def _build(state: BuildState, recipe: Recipe, steps: CellSteps, started: float) 
     warnings = over.lines(image_id) if over else ()
     if over and fails:
         return steps.failed(OVER_BUDGET, warnings, time.monotonic() - started, image_id)
+    judged = time.monotonic()
     refused = _judge(state, image_id, recipe)
+    if state.gate is not None:
+        steps.ran(GATE_STEP, time.monotonic() - judged)
     if state.stopping:
         return steps.failed("cancelled", ("interrupted",), time.monotonic() - started)
     if refused:

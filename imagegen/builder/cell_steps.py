@@ -62,9 +62,13 @@ class CellSteps:
         return self._recipe.spec.cell.id
 
     def again(self, attempt: int, of: int) -> None:
-        """Say that a failure that can heal was waited out, and the build is tried again."""
+        """Report that the build is retried after a network failure."""
         self._seconds.clear()
         self._sink(events.CellRetried(self._cell, attempt, of))
+
+    def ran(self, name: str, seconds: float) -> None:
+        """Record the seconds of work that is no step of the cell's Dockerfile."""
+        self._steps[name], self._seconds[name] = name, seconds
 
     def steps_done(self) -> None:
         """Remember which steps ran until now: the next request must not report them as cached."""
@@ -121,7 +125,9 @@ class CellSteps:
         return f"{self._again}{name} --until {origin.component}"
 
     def steps(self, history: Sequence[tuple[str, int]] = ()) -> tuple[StepRecord, ...]:
-        """The steps that ran or came from the cache, each with the bytes of its layer, the export.
+        """List the steps that ran or came from the cache, the export and what else `ran`.
+
+        Each step has the bytes of its layer.
 
         `history` are the image's layers as the engine lists them; without it all sizes are 0.
         """
@@ -133,8 +139,8 @@ class CellSteps:
                 cached = digest in self._cached
                 row = StepRecord(name, match["stage"], self._seconds[digest], cached)
                 rows.append(row if origin is None else self._placed(row, origin, sizes))
-            elif name.startswith(EXPORT_STEP):
-                rows.append(StepRecord(EXPORT_STEP, "", self._seconds[digest], cached=False))
+            elif name.startswith(EXPORT_STEP) or digest == name:
+                rows.append(StepRecord(name, "", self._seconds[digest], cached=False))
         return tuple(rows)
 
     def _placed(

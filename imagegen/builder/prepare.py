@@ -91,7 +91,7 @@ def _parts(stale: Sequence[Staleness], plan: BuildPlan, sink: Sink) -> dict[Part
 def _for_all(
     sink: Sink, cell: str, stale: Sequence[Staleness], waits_for: str, prefix: str
 ) -> Callable[[str], None]:
-    """What shows each line at one cell, and with the first that all others wait for the same."""
+    """Make a function that reports each line at one cell, and once that the others wait too."""
     others = [one.recipe.spec.cell.id for one in stale if one.recipe.spec.cell.id != cell]
 
     def on_line(line: str) -> None:

@@ -94,9 +94,9 @@ def _interrupted() -> ImagegenError:
 
 @dataclass
 class _Queue:
-    """Cells that wait for their turn, in order, and those that were begun.
+    """Hold the cells that wait, in order, and the builds that were begun.
 
-    `reasons` is what cells were last said to wait for.
+    `reasons` is what cells were last reported to wait for.
     """
 
     waiting: deque[Staleness]
@@ -157,7 +157,7 @@ def _begin(state: BuildState, queue: _Queue, pool: ThreadPoolExecutor) -> None:
 
 
 def _say_what_for(state: BuildState, queue: _Queue) -> None:
-    """Say what cells wait for that are not begun, once for all that wait for the same."""
+    """Report what the cells in the queue wait for, once for all that wait for the same."""
     full = len(queue.begun) >= IN_FLIGHT * state.plan.jobs
     turn = "the export or the gate of another image" if full else "a free build slot"
     waiting = [item.recipe.spec.cell.id for item in queue.waiting]

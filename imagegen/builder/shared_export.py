@@ -47,13 +47,15 @@ class SharedExport:
 
     @property
     def layers(self) -> frozenset[tuple[str, Chain]]:
-        """The layers that are packed by themselves, each with its OS."""
+        """Return the layers that one cell packs for all, each with its OS."""
         with self._lock:
             return frozenset((layer.os_id, layer.chain) for layer in self._of.values())
 
     def waits_for(self, cell_id: str) -> str:
-        """What this cell has to wait for: another is about to pack the layer that it stands on, and
-        will not have done so by the time that this one's own steps are done. Else empty."""
+        """Return what a cell has to wait for where another cell packs their shared layer.
+
+        It is empty where the cell need not wait, as its own steps take longer than the packing.
+        """
         with self._lock:
             layer = self._of.get(cell_id)
             packer = self._packer.get(layer, cell_id) if layer else cell_id

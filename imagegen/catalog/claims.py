@@ -1,4 +1,4 @@
-"""What one component alone may have: a role, a request key, a transport, a name of its suite."""
+"""Check what only one component may have: a role, a request key, a transport, a suite's name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def double_claims(components: Mapping[str, Component]) -> Iterator[Problem]:
-    """What two components claim, and names of components that are claimed for something else."""
+    """Report what two components have, and a component's name that has another meaning too."""
     owners: dict[tuple[str, str], str] = {}
     for name in components:
         owners["request key", name] = owners["suite name", name] = name

@@ -1,7 +1,7 @@
-"""What `validate` has to know of components, as the file that travels with it into the images.
+"""Write what `validate` has to know of components into a file for the images.
 
 `validate` runs where there is no component.yaml. `make generated` writes `validate/components.json`
-anew; a test holds it to the catalog.
+again; a test compares it with the catalog.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLIN
 
 
 def components_json(catalog: Catalog) -> bytes:
-    """The bytes of that file: component -> what its component.yaml says under `checks`."""
-    said = {
+    """Write the bytes of that file: each component with the `checks` of its component.yaml."""
+    checks = {
         name: {key: value for key, value in asdict(one.checks).items() if value}
         for name, one in catalog.components.items()
     }
-    return orjson.dumps(said, option=_AS_TEXT)
+    return orjson.dumps(checks, option=_AS_TEXT)

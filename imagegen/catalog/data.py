@@ -1,6 +1,6 @@
-"""The files of the catalog as YAML gives them, after `config.schemas` has accepted them.
+"""Define the types of the catalog's files, after `config.schemas` has accepted them.
 
-A test holds the keys here and those of the schemas together.
+A test checks that the keys here are those of the schemas.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ReleaseData(TypedDict):
     aliases: NotRequired[OneOrMore]
     rank: NotRequired[str]
     only_by_full_name: NotRequired[bool | str]
-    """Text in a line of a table."""
+    """Text in a line of a CSV file."""
     confidence: NotRequired[str]
     index: NotRequired[str]
     tarball: NotRequired[Mapping[str, str]]
@@ -86,14 +86,14 @@ class ContractData(TypedDict, total=False):
 
 
 class FlagData(TypedDict):
-    """Words of a command line, and why they are there."""
+    """Words of a command line, and the reason for them."""
 
     flag: list[str]
     why: str
 
 
 class VariableData(TypedDict):
-    """A variable that a launch gives to every rank."""
+    """A variable that a launch sets for every rank."""
 
     set: str
     why: str
@@ -103,7 +103,7 @@ class VariableData(TypedDict):
 
 
 class LaunchData(TypedDict, total=False):
-    """What a launch gives a component; see `model.catalog.Launch`."""
+    """What a launch adds for a component; see `model.launch.Launch`."""
 
     transports: list[str]
     accels: list[str]

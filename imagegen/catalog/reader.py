@@ -1,4 +1,4 @@
-"""dockerfiles/{os,components,virtual} -> Catalog: all that the tool knows, every error at once."""
+"""Read `dockerfiles/{os,components,virtual}` as a Catalog, and report all errors at once."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 
 def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
-    """The catalog of all roots together.
+    """Read the catalog of all roots together.
 
-    What travels with the tool was held against the schema by its own tests; to do it again on every
-    start would cost more than all the rest, so it is done only for `check_shipped`. Raises
-    ConfigError with every problem of every file.
+    The files that travel with the tool were checked against the schema by its tests. To check them
+    again on every start would take longer than everything else, so it is done only with
+    `check_shipped`. Raises ConfigError with every problem of every file.
     """
     trusted = None if check_shipped else shipped_root()
     problems: list[Problem] = []
@@ -84,7 +84,7 @@ def _read_checked(
 
 
 def _trusts(payload: Payload, relative: str, trusted: Path | None) -> bool:
-    """Whether a file is one that travels with the tool, and was checked before it did."""
+    """Say whether a file travels with the tool, and so was checked before."""
     path = payload.find(relative)
     return trusted is not None and path is not None and path.is_relative_to(trusted)
 
@@ -162,10 +162,10 @@ def _read_releases(
     problems: list[Problem],
     trusted: Path | None,
 ) -> tuple[Release, ...]:
-    """The releases of a YAML file and of the CSV file beside it, by their relative paths."""
+    """Read the releases of a YAML file and of the CSV file beside it, by their relative paths."""
     csv = payload.find(relative[1])
     if "rows" not in document.data:
-        # a YAML file of an overlay, without `rows`, stands alone
+        # A YAML file of an overlay without `rows` has no CSV file.
         if csv and payload.rank(relative[1]) <= payload.rank(relative[0]):
             text = f"no `rows` in {document.file} says what its columns mean"
             problems.append(Problem(text, shown(csv), 1, hint="add `rows`, or remove this file"))
@@ -182,7 +182,7 @@ def _read_releases(
 
 
 def read_table(payload: Payload, name: str) -> Table | None:
-    """The CSV file of a component's releases, with what its columns mean; None without one."""
+    """Read the CSV file of a component's releases, if there is one, with its columns' meaning."""
     folder = f"{COMPONENTS_FOLDER}/{name}"
     document, csv = (
         payload.find(f"{folder}/component.yaml"),
@@ -217,6 +217,6 @@ def _read_virtual(
 
 
 def _as_component(data: VirtualData) -> ComponentData:
-    """What no layer is made of takes no time and is proved by no suite."""
+    """Make a component of a virtual name: it has no layer, so it takes no time and has no suite."""
     title = data["title"]
     return {"name": data["name"], "title": title, "seconds": "0", "suites": [], "releases": []}

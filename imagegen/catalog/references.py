@@ -1,4 +1,4 @@
-"""Names that files of the catalog speak of: each component, OS and rule has to exist."""
+"""Check that each component, OS and rule that the catalog's files name exists."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from imagegen.model.catalog import Catalog, Component
 
 PROVIDED = ("glibc", "compiler", "driver")
-"""Names that an OS provides, and the driver of a host, which only a request knows."""
+"""Names that an OS provides, and the driver of a host, which only a request gives."""
 
 
 def dangling_names(catalog: Catalog) -> list[Problem]:
-    """Names that a file speaks of and the catalog does not have."""
+    """Report the names in files that the catalog does not have."""
     every = [*catalog.components.values(), *catalog.virtual.values()]
     known = {"os", *PROVIDED, *catalog.components, *catalog.virtual}
     known |= {name for one in every for release in one.releases for name in release.provides}
@@ -44,7 +44,7 @@ def _of_component(component: Component, known: set[str], catalog: Catalog) -> It
 
 
 def _texts(catalog: Catalog) -> Iterator[tuple[str, str, int]]:
-    """What users read, with its file and line."""
+    """List the texts that users read, with file and line."""
     for one in catalog.os.values():
         yield from ((note, one.file, 0) for note in one.notes)
     for component in (*catalog.components.values(), *catalog.virtual.values()):

@@ -1,4 +1,4 @@
-"""The rows of one catalog file -> releases: those written out, and those of the CSV beside it."""
+"""Read the releases of one catalog file: those in the YAML, and those of the CSV beside it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Constraints = dict[str, dict[str, tuple[str, ...]]]
 
 
 class _Place(NamedTuple):
-    """Where a user finds what is wrong: `key` is a key path, or a column."""
+    """The place of a mistake for a user; `key` is a key path, or a column."""
 
     file: str
     line: int
@@ -33,7 +33,7 @@ class _Place(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A release as its file has it; `place` finds a key path of it in that file."""
+    """A release as its file has it; `place` finds one of its key paths in that file."""
 
     release: Mapping[str, object]
     file: str
@@ -44,10 +44,10 @@ class _Row(NamedTuple):
 def read_releases(
     document: ComponentDocument | VirtualDocument, table: Table | None, *, checked: bool
 ) -> tuple[tuple[Release, ...], list[Problem]]:
-    """All releases of a component in their order, and what is wrong with them.
+    """Read all releases of a component in their order, and what is wrong with them.
 
-    Those of the YAML file come first, then the lines of its table. `checked` also holds the lines
-    against the schema of a release: `document` is checked already.
+    Those of the YAML file come first, then the lines of its table. `checked` also checks the lines
+    against the schema of a release; `document` was checked before.
     """
     problems: list[Problem] = []
     releases: list[Release] = []
@@ -89,7 +89,10 @@ def _tabular(
 def _finder(
     document: ComponentDocument | VirtualDocument, table: Table, row: TableRow
 ) -> Callable[[str], _Place]:
-    """A column of the line; what is the same for all lines stands in the YAML file."""
+    """Make a function that finds the column of a key in a line.
+
+    It finds a key that is the same for all lines in the YAML file.
+    """
 
     def place(key: str) -> _Place:
         columns = table.columns_of(row.kind, key)
@@ -121,16 +124,17 @@ def _bad_row(row: _Row, constraints: _Constraints) -> Iterator[Problem]:
 
 
 def _is_virtual(file: str) -> bool:
-    """A GPU or a machine type has a name, not a version."""
+    """Say whether a file is of a GPU or a machine type, which has a name and no version."""
     return "/virtual/" in file
 
 
 def alternatives(texts: str | Sequence[str]) -> tuple[str, ...]:
+    """Return one text, or several, as a tuple."""
     return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
 def _constraints(found: _Row) -> _Constraints:
-    """What a row asks of other names, by the key that says how."""
+    """Map each kind of constraint of a row to the names and constraints that it has."""
     row = cast("ReleaseData", found.release)
     by_key = {
         "requires": row.get("requires", {}),

@@ -1,6 +1,7 @@
-"""The rules that warnings and refusals name: what each says, why, and where that stands.
+"""Read the rules that warnings and refusals name: what each says, why, and its source.
 
-One file a rule, `dockerfiles/rules/<name>.yaml`. A text names it at its end: `(rule two-nccls)`.
+Each rule is a file, `dockerfiles/rules/<name>.yaml`. A text names it at its end: `(rule
+two-nccls)`.
 """
 
 from __future__ import annotations
@@ -34,13 +35,16 @@ Each rule is a file of `dockerfiles/rules`. `make generated` makes this page of 
 
 
 def rule_names(payload: Payload) -> tuple[str, ...]:
-    """The names of all rules, sorted."""
+    """List the names of all rules, sorted."""
     files = payload.names(RULES_FOLDER)
     return tuple(name.removesuffix(_YAML) for name in files if name.endswith(_YAML))
 
 
 def read_rules(payload: Payload) -> tuple[Rule, ...]:
-    """All rules by name. Raises ConfigError with every problem of every file."""
+    """Read all rules, sorted by name.
+
+    Raises ConfigError with every problem of every file.
+    """
     rules: list[Rule] = []
     problems: list[Problem] = []
     for name in rule_names(payload):
@@ -63,18 +67,18 @@ def read_rules(payload: Payload) -> tuple[Rule, ...]:
 
 
 def unknown_rules(named: Iterable[tuple[str, str, int]], known: Iterable[str]) -> Iterator[Problem]:
-    """A problem for each rule that a text, of that file and line, names and no file has."""
+    """Report each rule that a text names and that has no file; a text comes with file and line."""
     names = {*known}
     for text, file, line in named:
         for name in rules_named(text):
             if name not in names:
-                said = f"names the rule `{name}`, which does not exist"
+                wrong = f"names the rule `{name}`, which does not exist"
                 hint = f"add {RULES_FOLDER}/{name}{_YAML}, or correct the name"
-                yield Problem(said, file, line, hint=hint)
+                yield Problem(wrong, file, line, hint=hint)
 
 
 def as_page(rules: Iterable[Rule]) -> str:
-    """The page docs/rules.md."""
+    """Write the page docs/rules.md."""
     parts = [PAGE]
     for rule in rules:
         sources = ", ".join(f"<{one}>" if "://" in one else f"`{one}`" for one in rule.source)

@@ -1,4 +1,4 @@
-"""Releases as a table: a CSV file with a header, and the YAML beside it says what columns mean.
+"""Read releases from a CSV file with a header; the YAML beside it says what the columns mean.
 
     rows:
       wheel:
@@ -12,10 +12,10 @@
     version,python,source
     2.5.1+cu124,3.9 3.10 3.11,cog
 
-`rows` has a template for each kind of row; with more than one, the column `kind` names it. What
-speaks of an empty cell is left out. A value that is one column and nothing else becomes a list
-where its cell has spaces. `keys` are short words in a column: a text that takes their place, or a
-mapping of more columns.
+`rows` has a template for each kind of row; if there are several, the column `kind` names it. A text
+is left out if a column in it is empty. A value that is one column and nothing else becomes a list
+if its cell has spaces. `keys` explains short words in a column: by a text that replaces the word,
+or by a mapping of more columns.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 KIND = "kind"
 LISTED = ("requires", "limits", "built_for", "known_with", "recommends", "aliases")
-"""Keys of a release whose values are alternatives."""
+"""The keys of a release whose values are alternatives."""
 
 _FIELD = re.compile(r"\{([a-z0-9_]+)\}")
 _INDEX = re.compile(r"\[\d+\]")
 
 
 class Leaf(NamedTuple):
-    """One text of a template: the keys that lead to it, and the columns that both are made of.
+    """One text of a template, with the keys that lead to it and the columns in both.
 
-    `is_item` is one of a list; `is_column` is a column and nothing else.
+    `is_item` says that it is one of a list, `is_column` that it is one column and nothing else.
     """
 
     path: tuple[str, ...]
@@ -58,7 +58,7 @@ class Leaf(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """A line of the file: its release as a mapping, or `problem` for what is wrong with it."""
+    """A line of the file: its release as a mapping, or the `problem` with it."""
 
     line: int
     kind: str
@@ -68,31 +68,31 @@ class TableRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """A CSV file of releases. `file` is its name for users, `data` the YAML that explains it."""
+    """A CSV file of releases; `file` is its name for users, `data` the YAML that explains it."""
 
     path: Path
     file: str
     data: TableData
 
     def templates(self) -> dict[str, tuple[Leaf, ...]]:
-        """The texts of each kind of row."""
+        """Return the texts of each kind of row."""
         return {kind: tuple(_leaves(row, ())) for kind, row in self.data.get("rows", {}).items()}
 
     def columns_of(self, kind: str, key: str) -> tuple[str, ...]:
-        """The columns that fill a key path of a row, such as `requires.python`."""
+        """List the columns that fill a key path of a row, such as `requires.python`."""
         bare = _INDEX.sub("", key)
         found = [leaf for leaf in self.templates()[kind] if bare and _is_below(leaf.path, bare)]
         return tuple(dict.fromkeys(name for leaf in found for name in leaf.columns))
 
     def header(self) -> list[str]:
-        """The columns in their order."""
+        """Read the columns, in their order."""
         with self.path.open(encoding="utf-8-sig", newline="") as opened:
             return [name.strip() for name in next(csv.reader(opened), [])]
 
     def cells_of(self, kind: str, release: Mapping[str, object]) -> dict[str, str]:
-        """What a release says of the columns of that kind: the templates, read backwards.
+        """Find the cells that would make a release, by reading the templates backwards.
 
-        Columns with `keys` take one of those, which a release does not say.
+        Columns with `keys` are left out: a release does not have their short words.
         """
         found = {KIND: kind} if len(self.templates()) > 1 else {}
         for leaf in self.templates()[kind]:
@@ -105,7 +105,7 @@ class Table:
 
 
 def rows_of(table: Table, *, checked: bool = True) -> Iterator[TableRow]:
-    """Every line below the header; `checked` also holds columns and cells against the templates."""
+    """Read every line below the header; `checked` also checks its cells with the templates."""
     try:
         with table.path.open(encoding="utf-8-sig", newline="") as opened:
             reader = csv.reader(opened, strict=True)
@@ -171,7 +171,7 @@ def _names(value: str | Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _used(leaves: Sequence[Leaf], keys: Mapping[str, Mapping[str, object]]) -> frozenset[str]:
-    """The columns that rows of a kind are made of."""
+    """Return the columns that rows of a kind are made of."""
     filled = {name for leaf in leaves for name in leaf.columns}
     of_keys = {
         column
@@ -184,7 +184,7 @@ def _used(leaves: Sequence[Leaf], keys: Mapping[str, Mapping[str, object]]) -> f
 def _unknown_words(
     table: Table, line: int, values: Mapping[str, str], kind: str
 ) -> Iterator[TableRow]:
-    """A kind that no template has, and words that are no keys of their column."""
+    """Report a kind that has no template, and words that are no keys of their column."""
     known: Mapping[str, object]
     for column, known in {KIND: table.data.get("rows", {}), **table.data.get("keys", {})}.items():
         word = kind if column == KIND else values.get(column, "")
@@ -209,7 +209,7 @@ def _filled(
     cells: Mapping[str, str],
     keys: Mapping[str, Mapping[str, str | Mapping[str, str]]],
 ) -> dict[str, object]:
-    """A template with the cells of a line in it."""
+    """Fill a template with the cells of a line."""
     values = dict(cells)
     for column, words in keys.items():
         word = values.get(column)
@@ -253,7 +253,7 @@ def _leaves(node: object, path: tuple[str, ...], is_item: bool = False) -> Itera
 
 
 def _value_at(release: Mapping[str, object], path: Sequence[str]) -> str:
-    """The text at a key path, or its alternatives in one cell; empty for anything else."""
+    """Return the text at a key path, or its alternatives in one cell; empty for anything else."""
     found: object = release
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -261,13 +261,13 @@ def _value_at(release: Mapping[str, object], path: Sequence[str]) -> str:
 
 
 def _is_below(path: Sequence[str], key: str) -> bool:
-    """Whether the text at a path, in which columns may stand, is that of a key or in it."""
+    """Say whether the text at a path, which may contain columns, is at a key or below it."""
     pairs = zip(path, key.split("."), strict=False)
     return all(_FIELD.search(part) or part == one for part, one in pairs)
 
 
 def _put(row: dict[str, object], path: Sequence[str], value: object, is_item: bool) -> None:
-    """Put a value into a row at a key path; what is on the way is made."""
+    """Put a value into a row at a key path, and make the mappings on the way."""
     for key in path[:-1]:
         row = cast("dict[str, object]", row.setdefault(key, {}))
     if is_item:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--owner", default="", help="who asked, kept with a saved request")
 @click.option("--expires", default="", metavar="YYYY-MM-DD", help="kept with a saved request")
 @click.option("--build", "build_it", is_flag=True, help="build it now")
+@click.option("--why", is_flag=True, help="also who asked for what, and where each fact stands")
 @options.no_disk_check
 @options.jobs
 @options.ca_bundle
@@ -46,6 +47,7 @@ def command(
     owner: str,
     expires: str,
     build_it: bool,
+    why: bool,
     console: Console,
     overlay: Path | None,
     **building: Any,
@@ -65,6 +67,8 @@ def command(
         overwrite=force,
         owner=owner,
         expires=expires,
+        why=why,
+        build=build_it,
     )
     if check:
         return answer_queue(asked, console)

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 @click.command("show")
 @click.argument("cell")
+@click.option("--why", is_flag=True, help="also who asked for what, and where each row stands")
 @options.common
-def command(cell: str, console: Console, overlay: Path | None) -> None:
-    """Every component of one cell: version, origin, who led to it."""
+def command(cell: str, why: bool, console: Console, overlay: Path | None) -> None:
+    """Every component of one cell: its version, and where it comes from."""
     from imagegen.workflow.show import show
 
-    show(cell, overlay, console)
+    show(cell, overlay, console, why=why)

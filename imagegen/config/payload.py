@@ -21,7 +21,7 @@ OS_FOLDER = "dockerfiles/os"
 COMPONENTS_FOLDER = "dockerfiles/components"
 VIRTUAL_FOLDER = "dockerfiles/virtual"
 RELEASES_FILE = "releases.csv"
-"""The releases of a component, beside its `component.yaml` and of any root."""
+"""The releases of a component, beside its `component.yaml`, in any root."""
 RULES_FOLDER = "dockerfiles/rules"
 MATRICES_FOLDER = "matrices"
 ARTIFACTS_FILE = "artifacts.yaml"
@@ -47,7 +47,7 @@ class Payload:
         return None
 
     def rank(self, relative: str) -> int:
-        """The place among the roots of the one that wins for a path; their number for none."""
+        """Return the index of the root that wins for a path; the number of roots if none has it."""
         having = (place for place, root in enumerate(self.roots) if (root / relative).exists())
         return next(having, len(self.roots))
 

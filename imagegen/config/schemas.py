@@ -120,12 +120,12 @@ CONTRACT = _object(
 _COLUMN = r"^[a-z][a-z0-9_]*$"
 _TEMPLATE = {"type": "object", "propertyNames": {"enum": sorted(properties_of(RELEASE))}}
 ROWS = _map(NAME, _TEMPLATE)
-"""What the lines of a CSV file of releases mean, by their kind."""
+"""The meaning of a CSV file's lines, by their kind."""
 KEYS = _map(
     _COLUMN,
     _map(r"^[A-Za-z0-9][A-Za-z0-9.+_ -]*$", {"anyOf": [_text(TEXT), _map(_COLUMN, _text(TEXT))]}),
 )
-"""Short words in a column of that file: what each stands for, or more columns."""
+"""The short words in a column of that file: each stands for a text, or for more columns."""
 
 VIRTUAL = _object(
     ("name", "title"),

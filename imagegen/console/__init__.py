@@ -1,4 +1,4 @@
 """Print: live tables, plain lines, JSON lines. No other room prints.
 
-`console.make_console` makes the console of a run; `progress` and `live` show builds that run.
+`console.make_console` makes the console of a run; `progress` and `live` show the builds of a run.
 """

@@ -1,7 +1,7 @@
-"""Show the builds of a run as a table that lives: a row for each cell, a bar for each that builds.
+"""Show the builds of a run as a live table: a row for each cell, a bar for each that builds.
 
-A bar is as long as what is done of a cell's predicted seconds. All that a colour says is said in
-words too.
+The length of a bar is the share of the cell's predicted seconds that is done. No meaning is in a
+colour alone.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from imagegen.events.events import Event
 
 WIDE = 100
-"""From so many columns on, bars and names are longer."""
+"""The columns from which a terminal gets longer bars and longer words."""
 
 OUTCOME = len("built 0123456789ab in 123 s, 12 of 34 steps cached")
-"""Characters that most outcomes need."""
+"""The characters that most outcomes need."""
 
 LEAST_NAME = 12
-"""Characters that are left of a name, however narrow the terminal."""
+"""The characters that a name keeps in the narrowest terminal."""
 
 
 def shortened(name: str, width: int) -> str:
-    """A name without its middle where it is too long: what cells differ in is often at its end."""
+    """Take out the middle of a name that is too long: cells often differ at the end of theirs."""
     if len(name) <= width:
         return name
     tail = (width - 1) * 2 // 3
@@ -49,9 +49,9 @@ def shortened(name: str, width: int) -> str:
 
 @dataclass
 class _Row:
-    """A cell that was begun: when, what it does, which steps of it run, its last line of output.
+    """Hold what is shown of a cell: since when it builds, its steps that run, its last output.
 
-    `shown` is the name of the step that is shown, empty where it is none.
+    `shown` is the engine's name of the step that is shown, empty where no step is.
     """
 
     began: float
@@ -77,8 +77,7 @@ class _Row:
         self.text, self.at, self.shown, self.last = text, None, "", ""
 
     def _show(self) -> None:
-        """Of steps side by side, show that of the lowest layer, for which the others wait; of those
-        of no layer the newest."""
+        """Show the step of the lowest layer, as the others wait for it; else the newest step."""
         newest_first = reversed(self.steps.values())
         step = min(newest_first, key=lambda one: one.at.number if one.at else inf)
         if step.name != self.shown:
@@ -86,7 +85,7 @@ class _Row:
 
 
 class LiveProgress:
-    """A sink that can be drawn; what is done scrolls away above."""
+    """Draw the table of the cells that build; cells that ended scroll away above it."""
 
     def __init__(
         self, cells: Sequence[str], screen: Screen, clock: Callable[[], float] = time.monotonic
@@ -100,6 +99,7 @@ class LiveProgress:
         self._longest = max((len(self._name(cell)) for cell in cells), default=0)
 
     def __call__(self, event: Event) -> None:
+        """Take an event, and change what is shown."""
         self._run(event)
         match event:
             case events.Note():
@@ -129,7 +129,7 @@ class LiveProgress:
                     self._of_step(event)
 
     def _of_step(self, event: Event) -> None:
-        """Take what happens to a step; of a cell that has ended nothing is shown."""
+        """Handle what happens to a step of a cell that has not ended."""
         match event:
             case events.StepCached(cell) if cell in self._rows:
                 self._rows[cell].stop(event.name)
@@ -158,7 +158,7 @@ class LiveProgress:
         self._screen.print(self._end(cell, row.began, clean(text), outcome), soft_wrap=True)
 
     def _end(self, cell: str, began: float, text: str, outcome: str) -> Text:
-        """The end of a cell in one line: its name gives way, its outcome does not."""
+        """Write the end of a cell in one line; a long name is shortened, an outcome never is."""
         from rich.text import Text
 
         took = f"{human_seconds(self._clock() - began):>7}"
@@ -169,11 +169,11 @@ class LiveProgress:
         return Text(f"{name:<{column}}  {took}  ").append(text, STYLES.get(outcome, ""))
 
     def _name(self, cell: str) -> str:
-        """A cell's name without that of the matrix, where all are of one."""
+        """Return the name of a cell without its matrix where all cells are of one matrix."""
         return cell.removeprefix(self._prefix)
 
     def render(self) -> Group:
-        """What is on the screen now."""
+        """Draw what is on the screen now."""
         from rich.console import Group
         from rich.text import Text
 
@@ -200,7 +200,7 @@ class LiveProgress:
         return max(LEAST_NAME, min(self._longest, self._screen.width * 3 // 10))
 
     def _building(self, rows: Mapping[str, _Row]) -> Table:
-        """Name, bar, share, time, what it does: a row for each cell that was begun."""
+        """Draw a row for each cell that builds: name, bar, share, time, what it does."""
         from rich.table import Table
 
         wide, width = self._screen.width >= WIDE, self._room_for_names
@@ -222,7 +222,7 @@ class LiveProgress:
         return table
 
     def _waits(self, waiting: Mapping[str, str], building: int) -> Table:
-        """What cells wait for, as far as the screen has room beside those that build."""
+        """Draw what cells wait for, as far as the screen has room below those that build."""
         from rich.table import Table
         from rich.text import Text
 
@@ -240,7 +240,7 @@ class LiveProgress:
         return table
 
     def _what(self, cell: str, row: _Row, *, late: bool) -> Text:
-        """Where a cell is, what there is to know of that, the last line of the step or itself."""
+        """Say where a cell is, and the last line of its step, or the step itself."""
         from rich.text import Text
 
         text, step = Text(), clean(row.text)
@@ -260,7 +260,7 @@ class LiveProgress:
 
 
 def _bar(share: float | None, width: int, style: str) -> RenderableType:
-    """A bar of this width; nothing where nobody predicted anything."""
+    """Draw a bar of this width; nothing where there is no prediction."""
     from rich.progress_bar import ProgressBar
 
     if share is None:
@@ -269,6 +269,6 @@ def _bar(share: float | None, width: int, style: str) -> RenderableType:
 
 
 def _common_matrix(cells: Sequence[str]) -> str:
-    """`cpu/` where all cells are of that matrix; else empty."""
+    """Return `cpu/` where all cells are of the matrix cpu; else an empty text."""
     matrices = {cell.partition("/")[0] for cell in cells if "/" in cell}
     return f"{matrices.pop()}/" if len(matrices) == 1 and all("/" in one for one in cells) else ""

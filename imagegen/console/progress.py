@@ -1,6 +1,6 @@
 """Show the builds of a run side by side: lines for logs, events for programs.
 
-Each class is a sink of events; any thread may call it. `live` has the table that lives.
+Each class is a sink of events; any thread may call it. `live` has the live table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def line_of(event: Event) -> str:
-    """What people read of an event of a cell; empty for what only its log file says."""
+    """Write an event of a cell for people; empty for what only its log file has."""
     match event:
         case events.CellWaits() | events.CellRetried() | events.StepStarted():
             return event.text
@@ -33,7 +33,7 @@ def line_of(event: Event) -> str:
 
 
 def text_of_left(left: TimeLeft | None) -> str:
-    """`about 12s left`; what takes longer than predicted is named; empty where nobody knows."""
+    """Write `about 12s left`, and the names of late work; empty where the time is unknown."""
     if left is None:
         return ""
     much = left.seconds >= 1
@@ -46,12 +46,12 @@ def text_of_left(left: TimeLeft | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """`42%`; empty where nobody predicted anything."""
+    """Write a share as `42%`; empty where there is no prediction."""
     return "" if share is None else f"{int(100 * share)}%"
 
 
 class PlainProgress:
-    """A plain line for each step."""
+    """Print a plain line for each step."""
 
     def __init__(
         self,
@@ -65,6 +65,7 @@ class PlainProgress:
         self._queued: set[tuple[str, str]] = set()
 
     def __call__(self, event: Event) -> None:
+        """Take an event, and print it."""
         self._run(event)
         if isinstance(event, events.Note):
             self._print(event.text)
@@ -85,7 +86,7 @@ class PlainProgress:
         return f"{where}  {event.text}" + (f"  ({left})" if left else "")
 
     def _queue(self, event: events.CellsQueued) -> None:
-        """Say it once of each cell: for a turn it may wait in turns with something else."""
+        """Print once what a cell waits for, however often it changes between two reasons."""
         news = [cell for cell in event.cells if (cell, event.waits_for) not in self._queued]
         self._queued |= {(cell, event.waits_for) for cell in news}
         if len(news) == 1:
@@ -99,13 +100,14 @@ class PlainProgress:
 
 
 class PrintEvent(Protocol):
-    """What prints an event for a program."""
+    """A function that prints an event for a program."""
 
-    def __call__(self, kind: str, **fields: object) -> None: ...
+    def __call__(self, kind: str, **fields: object) -> None:
+        """Print an event of this kind, with its fields."""
 
 
 class JsonProgress:
-    """A JSON line for each step, line of output and end."""
+    """Print a JSON line for each step, line of output and end."""
 
     def __init__(
         self,
@@ -117,6 +119,7 @@ class JsonProgress:
         self._run = RunProgress(clock)
 
     def __call__(self, event: Event) -> None:
+        """Take an event, and print it."""
         self._run(event)
         match event:
             case events.Note():
@@ -136,7 +139,7 @@ class JsonProgress:
                 self._event("done", cell=event.cell, **_end(event))
 
     def _where(self, event: events.StepStarted) -> dict[str, object]:
-        """Where the cell is, and what is predicted of the run, as far as either is known."""
+        """Return where the cell is, and what is predicted of the run, as far as both are known."""
         if event.at is None:
             return {}
         at = {"component": event.at.component, "step": event.at.number, "steps": event.at.of}

@@ -16,9 +16,9 @@ from imagegen.model.validation import ValidationRecord  # noqa: TC001
 
 @dataclass(frozen=True)
 class StepAt:
-    """Where a cell is: the component that is being built, its step and how many there are.
+    """Where a cell is: the component that is built now, the number of its step, and of how many.
 
-    With the `last` step of a component, its layer is made, and so are those below it.
+    When the `last` step of a component ends, its layer is made, and so are those below it.
     """
 
     component: str
@@ -46,7 +46,7 @@ class Note:
 
 @dataclass(frozen=True)
 class PredictedLayer:
-    """A layer that a run has to make, for all cells that stand on it.
+    """A layer that a run has to make, once for all cells that contain it.
 
     A `packed` one is exported by itself before the cells above it begin; `seconds` include that.
     """
@@ -59,9 +59,10 @@ class PredictedLayer:
 
 @dataclass(frozen=True)
 class PredictedCell:
-    """What a cell has to make: `layers` count those of the run from 0, the lowest first.
+    """What a cell has to make.
 
-    The seconds are those of its own export and of its gate, None where nobody knows.
+    `layers` are indices into the layers of the run, the lowest first. The seconds are those of the
+    cell's own export and of its gate, None where they are unknown.
     """
 
     cell: str
@@ -72,11 +73,11 @@ class PredictedCell:
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a run is expected to take, its cells in the order of their turns.
+    """The predicted time of a run; its cells are in the order in which they begin.
 
-    Steps of `jobs` cells run side by side; `in_flight` cells are begun at a time, those included
-    that are exported or validated. Where layers are `remade`, a cell has them from others only
-    while those run.
+    The steps of `jobs` cells run side by side. `in_flight` cells are in progress at a time, among
+    them those that are exported or validated. Where layers are `remade`, a cell shares the layers
+    of another cell only while that one runs.
     """
 
     layers: tuple[PredictedLayer, ...]
@@ -88,7 +89,7 @@ class Predicted:
 
 @dataclass(frozen=True)
 class CellsQueued:
-    """Cells that have not begun wait for something, such as `a free build slot`."""
+    """Cells whose build has not begun wait for something, such as `a free build slot`."""
 
     cells: tuple[str, ...]
     waits_for: str
@@ -104,7 +105,7 @@ class CellStarted:
 
 @dataclass(frozen=True)
 class CellWaits:
-    """A cell waits, or does something that is no step; `text` says what."""
+    """A cell waits, or does something that is no step of its Dockerfile; `text` says what."""
 
     cell: str
     text: str
@@ -112,7 +113,7 @@ class CellWaits:
 
 @dataclass(frozen=True)
 class CellRetried:
-    """A build whose failure can heal begins again."""
+    """The build of a cell is retried."""
 
     cell: str
     attempt: int
@@ -120,6 +121,7 @@ class CellRetried:
 
     @property
     def text(self) -> str:
+        """Say which attempt begins."""
         return f"network failure, attempt {self.attempt} of {self.of}"
 
 
@@ -127,7 +129,8 @@ class CellRetried:
 class StepStarted:
     """The engine starts a step.
 
-    `at` is empty for steps of no component, such as the export and the gate.
+    `name` is the engine's name of it, `text` a short one for people. `at` is None for steps of no
+    component, such as the export and the gate.
     """
 
     cell: str
@@ -147,7 +150,7 @@ class StepCached:
 
 @dataclass(frozen=True)
 class StepEnded:
-    """A step that was started, or a piece of it, ended well."""
+    """A step, or a piece of it, ended without a failure."""
 
     cell: str
     name: str
@@ -165,7 +168,7 @@ class StepFailed:
 
 @dataclass(frozen=True)
 class StepOutput:
-    """One line that a step printed; `name` is that of the step."""
+    """One line that a step printed; `name` is the engine's name of the step."""
 
     cell: str
     line: str
@@ -190,7 +193,7 @@ class ImageValidated:
 
 @dataclass(frozen=True)
 class CellEnded:
-    """The build of a cell came to its end."""
+    """The build of a cell ended."""
 
     record: BuildRecord
 
@@ -211,12 +214,12 @@ class CellEnded:
 
     @property
     def steps(self) -> int:
-        """How many steps of components its build had."""
+        """Count the steps of components that the build had."""
         return sum(bool(step.component) for step in self.record.steps)
 
     @property
     def cached(self) -> int:
-        """How many of `steps` the engine had already."""
+        """Count those of `steps` whose result the engine already had."""
         return sum(step.cached and bool(step.component) for step in self.record.steps)
 
     @property

@@ -1,7 +1,7 @@
-"""Follow a run by its events: how far each cell is, and what the run will still take.
+"""Follow a run by its events: how far each cell is, and how long the run will still take.
 
-What is predicted comes with `Predicted`. A step that takes longer than that is told of as such: it
-counts as nearly done, and nobody knows for how long.
+The predictions come with the event `Predicted`. A step that takes longer than predicted is reported
+as late: its remaining time is then unknown, and it counts as nearly done.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from imagegen.events.events import Event, PredictedLayer
 
 LATE_SHARE, LATE_SECONDS = 1.2, 1.0
-"""A prediction is never exact: this share of it and so many seconds are no delay yet."""
+"""A step is late after this share of its predicted seconds plus these seconds."""
 
 HANDOVER_SECONDS = 1.0
-"""A cell that begins in the last moments of another comes too late for the layers it has made."""
+"""A cell that begins less than this before another one ends does not get the layers of that one."""
 
 NEARLY = 0.99
-"""Of what takes longer than predicted, this share counts as done."""
+"""The share that counts as done of work that takes longer than predicted."""
 
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """What a run will still take, at least; `late` is what takes longer than predicted now."""
+    """The least seconds that a run still takes, and the names of the work that is late now."""
 
     seconds: float
     late: tuple[str, ...] = ()
 
 
 class _Work:
-    """One piece of work of a cell, and for how long steps of it have run.
+    """Measure one piece of work of a cell: for how long its steps have run.
 
-    Where nobody knows its seconds, it counts as nothing and is never late.
+    Work whose seconds are unknown counts as nothing and is never late.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -80,7 +80,7 @@ class _Work:
 
 
 class _Cell:
-    """A cell that is not up to date: its layers by their number in the run, export and gate."""
+    """The work of a cell: its layers by their index in the run, the export, the gate."""
 
     def __init__(self, predicted: events.PredictedCell, layers: tuple[PredictedLayer, ...]) -> None:
         self.begun = self.exported = False
@@ -92,12 +92,12 @@ class _Cell:
 
     @property
     def works(self) -> dict[str, _Work]:
-        """All of its work by the name that it has for people."""
+        """Map the names of all work of the cell, as people read them, to the work."""
         layers = {name: self.layers[number] for name, number in self.number_of.items()}
         return {**layers, **self._others, "the export": self.export, GATE_STEP: self.gate}
 
     def of_step(self, name: str, at: events.StepAt | None) -> _Work | None:
-        """The work that a step belongs to. What nobody has predicted is late as soon as it runs."""
+        """Return the work of a step; a component without a prediction is late at once."""
         if name == GATE_STEP:
             return self.gate
         if name.startswith(EXPORT_STEP):
@@ -109,12 +109,12 @@ class _Cell:
         return self._others.setdefault(at.component, _Work(0.0))
 
     def _packing(self) -> _Work | None:
-        """The layer that is exported by itself now, if that is what the cell does."""
+        """Return the work of the layer that the cell exports by itself now, if it does."""
         at = next((number for number, work in self.layers.items() if not work.done), None)
         return self.layers[at] if at is not None and at in self.packed else None
 
     def made_up_to(self, component: str) -> set[int]:
-        """Note that this layer is made and all below it; their numbers."""
+        """Mark the layer of a component and all below it as made; return their indices."""
         numbers = list(self.layers)
         count = numbers.index(self.number_of[component]) + 1 if component in self.number_of else 0
         for number in numbers[:count]:
@@ -124,9 +124,9 @@ class _Cell:
     def layers_made(
         self, start: float, made: Mapping[int, tuple[float, float]], now: float
     ) -> dict[int, float]:
-        """When each of its layers will be there, in seconds from now.
+        """Map each layer of the cell to the seconds from now until it is made.
 
-        `made` says of layers of others until when they can be had, and from when on.
+        `made` has the layers of other cells: until when they can be shared, and from when on.
         """
         at, times = start, dict[int, float]()
         for number, work in self.layers.items():
@@ -138,7 +138,7 @@ class _Cell:
 
 
 class RunProgress:
-    """A sink that can be asked how far a run is. Any thread may call any method."""
+    """Takes the events of a run, and says how far it is. Any thread may call any method."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -148,6 +148,7 @@ class RunProgress:
         self._begun = False
 
     def __call__(self, event: Event) -> None:
+        """Take an event of the run."""
         with self._lock:
             match event:
                 case events.Predicted():
@@ -161,7 +162,7 @@ class RunProgress:
                     self._stops(event)
 
     def left(self) -> TimeLeft | None:
-        """What is left of the run; None where nobody knows, as before the first cell begins."""
+        """Return what is left of the run; None before its first cell begins."""
         with self._lock:
             if not self._begun:
                 return None
@@ -171,7 +172,7 @@ class RunProgress:
             return TimeLeft(self._seconds(now), tuple(late))
 
     def share(self, cell_id: str) -> float | None:
-        """How much of a cell's predicted seconds is behind it, from 0 to 1; None for unknown."""
+        """Return the share of a cell's predicted seconds that is done, 0 to 1; None for unknown."""
         with self._lock:
             now, cell = self._clock(), self._cells.get(cell_id)
             works = [*cell.works.values()] if cell else []
@@ -179,13 +180,13 @@ class RunProgress:
             return sum(one.behind(now) for one in works) / whole if whole else None
 
     def late(self, cell_id: str) -> bool:
-        """Whether what a cell does now takes longer than predicted."""
+        """Say whether the present work of a cell takes longer than predicted."""
         with self._lock:
             now, cell = self._clock(), self._cells.get(cell_id)
             return cell is not None and any(one.late(now) for one in cell.works.values())
 
     def layer_bytes(self, cell_id: str, component: str) -> int:
-        """The predicted size of a layer, 0 where nobody knows it."""
+        """Return the predicted size of a layer, 0 where it is unknown."""
         with self._lock:
             cell = self._cells.get(cell_id)
             number = cell.number_of.get(component) if cell else None
@@ -202,7 +203,7 @@ class RunProgress:
                 one.begin_again(from_nothing=self._predicted.remade)
         elif (work := cell.of_step(event.name, event.at)) is not None:
             if work is cell.gate:
-                # Also where the engine was silent about some of them.
+                # The gate needs all layers, even those that the engine has not reported.
                 for component in [*cell.number_of][-1:]:
                     self._made |= cell.made_up_to(component)
             if work in (cell.export, cell.gate):
@@ -212,7 +213,7 @@ class RunProgress:
             work.start(event.name, self._clock())
 
     def _unmake(self, cell: _Cell, component: str) -> None:
-        """A step that runs in several pieces is not done after the first one."""
+        """Mark a layer as not made: its last step runs in several pieces."""
         number = cell.number_of.get(component)
         if number is not None and number not in cell.packed:
             cell.layers[number].done = False
@@ -234,7 +235,7 @@ class RunProgress:
                 self._made |= cell.made_up_to(event.at.component)
 
     def _ended_of_none(self, cell: _Cell, name: str) -> None:
-        """Take the end of an export or of the gate."""
+        """Handle the end of an export or of the gate."""
         work = cell.of_step(name, None)
         if work is None:
             return
@@ -245,7 +246,7 @@ class RunProgress:
             work.done = cell.exported
 
     def _seconds(self, now: float) -> float:
-        """Go through the rest of the run: cells take their turns, make layers, are exported."""
+        """Simulate the rest of the run: cells begin in order, make layers, and are exported."""
         slots, flight = [0.0] * self._predicted.jobs, [0.0] * self._predicted.in_flight
         remade = self._predicted.remade
         made = {} if remade else dict.fromkeys(self._made, (inf, 0.0))

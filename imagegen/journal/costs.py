@@ -1,6 +1,6 @@
-"""What steps, exports and gates took on this engine, for the prediction of others.
+"""Read from the journal what steps, exports and gates took on this engine.
 
-What came from the cache says nothing of what a step takes.
+Steps that came from the cache do not count.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from imagegen.journal.database import JournalFile
-from imagegen.model.build import EXPORT_STEP
+from imagegen.model.build import EXPORT_STEP, GATE_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TELLING_BYTES = 100_000_000
-"""The export of fewer new bytes than this says nothing of how fast an engine exports."""
+"""An export of fewer new bytes than this does not show how fast the engine exports."""
 
 
 class CostQueries(JournalFile):
-    """Reads the journal for what was measured. Every method may raise ConfigError."""
+    """Read what was measured. Every method may raise ConfigError."""
 
     def step_costs(self) -> Mapping[tuple[str, str], tuple[float, int]]:
-        """(component, release) -> median seconds and layer bytes of its steps on this engine.
+        """Map (component, release) to the median seconds and layer bytes of its steps.
 
-        Seconds are of the builds that had none of its steps cached; 0 where there is none.
+        They were measured on this engine. Seconds count only builds in which none of its steps was
+        cached; 0 where there is no such build.
         """
         sql = (
             "SELECT component, release, SUM(steps.seconds), SUM(steps.size_bytes), MAX(cached)"
@@ -48,32 +49,41 @@ class CostQueries(JournalFile):
         }
 
     def gate_seconds(self) -> Mapping[str, float]:
-        """Cell -> median seconds of the gate in its builds."""
+        """Map each cell to the median seconds of the gate in its builds.
+
+        Older builds, which have no step for the gate, count with the seconds of `validate`.
+        """
         sql = (
-            "SELECT cell_id, validations.seconds FROM builds JOIN validations"
-            " ON validations.image_id = builds.image_id AND validations.run_id = builds.run_id"
-            " WHERE outcome = 'built' AND tier = 'static'"
+            "SELECT cell_id, steps.seconds, validations.seconds FROM builds"
+            " LEFT JOIN steps ON steps.build_id = builds.id AND steps.name = ?"
+            " LEFT JOIN validations ON validations.run_id = builds.run_id"
+            " AND validations.image_id = builds.image_id AND tier = 'static'"
+            " WHERE outcome = 'built'"
         )
         times: defaultdict[str, list[float]] = defaultdict(list)
         with self._use() as db:
-            for cell, seconds in db.execute(sql):
-                times[cell].append(seconds)
+            for cell, gate, validation in db.execute(sql, [GATE_STEP]):
+                seconds = validation if gate is None else gate
+                if seconds is not None:
+                    times[cell].append(seconds)
         return {cell: median(seconds) for cell, seconds in times.items()}
 
     def export_speed(self) -> float | None:
-        """Median bytes a second of the exports of large new layers; None where there was none.
+        """Return the median bytes a second of the exports of large new layers, if there are any.
 
-        Of builds side by side with the same new layers one exports them, and the others are done at
-        once: in each run the slowest counts.
+        Where several cells of a run have the same new layers, one of them exports these, and the
+        others end at once. So only the slowest export of a run counts.
         """
         sql = (
-            "SELECT run_id, SUM(CASE WHEN name = :export THEN steps.seconds ELSE 0 END) AS took,"
+            "SELECT run_id, SUM(CASE WHEN name LIKE :export THEN steps.seconds ELSE 0 END) AS took,"
             " SUM(CASE WHEN cached THEN 0 ELSE steps.size_bytes END) AS made"
             " FROM steps JOIN builds ON builds.id = build_id WHERE outcome = 'built'"
             " GROUP BY build_id HAVING took > 0 AND made >= :least"
         )
         speeds = dict[int, float]()
         with self._use() as db:
-            for run, took, made in db.execute(sql, {"export": EXPORT_STEP, "least": TELLING_BYTES}):
+            for run, took, made in db.execute(
+                sql, {"export": EXPORT_STEP + "%", "least": TELLING_BYTES}
+            ):
                 speeds[run] = min(made / took, speeds.get(run, inf))
         return median(speeds.values()) if speeds else None

@@ -61,7 +61,10 @@ def _now() -> str:
 
 
 class Journal(CostQueries):
-    """Writes and reads the records of `model`. Every method may raise ConfigError: disk, rights."""
+    """Write and read the records of `model`.
+
+    Every method may raise ConfigError: disk, permissions.
+    """
 
     def start_run(self, verb: str, argv: Sequence[str], cwd: str = "") -> int:
         """Write that a run begins; return its id, which the records of the run need."""

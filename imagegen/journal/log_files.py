@@ -35,6 +35,7 @@ class LogFiles:
             self._close(cell)
 
     def __call__(self, event: events.Event) -> None:
+        """Write the lines of an event to the log file of its cell."""
         if isinstance(
             event, (events.CellsPlanned, events.Note, events.Predicted, events.CellsQueued)
         ):

@@ -14,6 +14,7 @@ from imagegen.errors import Problem
 from imagegen.matrix.cells import cell_names, covers, points
 from imagegen.matrix.document import omissions, wanted
 from imagegen.model import constraint
+from imagegen.text import FEW, few, few_like
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -138,7 +139,7 @@ def _unknown_name(
         document,
         path,
         f"{what} `{name}` is neither `os` nor a component of the catalog",
-        evidence=[f"known: {', '.join(known)}"],
+        evidence=[f"known: {few_like(name, known, 'imagegen catalog')}"],
         hint=f"did you mean `{near[0]}`?"
         if near
         else f"add dockerfiles/components/{name}/component.yaml, or correct the name",
@@ -155,7 +156,7 @@ def _check_value(
                 document,
                 path,
                 f"`{value}` is not an OS of the catalog",
-                evidence=[f"known: {', '.join(sorted(catalog.os))}"],
+                evidence=[f"known: {few_like(value, sorted(catalog.os), 'imagegen catalog os')}"],
                 hint=f"did you mean `{near[0]}`?"
                 if near
                 else f"add dockerfiles/os/{value}.yaml, or correct the value",
@@ -186,10 +187,13 @@ def value_problem(component: Component, value: str) -> tuple[str, list[str], str
     ):
         return None
     known = sorted({r.version for r in component.releases}, key=constraint.version_key)
-    evidence = [f"known releases: {', '.join(known)}"]
-    if component.variants:
-        evidence.append(f"known variants: {', '.join(component.variants)}")
-    near = get_close_matches(value, [*component.variants, *known], 1)
+    command = f"imagegen catalog {component.name}"
+    around = constraint.nearest(value, known, FEW)
+    evidence = [f"known releases: {few(known, around, command)}"]
+    if component.variants and not constraint.is_version(value):
+        evidence.append(f"known variants: {few_like(value, component.variants, command)}")
+    alike = [] if constraint.is_version(value) else [*component.variants, *known]
+    near = get_close_matches(value, alike, 1)
     hint = f"did you mean `{near[0]}`?" if near else f"add a release to {component.file}"
     return f"`{value}` is not a release of component `{component.name}`", evidence, hint
 

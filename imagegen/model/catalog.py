@@ -22,7 +22,7 @@ _RULE = re.compile(r"\(rule ([^()]*)\)")
 
 
 def rules_named(text: str) -> tuple[str, ...]:
-    """Return the rules that a text names: `… (rule two-nccls)`."""
+    """Find the rules that a text names, as in `… (rule two-nccls)`."""
     return tuple(_RULE.findall(text)) if "(rule " in text else ()
 
 
@@ -43,7 +43,7 @@ class Checks:
     order: int = 0
     """The place of its suite in a run, the lowest first; 0 runs after all others, by name."""
     short_names: tuple[str, ...] = ()
-    """What the ids of its checks begin with, besides the name of the suite."""
+    """What the ids of its checks begin with, other than the name of the suite."""
     more_suites: tuple[str, ...] = ()
     """Other suites that apply to an image with the component."""
     hardware: str = ""
@@ -63,7 +63,7 @@ class Question:
     keys: Mapping[str, str] = field(default_factory=dict)
     """Other keys of a request that mean it, each with the variant: `{ofed: mlnx-ofed}`."""
     index_prefix: str = ""
-    """What names of wheel indexes have before the digits of its version: `cu` for `cu113`."""
+    """The letters before the digits of its version in names of wheel indexes: `cu` for `cu113`."""
     values: tuple[str, ...] = ()
     """Values of its releases that a request may ask for, such as `torchvision`."""
     gpu_libraries: tuple[str, ...] = ()

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ANY = "any"
 NONE = "none"
@@ -114,3 +118,19 @@ def _prefix(asked: Version, have: Version, *, local: bool) -> bool:
     if local and asked.local != have.local:
         return False
     return have.release[: len(asked.release)] == asked.release
+
+
+def nearest(asked: str, versions: Sequence[str], count: int) -> list[str]:
+    """Return the versions, of a list with the oldest first, that stand around the one asked for.
+
+    Builds of one version count as one, except of the version that is asked for.
+    """
+    found = re.search(r"\d+(\.\d+)*", asked)
+    wanted = version_key(found.group()) if found else None
+    builds = [one for one in versions if one.partition("+")[0] == asked.partition("+")[0]]
+    if builds:
+        return builds[-count:]
+    public = list(dict.fromkeys(one.partition("+")[0] for one in versions))
+    older = [one for one in public if wanted is None or version_key(one) < wanted]
+    first = max(0, min(len(older) - count // 2, len(public) - count))
+    return public[first : first + count]

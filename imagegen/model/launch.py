@@ -1,4 +1,4 @@
-"""Define what a launch gives a component."""
+"""Define what a launch adds for a component."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Flag:
-    """Words of a command line that belong together, and why they are there."""
+    """Words of a command line that belong together, and the reason for them."""
 
     words: tuple[str, ...]
     why: str
@@ -21,9 +21,9 @@ class Flag:
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable that a launch gives to every rank: `NAME=value`, and why.
+    """A variable that a launch sets for every rank, `NAME=value`, and the reason for it.
 
-    The value may have `{iface}`, `{gpus_per_node}` and `{first_node}` in it. The variable is placed
+    The value may contain `{iface}`, `{gpus_per_node}` and `{first_node}`. The variable is placed
     before the one that `before` names, else last. `transport` limits it to one transport, and
     `several_nodes` to launches on more than one node.
     """
@@ -42,12 +42,12 @@ class Variable:
 
 @dataclass(frozen=True)
 class Launch:
-    """What a launch gives a component when its transport or its acceleration is chosen."""
+    """What a launch adds for a component whose transport or acceleration is chosen."""
 
     transports: tuple[str, ...] = ()
-    """The transports that the component brings."""
+    """The transports that the component offers."""
     accels: tuple[str, ...] = ()
-    """The accelerations that the component brings."""
+    """The accelerations that the component offers."""
     default: bool = False
     """Whether an image with the component takes the acceleration when none is asked for."""
     host_network: bool = False
@@ -57,10 +57,10 @@ class Launch:
     mpi_over_tcp: bool = False
     """Whether MPI itself stays away from the devices."""
     flags: tuple[Flag, ...] = ()
-    """Flags of `docker run` in place of the contract's capabilities and devices."""
+    """Flags of `docker run` that replace the contract's capabilities and devices."""
     variables: tuple[Variable, ...] = ()
     """Variables of every rank."""
     benchmark: tuple[Flag, ...] = ()
-    """Flags of the benchmark that travels with every image."""
+    """Flags of the benchmark that is in every image."""
     program: str = ""
     """The program that starts the ranks."""

@@ -1,4 +1,4 @@
-"""What the tool knows of one release: of a distribution, or of a component."""
+"""Define what is known of one release: of a distribution, or of a component."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _ROOT = "dockerfiles/"
-"""The folder that the files of the catalog are in, below each root."""
+"""The folder of the catalog's files, below each root."""
 
 
 @dataclass(frozen=True)
 class OsRelease:
-    """One `dockerfiles/os/<id>.yaml`: a distribution release that images can stand on."""
+    """One `dockerfiles/os/<id>.yaml`: a release of a distribution that images can be based on."""
 
     id: str
     family: str
@@ -34,86 +34,90 @@ class OsRelease:
 
 @dataclass(frozen=True)
 class Release:
-    """One release of a component: what it is, what it asks of others, where it comes from.
+    """One release of a component: what it is, what it needs, and where it comes from.
 
-    A constraint speaks of another component, or of a value such as `os`, `glibc` or `driver`; of
-    several constraints for one name one must hold. The five maps of constraints differ in what
-    follows when none holds:
+    A constraint is about another component, or a value such as `os`, `glibc` or `driver`. Of
+    several for one name, one must hold. These are the effects of the five maps of constraints:
 
-    | map | where the other is not in the image | where no constraint holds |
+    | map | if the other component is not in the image | if no constraint holds |
     | --- | --- | --- |
     | `requires` | it is added | refused |
-    | `limits` | nothing follows | refused |
-    | `built_for` | nothing follows | refused, except for a build that is asked for by full name |
-    | `known_with` | nothing follows | unknown: refused without `--allow-unknown` |
-    | `recommends` | nothing follows | a warning |
+    | `limits` | no effect | refused |
+    | `built_for` | no effect | refused, except for a build that is asked for by full name |
+    | `known_with` | no effect | unknown: refused without `--allow-unknown` |
+    | `recommends` | no effect | a warning |
     """
 
     component: str
-    """The component that this is a release of."""
+    """The name of the component."""
     version: str
     """The version as the project writes it, with the local part of a wheel: `1.11.0+cu113`."""
     variant: str
-    """What tells releases of one version apart, such as `distro` and `source`; mostly empty."""
+    """What distinguishes releases of one version, such as `distro` and `source`; mostly empty."""
     requires: Mapping[str, tuple[str, ...]]
-    """What has to be in the image too: `{python: ["3.8", "3.9"]}`."""
+    """What must be in the image too: `{python: ["3.8", "3.9"]}`."""
     apt: Mapping[str, str]
-    """apt packages of the image, with their versions; `*` stands for any text."""
+    """The apt packages of the image, with their versions; `*` stands for any text."""
     build_apt: Mapping[str, str]
-    """apt packages for what is compiled against it, such as headers, or for compiling it."""
+    """The apt packages to compile it, or to compile against it, such as headers."""
     wheels: Mapping[str, str]
-    """Python packages that pip installs, with their versions."""
+    """The Python packages that pip installs, with their versions."""
     facts: Mapping[str, object]
-    """Free data for templates and for `validate`, such as `{cuda: "11.3"}`."""
+    """Other data for templates and for `validate`, such as `{cuda: "11.3"}`."""
     origin: str
-    """Where it comes from, in words: `wheel torch 1.11.0+cu113`."""
+    """The origin of its files, in words: `wheel torch 1.11.0+cu113`."""
     source: str
-    """The document that the facts of this release are taken from."""
+    """The document that states the facts of this release."""
     file: str
-    """The file that has this release."""
+    """The file that lists this release."""
     line: int
     """The line of that file."""
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What may be beside it, where it is there: `{driver: [">=450.80.02"]}`."""
+    """What other components may be, if they are in the image: `{driver: [">=450.80.02"]}`."""
     built_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What a binary was built for: `{cuda: ["11.3"]}`. Who asks for this build by its full name may
-    have another one beside it, of the same major version if anything is compiled."""
+    """What a binary was built for: `{cuda: ["11.3"]}`.
+
+    A request for this build by its full name may have another one in the image, of the same major
+    version if anything is compiled.
+    """
     known_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What its source speaks of; whether it works with anything else is unknown."""
+    """What its source mentions; whether it works with anything else is unknown."""
     recommends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What it was tested with or made for; it works with others too, under a warning."""
+    """What it was tested with or made for; with others it works too, with a warning."""
     provides: Mapping[str, str] = field(default_factory=dict)
-    """Values that come with it and have no releases of their own, such as the NCCL in a wheel:
-    `unknown` where no source says, with a `?` at the end where the source is not certain."""
+    """Values of parts without releases of their own, such as the NCCL in a wheel.
+
+    `unknown` means that no source says it, a `?` at the end that the source is not certain.
+    """
     aliases: tuple[str, ...] = ()
     """Other names of the version: CUDA 11.3.1 has the compiler 11.3.109."""
     rank: int = 0
     """Releases of a lower rank are preferred, whatever their versions."""
     only_by_full_name: bool = False
-    """Whether it is taken only by a request that gives its full version, or its variant."""
+    """Whether only a request for its full version or its variant selects it."""
     confidence: str = "high"
-    """How certain the source is: `high`, or `medium` for a warning."""
+    """How certain the source is: `high`, or `medium`, which causes a warning."""
     index: str = ""
     """The index of wheels that pip asks instead of its default one."""
     tarball: Mapping[str, str] = field(default_factory=dict)
-    """An archive that is downloaded and checked: `url` and `sha256`."""
+    """An archive to download and check: `url` and `sha256`."""
     artifact: str = ""
-    """The name in `artifacts.yaml` of a vendor part that a user has to give."""
+    """The name in `artifacts.yaml` of a vendor part that the user must provide."""
     notes: tuple[str, ...] = ()
-    """What a user should know who takes it; each is a warning."""
+    """What a user of this release should know; each note is a warning."""
 
     @cached_property
     def name(self) -> str:
-        """What a user reads: `torch 1.11.0+cu113`, `rdma 44.0 (rdma-core)`."""
+        """Return the name that a user reads: `torch 1.11.0+cu113`, `rdma 44.0 (rdma-core)`."""
         return f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
 
     @property
     def row(self) -> str:
-        """Its file, below the root that has it, and the line; empty for what no file has."""
+        """Return its file, below the root that has it, and the line; empty if it is in no file."""
         found = self.file.rfind(_ROOT)
         return f"{self.file[max(found, 0) :]}:{self.line}" if self.file else ""
 
     @property
     def where(self) -> str:
-        """Its name and its file on this machine: `torch 1.11.0+cu113 (…/releases.csv:31)`."""
+        """Return its name and its file on this machine: `nccl 2.8.4 (…/releases.csv:31)`."""
         return f"{self.name} ({self.file}:{self.line})" if self.file else self.name

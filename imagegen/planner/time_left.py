@@ -1,4 +1,4 @@
-"""Predict what the cells of a build will take: their layers, the export of them, the gate."""
+"""Predict how long the cells of a build take: their layers, their export, the gate."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 READ_A_SECOND = 100_000_000
-"""Bytes of an image that `validate --static` gets through, about: nobody has measured its gate."""
+"""The bytes of an image that `validate --static` reads in a second, if no gate was measured."""
 
 
 @dataclass(frozen=True)
 class BuildPace:
-    """How a build goes: cells side by side, bytes that are exported a second, seconds of gates.
+    """The speed of a build: cells side by side, bytes exported in a second, seconds of the gate.
 
-    `gate_seconds` are measured ones by cell; `gated` says whether there is a gate at all. `packed`
-    are the layers, by OS, that one cell exports for all. Where layers are `remade`, nothing is
-    taken from the engine's cache.
+    `gate_seconds` are measured, by cell; `gated` says whether there is a gate at all. `packed` are
+    the layers, by OS, that one cell exports for all. With `remade`, nothing is taken from the
+    engine's cache.
     """
 
     jobs: int
@@ -43,9 +43,9 @@ def predict(
     whole: Mapping[str, Sequence[Step]],
     pace: BuildPace,
 ) -> Predicted:
-    """What a build of these cells will take, in their order.
+    """Predict the build of these cells, which begin in this order.
 
-    `to_make` are the layers by OS that no image has yet, `whole` are all of these cells.
+    `to_make` has the layers by OS that no image has yet; `whole` has all layers of the cells.
     """
     layers: list[PredictedLayer] = []
     numbers: dict[str, list[int]] = {cell: [] for cell in cells}
@@ -71,7 +71,7 @@ def predict(
 
 
 def _layer(os_id: str, step: Step, steps: Sequence[Step], pace: BuildPace) -> PredictedLayer:
-    """A layer; one that is exported by itself takes those below it along."""
+    """Predict a layer; the export of one that is `packed` includes the layers below it."""
     cost, packed = step.cost, (os_id, step.chain) in pace.packed
     seconds = cost.seconds
     if packed:
@@ -81,7 +81,7 @@ def _layer(os_id: str, step: Step, steps: Sequence[Step], pace: BuildPace) -> Pr
 
 
 def _sizes(whole: Mapping[str, Sequence[Step]]) -> dict[str, int]:
-    """Cell -> the predicted bytes of all its layers."""
+    """Map each cell to the predicted bytes of all its layers."""
     sizes: dict[str, int] = {}
     for steps in whole.values():
         for step in walk(steps):
@@ -91,7 +91,7 @@ def _sizes(whole: Mapping[str, Sequence[Step]]) -> dict[str, int]:
 
 
 def _seconds(size_bytes: int, a_second: float) -> float | None:
-    """How long so many bytes take; None where nobody knows how many they are."""
+    """Return the seconds that so many bytes take; None where their number is unknown."""
     return size_bytes / a_second if size_bytes else None
 
 

@@ -21,6 +21,29 @@ def need_apt(spec: ImageSpec) -> None:
         )
 
 
+IN_WORDS = {
+    "artifact": "vendor part",
+    "conda": "conda package",
+    "base": "base image",
+    "tarball": "archive",
+    "index": "wheel index",
+    "wheels": "pip wheel",
+    "apt": "apt packages",
+}
+
+
+def in_words(release: Release) -> str:
+    """Say in two words where the files of a release come from.
+
+    Packages of the OS are named rather than wheels that come with them.
+    """
+    ways = {*ways_of(release)}
+    own = {version.partition("+")[0] for version in release.wheels.values()}
+    if "apt" in ways and release.version.partition("+")[0] not in own:
+        ways -= {"wheels", "index"}
+    return next((words for way, words in IN_WORDS.items() if way in ways), "")
+
+
 def ways_of(release: Release) -> tuple[str, ...]:
     """List the ways in which a release can be installed, by the data in its row."""
     data = {

@@ -21,7 +21,6 @@ from imagegen.resolver.refusal import (
     EVERY_IMAGE,
     THE_REQUEST,
     Refusal,
-    problems_of,
 )
 from imagegen.resolver.resolve import constraints_of, resolve_cell, space_of
 
@@ -50,14 +49,13 @@ def answer_to(
         spec = resolve_cell(cell, catalog, space)
         warnings = (*spec.warnings, *_left_out(cell))
         return replace(spec, tag=_tag(spec, constraints, catalog), warnings=warnings)
-    unknown = unknown_values(constraints, catalog)
     conflict = conflict_of(space, wants, allow_unknown=allow_unknown)
     if any(want.component == DRIVER for want in conflict.wants):
         drivers = {*_drivers(wants), *driver_floors(catalog, conflict.wants)}
         space = Space(catalog, sorted(drivers, key=constraint.version_key, reverse=True))
     instead = nearest(space, wants, conflict.wants, allow_unknown=allow_unknown)
-    problems = problems_of(unknown, conflict, instead, catalog.request_keys, allow_unknown)
-    return Refusal(problems, (conflict,), tuple(instead), catalog.request_keys, allow_unknown)
+    unknown = tuple(unknown_values(constraints, catalog))
+    return Refusal(unknown, (conflict,), tuple(instead), catalog.request_keys, allow_unknown)
 
 
 def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:

@@ -12,6 +12,7 @@ from imagegen.model import constraint
 from imagegen.model.cell import Cell, Omission, Want
 from imagegen.resolver.candidates import DRIVER, OS
 from imagegen.resolver.refusal import EVERY_IMAGE, THE_REQUEST
+from imagegen.text import FEW, few, few_like
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -103,8 +104,8 @@ def _unknown_name(name: str, value: str, known: Sequence[str]) -> Problem:
     meant = f"{near[0]}='{operator}={value}'" if near and operator else "".join(near)
     return Problem(
         f"{quoted(name)} is nothing that can be asked for",
-        evidence=(f"known: {', '.join(known)}",),
-        hint=f"did you mean `{meant}`?" if near else "imagegen request --help",
+        evidence=(f"known: {few_like(bare, known, 'imagegen catalog')}",),
+        hint=f"did you mean `{meant}`?" if near else "such as `torch=1.13.1`",
     )
 
 
@@ -200,7 +201,11 @@ def _unknown(name: str, value: str, catalog: Catalog) -> Iterator[Problem]:
     what = "an OS" if name == OS else f"a {name}"
     hint = f"did you mean `{spelled[0]}`?" if spelled else "take one that is known"
     text = f"`{value}` is not {what} of the catalog"
-    yield Problem(text, evidence=(f"known: {', '.join(known)}",), hint=hint)
+    if is_one is _same_name:
+        listed = few_like(value, known, f"imagegen catalog {name}")
+    else:
+        listed = few(known, constraint.nearest(value, known, FEW), "imagegen catalog")
+    yield Problem(text, evidence=(f"known: {listed}",), hint=hint)
 
 
 def _same_version(value: str, known: str) -> bool:

@@ -1,49 +1,138 @@
-"""Show the answer to a request: for people as a table, for programs as data."""
+"""Show the answer to a request: for people on one screen, for programs as data."""
 
 from __future__ import annotations
 
+import re
+import shlex
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from imagegen.model.image import base_of
+from imagegen.renderer.ways import in_words
 from imagegen.request.answer import pinned
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from imagegen.console.console import Console
     from imagegen.model.image import ImageSpec, Pin
     from imagegen.request.existing import Found
     from imagegen.resolver.refusal import AnswerData
 
 
-def as_data(spec: ImageSpec, found: Found, *, in_matrix: bool) -> AnswerData:
-    """Make the answer with its pins as data; `in_matrix` says that it is a cell of a matrix."""
+@dataclass(frozen=True)
+class Answer:
+    """An answer with its image.
+
+    `cell` is its name in a matrix, empty if it is in none; `command` is what a user runs next.
+    """
+
+    spec: ImageSpec
+    found: Found
+    cell: str = ""
+    command: str = ""
+
+
+def as_data(answer: Answer) -> AnswerData:
+    """Make the answer as data, with its pins, and the file and line of each."""
+    spec, found = answer.spec, answer.found
     return {
         "status": "exists" if found.where else "ok",
         "pins": pinned(spec),
+        "rows": {pin.component: f"{pin.release.file}:{pin.release.line}" for pin in spec.pins},
         "image": found.reference or spec.tag,
-        "cell": spec.cell.id if in_matrix else None,
+        "cell": answer.cell or None,
         "warnings": [*spec.warnings, *filter(None, [found.note])],
         "conflicts": [],
         "alternatives": [],
     }
 
 
-def show(spec: ImageSpec, found: Found, console: Console, *, in_matrix: bool) -> None:
-    """Print an answer: its pins, its warnings, and whether the image exists."""
-    console.data(as_data(spec, found, in_matrix=in_matrix))
-    console.table(
-        ("component", "version", "asked for by"),
-        [
-            ("os", spec.os.id, ""),
-            *((p.component, _version(p), "; ".join(p.via)) for p in spec.pins),
-            *((name, value, "") for name, value in spec.given.items()),
-        ],
-        title=spec.tag,
-    )
+def show(answer: Answer, console: Console, *, why: bool = False) -> None:
+    """Print an answer: its pins, a line for each warning, what to run next.
+
+    `why` adds who asked for each component, and the file and line of its release.
+    """
+    spec, found = answer.spec, answer.found
+    console.data(as_data(answer))
+    columns, row = (_LONG, _long_row) if why else (_SHORT, _short_row)
+    os = ("os", spec.os.id, base_of(spec).image, *(("", "") if why else ()))
+    rows = [os, *(row(pin) for pin in spec.pins)]
+    console.table(columns, rows, title=f"{found.reference or spec.tag}  ({_state(answer)})")
+    if spec.given:
+        console.line(", ".join(f"{name} {value}" for name, value in spec.given.items()))
     for warning in filter(None, [*spec.warnings, found.note]):
         console.line(f"warning: {warning}")
-    state = f"exists {found.where}" if found.where else "is not built yet"
-    cell = f" (cell {spec.cell.id})" if in_matrix else ""
-    console.line(f"{found.reference or spec.tag} {state}{cell}")
+    for line in _wrapped(answer.command) if answer.command else ():
+        console.line(line)
+
+
+def _state(answer: Answer) -> str:
+    """Say whether the image exists, and which cell it is."""
+    where = answer.found.where
+    cell = f", cell {answer.cell}" if answer.cell else ""
+    return (f"exists {where}" if where else "not built yet") + cell
+
+
+def _wrapped(command: str) -> list[str]:
+    """Write a command to paste; a long one continues on a new line after its `&&`."""
+    text = f"next: {command}"
+    return [text] if len(text) <= COLUMNS else text.replace(" && ", " &&\n      ").split("\n")
+
+
+COLUMNS = 100
+"""The width of an ordinary answer, which has at most 24 lines."""
+
+_SHORT = ("component", "version", "from")
+_LONG = ("component", "version", "where it comes from", "asked for by", "row")
+
+
+def _short_row(pin: Pin) -> tuple[str, ...]:
+    return pin.component, _version(pin), in_words(pin.release)
+
+
+def _long_row(pin: Pin) -> tuple[str, ...]:
+    release = pin.release
+    return pin.component, _version(pin), release.origin, "; ".join(pin.via), release.row
 
 
 def _version(pin: Pin) -> str:
     return f"{pin.version} ({pin.release.variant})" if pin.release.variant else pin.version
+
+
+def next_command(
+    answer: Answer,
+    arguments: Sequence[str],
+    options: Sequence[str],
+    saved: str,
+    is_free: Callable[[str], bool],
+) -> str:
+    """Write the command to run next.
+
+    It validates an image that exists, builds a cell, or saves the request under a free name and
+    builds that. `arguments` and `options` are those of the request; `saved` is the name of its
+    matrix, if it was saved.
+    """
+    if answer.found.where:
+        return f"imagegen validate {answer.found.reference}"
+    overlay = options[options.index("--overlay") :][:2] if "--overlay" in options else ()
+    if answer.cell and not saved:
+        matrix, _, name = answer.cell.partition("/")
+        return shlex.join(["imagegen", "build", "--matrix", matrix, name, *overlay])
+    build = shlex.join(["imagegen", "build", "--matrix", saved or "NAME", *overlay])
+    if saved:
+        return build
+    name = _free_name(arguments, is_free)
+    save = shlex.join(["imagegen", "request", *arguments, *options, "--save", name])
+    return f"{save} && {build.replace('NAME', name, 1)}"
+
+
+def _free_name(arguments: Sequence[str], is_free: Callable[[str], bool]) -> str:
+    """Make a free name for a matrix from the first argument: `torch-1-13`."""
+    words = re.findall("[a-z0-9]+", arguments[0].casefold())
+    name = "-".join(words)
+    number = 1
+    while not is_free(name):
+        number += 1
+        name = "-".join([*words, str(number)])
+    return name

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from imagegen.model.catalog import Catalog
 
-OS, DRIVER = "os", "driver"
-UNKNOWN = "unknown"
+OS, DRIVER, UNKNOWN = "os", "driver", "unknown"
 GLIBC, COMPILER = "glibc", "compiler"
 """What an OS provides; a component that provides one too replaces it."""
 Kind = Literal["requires", "limits", "built_for", "known_with", "provides"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from imagegen.model.constraint import ANY, NONE
 from imagegen.resolver.candidates import DRIVER
@@ -16,25 +16,48 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from imagegen.model.cell import Want
+    from imagegen.model.release import Release
     from imagegen.resolver.candidates import Edge, Space
     from imagegen.resolver.propagation import Domains
 
 MOST_FACTS = 6
 DEVICE = "device"
+SILENT = "no source says that it works, or that it fails (rule unknown-facts)"
+
+
+class Fact(NamedTuple):
+    """What a release requires of another name, and the `file:line` of that."""
+
+    text: str
+    row: str
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """One collision: `text` in a sentence, `rows` as `file:line`, `facts` one line each.
+    """One collision: the constraints that exclude each other, and the releases that prove it.
 
-    With `unknown`, no fact says that the combination works; it is not known to fail.
+    `sentence` names the constraints (`wants`), `reasons` end with the names of rules, `rows` are
+    `file:line`. With `unknown`, no fact says that the combination works; it is not known to fail.
     """
 
-    text: str
+    sentence: str
+    facts: tuple[Fact, ...]
+    reasons: tuple[str, ...]
     rows: tuple[str, ...]
-    facts: tuple[str, ...]
     unknown: bool
     wants: tuple[Want, ...]
+
+    @property
+    def text(self) -> str:
+        """Write the whole collision in one line, with the first two facts."""
+        because = [*(fact.text for fact in self.facts[:2]), *self.reasons]
+        return self.sentence + (f": {'; '.join(because)}" if because else "")
+
+    def lines(self, *, but_of: str = "", with_rows: bool = False) -> tuple[str, ...]:
+        """List what is below the sentence: who asks for what (not `but_of`), facts, reasons."""
+        asks = [_ask(want) for want in self.wants if want.asked_by != but_of]
+        facts = [f"{one.text} ({one.row})" if with_rows else one.text for one in self.facts]
+        return tuple(dict.fromkeys([*asks, *facts, *self.reasons]))
 
 
 def fits(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> bool:
@@ -57,34 +80,39 @@ def conflict_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = Fa
         edges = more if clear else edges
         sources = {edge.source.component for edge in edges}
         needed = [want for want in strict if want.component in sources] if clear else needed
-    facts = list(dict.fromkeys([*map(_ask, needed), *(_say(space, edge) for edge in edges)]))
-    rows = dict.fromkeys(f"{edge.source.file}:{edge.source.line}" for edge in edges)
-    text = _sentence(needed, unknown)
-    reasons = [reason(space.catalog, edge.source.component, edge.target) for edge in edges[:2]]
-    because = "; ".join(map(str, edges[:2])) + _in_brackets(reasons)
-    text = f"{text}: {because}" if edges else text
-    return Conflict(text, tuple(rows), tuple(facts), unknown, tuple(needed))
+    reasons = _distinct(reason(space.catalog, edge.source.component, edge.target) for edge in edges)
+    return Conflict(
+        sentence=_sentence(needed, unknown),
+        facts=tuple({str(edge): Fact(str(edge), edge.source.row) for edge in edges}.values()),
+        reasons=(*reasons, *([SILENT] if unknown else [])),
+        rows=_rows(edge.source for edge in edges),
+        unknown=unknown,
+        wants=tuple(needed),
+    )
+
+
+def _rows(releases: Iterable[Release]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"{one.file}:{one.line}" for one in releases))
 
 
 def _twice(space: Space, wants: Sequence[Want]) -> Conflict | None:
     """Find two constraints for one name that no candidate satisfies both."""
     strict = [want for want in wants if want.constraint != ANY]
-    for one, other in combinations(strict, 2):
-        if one.component != other.component:
-            continue
-        masks = [space.mask(want.component, (want.constraint,)) for want in (one, other)]
-        if any(masks) and not masks[0] & masks[1]:
-            return _excluded(space, one, other, masks)
+    for pair in combinations(strict, 2):
+        masks = [space.mask(want.component, (want.constraint,)) for want in pair]
+        there = all(mask or want.constraint == NONE for mask, want in zip(masks, pair, strict=True))
+        same = pair[0].component == pair[1].component
+        if same and there and any(masks) and not masks[0] & masks[1]:
+            return _excluded(space, pair, masks)
     return None
 
 
-def _excluded(space: Space, one: Want, other: Want, masks: Sequence[int]) -> Conflict:
-    name = one.component
+def _excluded(space: Space, pair: tuple[Want, Want], masks: Sequence[int]) -> Conflict:
+    name = pair[0].component
     firsts = [space.candidates[name][next(bits(mask))] for mask in masks if mask]
-    why = _in_brackets([reason(space.catalog, name, name)])
-    text = f"{name} cannot be {one.constraint} and {other.constraint}{why}"
-    rows = tuple(f"{row.file}:{row.line}" for row in firsts)
-    return Conflict(text, rows, (_ask(one), _ask(other)), False, (one, other))
+    text = f"{name} cannot be {pair[0].constraint} and {pair[1].constraint}"
+    reasons = _distinct([reason(space.catalog, name, name)])
+    return Conflict(text, (), reasons, _rows(firsts), False, pair)
 
 
 def _nowhere(space: Space, wants: Sequence[Want]) -> Conflict | None:
@@ -95,13 +123,12 @@ def _nowhere(space: Space, wants: Sequence[Want]) -> Conflict | None:
         if asked == NONE or mask & ~hidden:
             continue
         rows = [space.candidates[name][index] for index in bits(mask)]
-        text = f"the catalog has no {name} {asked}: nothing is known of it"
+        text = f"the catalog has no {name} {asked}"
+        reasons: tuple[str, ...] = ("nothing is known of it (rule unknown-facts)",)
         if rows:
-            notes = "; ".join(note for row in rows for note in row.notes)
             text = f"{name} {asked} is there as {rows[0].name} alone, to be asked for by that name"
-            text += _in_brackets([notes])
-        where = tuple(f"{row.file}:{row.line}" for row in rows)
-        return Conflict(text, where, (_ask(want),), False, (want,))
+            reasons = _distinct(note for row in rows for note in row.notes)
+        return Conflict(text, (), reasons, _rows(rows), False, (want,))
     return None
 
 
@@ -112,15 +139,15 @@ def _ask(want: Want) -> str:
 def _sentence(needed: Sequence[Want], unknown: bool) -> str:
     names = " and ".join(f"{want.component} {want.constraint}" for want in needed)
     if unknown:
-        return f"whether {names} go together is unknown: the facts do not say"
+        return f"whether {names} go together is unknown"
     if len(needed) == 1:
         return f"nothing can be {names}"
     return f"{names} do not go together"
 
 
-def _in_brackets(reasons: Iterable[str]) -> str:
-    text = "; ".join(dict.fromkeys(filter(None, reasons)))
-    return f" ({text})" if text else ""
+def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the texts that are not empty, each once."""
+    return tuple(dict.fromkeys(filter(None, texts)))
 
 
 def fewest(
@@ -206,10 +233,6 @@ def _with_own_words(core: Sequence[Want], needed: Sequence[Want]) -> list[Want]:
     """Replace the constraints to blame in a core by the original ones."""
     own = {want.component for want in needed}
     return [*needed, *(want for want in core if want.component not in own)]
-
-
-def _say(space: Space, edge: Edge) -> str:
-    return f"{edge}{_in_brackets([reason(space.catalog, edge.source.component, edge.target)])}"
 
 
 def _facts(

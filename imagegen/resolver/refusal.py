@@ -45,6 +45,7 @@ class AnswerData(TypedDict):
     status: str
     pins: dict[str, str]
     image: str | None
+    rows: NotRequired[dict[str, str]]
     cell: NotRequired[str | None]
     warnings: NotRequired[list[str]]
     conflicts: list[ConflictData]
@@ -53,16 +54,44 @@ class AnswerData(TypedDict):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request has no answer: `problems` for people, and the parts of the JSON answer.
+    """Why a request has no answer, for people (`problems`) and for programs (`as_data`).
 
-    `keys` are the keys of a request that are no component's name, as in the catalog.
+    `unknown` are problems of values that no release has. `keys` are the keys of a request that are
+    no component's name, as in the catalog.
     """
 
-    problems: tuple[Problem, ...]
+    unknown: tuple[Problem, ...]
     conflicts: tuple[Conflict, ...]
     alternatives: tuple[Alternative, ...]
     keys: Keys
     allow_unknown: bool = False
+
+    def problems(self, *, why: bool = False) -> tuple[Problem, ...]:
+        """List the problems: what no release has, or the conflict, each with ready commands.
+
+        `why` adds who asked for what, and the file and line of each fact.
+        """
+        (conflict,) = self.conflicts
+        ready = [
+            ", ".join(f"{name} {new} for {old}" for name, old, new in one.changes)
+            + f": {self._command(one)}"
+            for one in self.alternatives
+        ]
+        hint = "change one of them, or leave it open: `KEY=any`"
+        if ready:
+            hint = "instead, nearest first:\n  " + "\n  ".join(ready)
+        if conflict.unknown:
+            hint += "\n  or take the risk: `--allow-unknown`"
+        if self.unknown:
+            own = self.unknown[-1].hint
+            meant = f"{own} " if own.startswith("did you mean") else ""
+            last = replace(self.unknown[-1], hint=f"{meant}{hint}" if ready else own)
+            return (*self.unknown[:-1], last)
+        evidence = conflict.lines(but_of="" if why else THE_REQUEST, with_rows=why)
+        return (Problem(conflict.sentence, evidence=evidence, hint=hint),)
+
+    def _command(self, instead: Alternative) -> str:
+        return command(instead.wants, self.keys, allow_unknown=self.allow_unknown)
 
     def as_data(self) -> AnswerData:
         """Make the answer for `--format json`."""
@@ -78,37 +107,11 @@ class Refusal:
                 {
                     "changes": {name: [old, new] for name, old, new in one.changes},
                     "pins": pins_of(one.chosen),
-                    "command": command(one.wants, self.keys, allow_unknown=self.allow_unknown),
+                    "command": self._command(one),
                 }
                 for one in self.alternatives
             ],
         }
-
-
-def problems_of(
-    unknown: Sequence[Problem],
-    conflict: Conflict,
-    instead: Sequence[Alternative],
-    keys: Keys,
-    allow_unknown: bool = False,
-) -> tuple[Problem, ...]:
-    """List the problems that a user reads: what no row has, or the conflict, and ready commands."""
-    ready = [
-        ", ".join(f"{name} {new} for {old}" for name, old, new in one.changes)
-        + f": {command(one.wants, keys, allow_unknown=allow_unknown)}"
-        for one in instead
-    ]
-    hint = "change one of them, or leave it open: `KEY=any`"
-    if ready:
-        hint = "instead, nearest first:\n  " + "\n  ".join(ready)
-    if conflict.unknown:
-        hint += "\n  or take the risk: `--allow-unknown`"
-    if unknown:
-        own = unknown[-1].hint
-        meant = f"{own} " if own.startswith("did you mean") else ""
-        return (*unknown[:-1], replace(unknown[-1], hint=f"{meant}{hint}" if ready else own))
-    evidence = (conflict.text, *conflict.facts)
-    return (Problem("nothing satisfies this request", evidence=evidence, hint=hint),)
 
 
 def command(wants: Sequence[Want], keys: Keys, *, allow_unknown: bool = False) -> str:

@@ -81,7 +81,7 @@ def _resolved(cell: Cell, wants: Sequence[Want], domains: Domains) -> ImageSpec:
                 f"cell `{cell.name}` cannot be resolved",
                 file=cell.file,
                 line=cell.line,
-                evidence=(conflict.text, *conflict.facts),
+                evidence=(conflict.sentence, *conflict.lines()),
                 hint=f"correct the matrix, or exclude this cell with a reason{risk}",
             )
         )
@@ -131,7 +131,7 @@ def pin(wants: Sequence[Want], catalog: Catalog) -> dict[str, Pin]:
     found = choose(domains_of(space, wants))
     if found is None:
         conflict = conflict_of(space, wants)
-        raise ResolutionError.of(conflict.text, evidence=conflict.facts)
+        raise ResolutionError.of(conflict.sentence, evidence=conflict.lines())
     return _pins(wants, *found)
 
 

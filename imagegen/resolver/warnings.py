@@ -1,6 +1,6 @@
-"""What works with a reservation: the warnings about a set of pins, each a line of its own.
+"""Warn about pins that fit with a reservation, one line for each.
 
-A warning ends with the name of its rule; what the rule says is in `dockerfiles/rules`.
+A warning ends with the name of its rule; `dockerfiles/rules` has what the rule says.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ NVIDIA = "nvidia-"
 def warnings(
     chosen: Mapping[str, Release], space: Space, *, allow_unknown: bool
 ) -> tuple[str, ...]:
-    """All reservations, in the order of the names."""
+    """List all warnings, sorted by component."""
     found: list[str] = []
     for name in sorted(chosen):
         row = chosen[name]
-        found += [f"{row.name}: {note}" for note in row.notes] if row.notes else ()
+        found += [f"{_short(row)}: {note}" for note in row.notes] if row.notes else ()
         found += _unmet(row, chosen, space) if row.recommends else ()
         found += _other_builds(row, chosen, space) if row.built_for else ()
         if allow_unknown:
             found += _unknown(row, chosen, space)
         if row.confidence == "medium":
-            found.append(f"{row.name}: its source is not certain (rule uncertain-source)")
+            found.append(f"{_short(row)}: its source is not certain (rule uncertain-source)")
     for warnings_of in (_own_copies, _other_pins, _default_of_pypi, _without_toolkit):
         for name in sorted(chosen):
             if name in space.catalog.components:
@@ -41,12 +41,17 @@ def warnings(
     return tuple(dict.fromkeys(found))
 
 
+def _short(row: Release) -> str:
+    """Name a release without its variant, which the pins show, so that a warning fits a line."""
+    return f"{row.component} {row.version}"
+
+
 def _meets(space: Space, name: str, constraints: tuple[str, ...], row: Release) -> bool:
     return bool(space.mask(name, constraints) >> space.place(name, row) & 1)
 
 
 def reason(catalog: Catalog, component: str, other: str) -> str:
-    """Why a component has a word about another, as its file says it."""
+    """Return why a component constrains another one, as its file says it."""
     found = catalog.components.get(component) or catalog.virtual.get(component)
     return found.rules.get(other, "") if found else ""
 
@@ -56,7 +61,7 @@ def _unmet(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterato
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
             rules = rules_named(reason(space.catalog, row.component, name))
             wanted, here = " or ".join(constraints), chosen[name].version
-            text = f"{row.name} was made for {name} {wanted}, here is {here}"
+            text = f"{_short(row)} is for {name} {wanted}, not {here}"
             yield f"{text} (rule {rules[-1]})" if rules else text
 
 
@@ -64,39 +69,39 @@ def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> 
     for name, constraints in row.built_for.items():
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
             own, here = " or ".join(constraints), chosen[name].version
-            text = f"{row.name} brings {name} {own} of its own, the image has {here}"
+            text = f"{_short(row)} brings {name} {own} of its own, the image has {here}"
             yield f"{text} (rule two-cudas)"
 
 
 def _unknown(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    """What nobody knows to work: a silent source, one that is not certain, a driver's branch."""
+    """Warn about what is not known to work: missing or uncertain facts, a driver's branch."""
     for name, constraints in row.known_with.items():
         if name in chosen and not _meets(space, name, constraints, chosen[name]):
             wanted, here = " or ".join(constraints) or "nothing", chosen[name].version
-            text = f"{row.name} is known with {name} {wanted} only; {here} is unknown"
+            text = f"{_short(row)} is known with {name} {wanted} only; {here} is unknown"
             yield f"{text} (rule unknown-facts)"
     for name, constraints in {**row.requires, **row.limits}.items():
         other = chosen.get(name)
         if other is not None and not _meets(space, name, constraints, other):
             here = "what is here" if other.variant == "unknown" else f"{name} {other.version}"
-            text = f"{row.name} asks for {name} {' or '.join(constraints)}"
+            text = f"{_short(row)} asks for {name} {' or '.join(constraints)}"
             yield f"{text}; whether {here} will do is unknown (rule unknown-facts)"
 
 
 def _own_copies(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    """A part that a release brings, in another version than the image has."""
+    """Warn about a part that a release brings, in another version than the image has."""
     for value, copy in space.catalog.components[row.component].own_copies.items():
         own = row.provides.get(value, "")
         for other in (chosen[name] for name in copy.of if own and name in chosen):
             if own.removesuffix("?") == other.version or set(row.wheels) & set(other.wheels):
-                continue  # of one wheel there is one release in an image: see `_other_pins`
+                continue  # an image has one release of a wheel; `_other_pins` warns about it
             said = "one of unknown version" if own == "unknown" else own.removesuffix("?")
             sure = " (not certain)" if own.endswith("?") else ""
             yield _filled(copy.warning, row, f"{said}{sure}", other)
 
 
 def _other_pins(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    """A wheel of NVIDIA in another version than the one that a wheel asks pip for."""
+    """Warn about a wheel of NVIDIA in another version than the one that a wheel asks pip for."""
     pins = space.catalog.components[row.component].pip_pins
     for other in (chosen[name] for name in pins.of if name in chosen):
         own = str(row.facts.get(other.component) or "")
@@ -106,11 +111,13 @@ def _other_pins(row: Release, chosen: Mapping[str, Release], space: Space) -> It
 
 
 def _filled(warning: str, row: Release, own: str, other: Release) -> str:
-    return warning.format(own=own, release=row.name, component=other.component, other=other.version)
+    return warning.format(
+        own=own, release=_short(row), component=other.component, other=other.version
+    )
 
 
 def _default_of_pypi(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    """Where pip alone would take a build that does not run on the GPU that is asked for."""
+    """Warn where pip alone would take a build that does not run on the requested GPU."""
     gpu, minor = chosen.get("gpu"), row.facts.get("pypi_cuda")
     if gpu is None or not minor:
         return
@@ -119,7 +126,7 @@ def _default_of_pypi(row: Release, chosen: Mapping[str, Release], space: Space) 
         same = other.version.partition("+")[0] == public and other.facts.get(toolkit) == minor
         constraints = other.limits.get("sm", ())
         if same and constraints and not _meets(space, "sm", constraints, chosen["sm"]):
-            text = f"the CUDA {minor} build of {public} that pip takes by default does not run on"
+            text = f"pip's default build of {public}, for CUDA {minor}, does not run on"
             yield f"{text} {gpu.version} (rule default-wheel)"
             return
 
@@ -130,5 +137,5 @@ def _without_toolkit(row: Release, chosen: Mapping[str, Release], space: Space) 
     if not needed or toolkit in chosen or (device and device.version == "cpu"):
         return
     rules = rules_named(reason(space.catalog, row.component, toolkit))
-    text = f"{row.name} computes on the CPU here: the image has no CUDA"
+    text = f"{_short(row)} computes on the CPU here: the image has no CUDA"
     yield f"{text} (rule {rules[-1]})" if rules else text

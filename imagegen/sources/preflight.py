@@ -97,15 +97,14 @@ def sources_of(
 
     `compiled` components have a stage of their own, which takes their `build_apt` and that of what
     they need. `rendered` has Dockerfiles by cell id; a cell needs only what its Dockerfile
-    mentions: without a compiler's packages, say, where the flavour is `runtime`.
+    mentions: no compiler where the flavour is `runtime`.
     """
     uses: dict[Source, list[str]] = {}
     for spec in specs:
         dockerfile = (rendered or {}).get(spec.cell.id)
         for source in _sources(spec, catalog, compiled):
-            if dockerfile is not None and not _mentioned(source, dockerfile):
-                continue
-            uses.setdefault(source, []).append(spec.cell.name)
+            if dockerfile is None or _mentioned(source, dockerfile):
+                uses.setdefault(source, []).append(spec.cell.name)
     return {source: tuple(dict.fromkeys(cells)) for source, cells in uses.items()}
 
 

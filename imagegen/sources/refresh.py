@@ -140,7 +140,7 @@ def _requires(wheels: Sequence[IndexFile], interpreter: str) -> dict[str, OneOrM
 
 
 def as_text(component: Component, rows: Sequence[ReleaseData], table: Table | None) -> str:
-    """Rows to be pasted: into the CSV file of a component, where it has one, else into its YAML."""
+    """Write rows to paste into a component's CSV file, or into its YAML if it has none."""
     if not rows:
         return f"# {component.name}: the catalog has all that the index lists"
     kinds = [_kind_of(row, table) for row in rows] if table else [""]
@@ -148,8 +148,10 @@ def as_text(component: Component, rows: Sequence[ReleaseData], table: Table | No
 
 
 def _kind_of(row: ReleaseData, table: Table) -> str:
-    """The kind of line whose template has the row's wheel, of pip's default index if there is one;
-    empty for none."""
+    """Find the kind of line whose template has the row's wheel; empty if there is none.
+
+    A kind for pip's default index comes before one for another index.
+    """
     project = next(iter(row.get("wheels", {})), "")
     of_project = {
         kind: any(leaf.path[0] == "index" for leaf in leaves)
@@ -160,21 +162,21 @@ def _kind_of(row: ReleaseData, table: Table) -> str:
 
 
 def as_csv(table: Table, rows: Sequence[ReleaseData], kinds: Sequence[str]) -> str:
-    """Lines for a CSV file below its header; what no column has stands above them."""
+    """Write lines for a CSV file below its header; what has no column is in comments above."""
     text = io.StringIO()
     header = table.header()
     writer = csv.DictWriter(text, header, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     head = [f"# for {table.file}, to be completed"]
     for row, kind in zip(rows, kinds, strict=True):
-        said = "; ".join([*row.get("notes", ()), row["source"]])
-        head.append(f"# {row['version']}: {said}")
+        notes = "; ".join([*row.get("notes", ()), row["source"]])
+        head.append(f"# {row['version']}: {notes}")
         writer.writerow(table.cells_of(kind, cast("Mapping[str, object]", row)))
     return "\n".join([*head, text.getvalue().rstrip()])
 
 
 def as_yaml(component: Component, rows: Sequence[ReleaseData]) -> str:
-    """Rows to be pasted below `releases:` of a component.yaml."""
+    """Write rows to paste below `releases:` of a component.yaml."""
     plain = [dict(row) for row in rows]
     text = yaml.safe_dump(
         plain, sort_keys=False, width=1000, allow_unicode=True, default_flow_style=None

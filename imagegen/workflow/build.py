@@ -1,4 +1,4 @@
-"""`imagegen build`: build the stale cells of a matrix, validate each new image, move its tag."""
+"""`imagegen build` builds the stale cells of a matrix, validates each image, and moves its tag."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def unfinished_build() -> Unfinished:
 
 
 def select_recipes(project: Project, options: BuildOptions) -> tuple[Family, list[Recipe]]:
-    """Read, resolve, order and render the selected cells, and keep what images they should be."""
+    """Read, resolve, order and render the selected cells, and record what images they should be."""
     memory = None if options.cells else project.last_expected(options.matrix)
     family = project.family(options.matrix)
     recipes = project.recipes(family, options.cells)
@@ -201,7 +201,7 @@ def _forecast(
     options: BuildOptions,
     sink: Sink,
 ) -> BuildPlan:
-    """What the build will take: time, disk, and the layers that its cells share.
+    """Predict the time and the disk that a build takes, and find the layers that its cells share.
 
     Raises BuildError where the images will not fit on the engine's disk.
     """
@@ -226,7 +226,7 @@ def _forecast(
 
 
 def _pace(plan: BuildPlan, options: BuildOptions, journal: Journal) -> BuildPace:
-    """How this engine builds, exports and validates, as far as the journal has measured it."""
+    """Say how fast this engine is, as far as the journal has measured it."""
     return BuildPace(
         jobs=plan.jobs,
         in_flight=IN_FLIGHT * plan.jobs,

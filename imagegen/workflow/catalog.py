@@ -1,4 +1,4 @@
-"""`imagegen catalog` shows what the tool knows, and proposes rows for releases that it does not."""
+"""`imagegen catalog` shows the releases that are known, and proposes rows for new ones."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from imagegen.sources.refresh import (
     proposals,
     row_of,
 )
+from imagegen.text import few_like
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def show(
 ) -> None:
     """Show all components, the distribution releases (`os`), or every release of one component.
 
-    `verbose` adds the source of each fact, and where it stands.
+    `verbose` adds the source of each fact, with its file and line.
     """
     catalog = Project(overlay).catalog
     if component is None:
@@ -62,7 +63,7 @@ def show_rules(overlay: Path | None, console: Console, *, as_page: bool = False)
 
 
 def show_rule(name: str, overlay: Path | None, console: Console) -> None:
-    """Say what one rule means, why, and where that stands."""
+    """Show what one rule says, why, and its source."""
     rules = {rule.name: rule for rule in read_rules(open_payload(overlay))}
     if name not in rules:
         near = get_close_matches(name, rules, 1)
@@ -88,7 +89,7 @@ class RefreshOptions:
 
 
 def refresh(options: RefreshOptions, console: Console) -> None:
-    """Propose rows for releases that the index of this host's pip has and the catalog has not."""
+    """Propose rows for releases that the index of this host's pip has and the catalog does not."""
     project = Project(options.overlay)
     component = _find(project.catalog, options.component)
     proposed = _proposals(component, every=options.every)
@@ -111,7 +112,7 @@ def _find(catalog: Catalog, name: str) -> Component:
     near = get_close_matches(name, every, 1)
     raise NothingSelectedError.of(
         f"the catalog has no component `{name}`",
-        evidence=[f"known: os, {', '.join(sorted(every))}"],
+        evidence=[f"known: {few_like(name, ['os', *sorted(every)], 'imagegen catalog')}"],
         hint=f"did you mean `{near[0]}`?" if near else "imagegen catalog",
     )
 

@@ -66,7 +66,7 @@ def _line(record: BuildRecord) -> str:
 
 
 def _short(step: str) -> str:
-    """`[torch 1/2]` of a step of a Dockerfile, the whole name of another."""
+    """Return `[torch 1/2]` of a step of a Dockerfile, the whole name of another step."""
     return step.split("]")[0] + "]" if step.startswith("[") else step
 
 

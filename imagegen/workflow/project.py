@@ -13,6 +13,7 @@ from imagegen.config.allocation import no_collection
 from imagegen.config.cache import Memory, remembered
 from imagegen.config.payload import Payload, open_payload
 from imagegen.errors import ImagegenError, NothingSelectedError
+from imagegen.text import few_like
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -201,10 +202,11 @@ def select(specs: Iterable[ImageSpec], patterns: Sequence[str]) -> list[ImageSpe
     lost = [p for p in patterns if not any(_matches(spec, p) for spec in everything)]
     if lost:
         known = [name for spec in everything for name in names_of(spec)]
+        cells = [spec.cell.name for spec in everything]
         near = get_close_matches(lost[0], known, 3, 0.4)
         raise NothingSelectedError.of(
             f"`{lost[0]}` matches no cell",
-            evidence=[f"cells: {', '.join(spec.cell.name for spec in everything) or 'none'}"],
+            evidence=[f"cells: {few_like(lost[0], cells, 'imagegen list') or 'none'}"],
             hint=f"did you mean `{'` or `'.join(near)}`?" if near else "imagegen list",
         )
     return [spec for spec in everything if any(_matches(spec, p) for p in patterns)]

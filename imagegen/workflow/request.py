@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from imagegen.config.payload import MATRICES_FOLDER
 from imagegen.errors import ConfigError, ImagegenError, RenderError, ResolutionError
 from imagegen.request.answer import answer_to, may_be, same_image
 from imagegen.request.arguments import parse
 from imagegen.request.existing import check_registry, image_of, tagged_images
-from imagegen.request.report import as_data, show
+from imagegen.request.report import Answer, as_data, next_command, show
 from imagegen.request.saved import check_saving, read_request, save
 from imagegen.resolver.refusal import Refusal
 from imagegen.resolver.resolve import resolve_cells
@@ -28,7 +29,9 @@ class RequestOptions:
     """The options of a request: `KEY=VALUE` arguments, or the files of a queue.
 
     The image is also searched for in `registry`. `save` is the name of the matrix to write, with
-    `owner` and `expires`; `overwrite` allows to replace a matrix of that name.
+    `owner` and `expires`; `overwrite` allows to replace a matrix of that name. `why`
+    also shows who asked for what, and where it stands. With `build` the image is built afterwards,
+    so there is nothing to run next.
     """
 
     arguments: tuple[str, ...]
@@ -39,6 +42,8 @@ class RequestOptions:
     overwrite: bool = False
     owner: str = ""
     expires: str = ""
+    why: bool = False
+    build: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,15 +65,15 @@ def request(options: RequestOptions, console: Console) -> Answered:
     constraints = parse(options.arguments, project.catalog)
     answer = answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
     if isinstance(answer, Refusal):
-        return Answered(_refuse(answer, console))
-    cell = same_image(answer, _possible_cells(project, answer))
-    image = cell or answer
-    found = _find(project, image, options.registry)
-    show(image, found, console, in_matrix=cell is not None)
+        return Answered(_refuse(answer, console, why=options.why))
+    answered = _with_image(project, answer, options.registry)
     if path is not None:
         save(path, answer, options.owner, options.expires)
+    command = "" if options.build else _next_command(answered, project, options)
+    show(replace(answered, command=command), console, why=options.why)
+    if path is not None:
         console.line(f"wrote {path}")
-    return Answered(0, None if found.where else image)
+    return Answered(0, None if answered.found.where else answered.spec)
 
 
 def answer_queue(options: RequestOptions, console: Console) -> int:
@@ -118,10 +123,27 @@ def _find(project: Project, spec: ImageSpec, registry: str) -> Found:
     return image_of(images, digest)
 
 
-def _refuse(refusal: Refusal, console: Console) -> int:
+def _with_image(project: Project, spec: ImageSpec, registry: str) -> Answer:
+    """Find the image of an answer: a cell of a matrix with the same pins, or one of its own."""
+    cell = same_image(spec, _possible_cells(project, spec))
+    image = cell or spec
+    return Answer(image, _find(project, image, registry), cell.cell.id if cell else "")
+
+
+def _next_command(answer: Answer, project: Project, options: RequestOptions) -> str:
+    flags = ["--allow-unknown"] if options.allow_unknown else []
+    flags += ["--overlay", str(options.overlay)] if options.overlay else []
+
+    def is_free(name: str) -> bool:
+        return project.payload.find(f"{MATRICES_FOLDER}/{name}.yaml") is None
+
+    return next_command(answer, options.arguments, flags, options.save or "", is_free)
+
+
+def _refuse(refusal: Refusal, console: Console, *, why: bool) -> int:
     """Report a refusal: as JSON on standard output, or for people as any other error."""
     if not console.wants_json:
-        raise ResolutionError(*refusal.problems)
+        raise ResolutionError(*refusal.problems(why=why))
     console.data(refusal.as_data())
     return ResolutionError.exit_code
 
@@ -138,11 +160,8 @@ def _answer_file(
     if isinstance(answer, Refusal):
         text = answer.conflicts[0].text
         return ResolutionError.exit_code, ("impossible", text), {**answer.as_data(), **about}
-    cell = same_image(answer, _possible_cells(project, answer))
-    image = cell or answer
-    found = _find(project, image, options.registry)
-    data = as_data(image, found, in_matrix=cell is not None)
-    return 0, (data["status"], found.reference or image.tag), {**data, **about}
+    data = as_data(_with_image(project, answer, options.registry))
+    return 0, (data["status"], str(data["image"])), {**data, **about}
 
 
 def _wrong(error: ConfigError) -> tuple[tuple[str, str], dict[str, object]]:

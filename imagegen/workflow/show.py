@@ -13,32 +13,38 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.console.console import Console
-    from imagegen.model.image import ImageSpec
+    from imagegen.model.image import ImageSpec, Pin
     from imagegen.model.release import Release
 
 
-def show(cell: str, overlay: Path | None, console: Console) -> None:
-    """Show the one cell that a name means."""
+def show(cell: str, overlay: Path | None, console: Console, *, why: bool = False) -> None:
+    """Show the one cell that a name means.
+
+    `why` adds who asked for each component, and the file and line of its release.
+    """
     project = Project(overlay)
     family, spec = project.cell(cell)
     order = family.orders[spec.os.id]
     console.data(expectation(spec, order, project.catalog))
+    columns = ("component", "version", "where it comes from", "asked for by", "row")
+    few = slice(None if why else 3)
     console.table(
-        ("component", "version", "where it comes from", "asked for by"),
-        _rows(spec, order),
+        columns[few],
+        [row[few] for row in _rows(spec, order)],
         title=f"{spec.tag}  (cell {spec.cell.id}, profile {spec.cell.profile})",
     )
     for line in _lines(spec, contract(spec, project.catalog)):
         console.line(line)
 
 
-def _rows(spec: ImageSpec, order: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    base = ("os", spec.os.id, base_of(spec).image, f"{spec.cell.file}, axis `os`")
+def _rows(spec: ImageSpec, order: Sequence[str]) -> list[tuple[str, ...]]:
+    base = ("os", spec.os.id, base_of(spec).image, f"{spec.cell.file}, axis `os`", "")
     pins = sorted(spec.pins, key=lambda pin: order.index(pin.component))
-    return [
-        base,
-        *((p.component, _version(p.release), p.release.origin, "; ".join(p.via)) for p in pins),
-    ]
+    return [base, *((pin.component, _version(pin.release), *_origin(pin)) for pin in pins)]
+
+
+def _origin(pin: Pin) -> tuple[str, str, str]:
+    return pin.release.origin, "; ".join(pin.via), pin.release.row
 
 
 def _lines(spec: ImageSpec, asked: Mapping[str, object]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A component is a name in three places: its folder, its suite, and matrices that have it.
+"""Test that only a component's folder, its suite and matrices use the name of the component.
 
 Other code reads what it has to know of a component from its component.yaml.
 """
@@ -45,12 +45,12 @@ ALLOWED = {
 
 
 def words_of(text: str) -> set[str]:
-    """The names in `rdma+gdr` or `torch-nccl`; none in a sentence or a path."""
+    """Return the names in `rdma+gdr` or `torch-nccl`; empty for a sentence or a path."""
     return set(re.split(r"[+-]", text)) if re.fullmatch(r"[a-z0-9][a-z0-9+.-]*", text) else set()
 
 
 def literals(tree: ast.AST) -> Iterator[ast.Constant]:
-    """The strings of a module but its docstrings."""
+    """Yield the strings of a module without its docstrings."""
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
@@ -58,7 +58,7 @@ def literals(tree: ast.AST) -> Iterator[ast.Constant]:
 
 
 def named_in(path: Path) -> dict[str, int]:
-    """The literals of a file that name components, with a line where each stands."""
+    """Map each literal of a file that names a component to a line that has it."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return {
         node.value: node.lineno

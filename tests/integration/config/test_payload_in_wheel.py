@@ -52,6 +52,8 @@ def test_it_holds_the_data_and_no_module_validate(wheel: Path) -> None:
     assert {name for name in top if not name.endswith(".dist-info")} == {"imagegen"}
     payload = {name.removeprefix("imagegen/payload/") for name in names if "/payload/" in name}
     assert {"matrices/cpu.yaml", "dockerfiles/Dockerfile.j2", "validate/__main__.py"} <= payload
+    assert {"dockerfiles/components/torch/releases.csv", "dockerfiles/virtual/gpu.csv"} <= payload
+    assert "dockerfiles/rules/two-nccls.yaml" in payload
     assert not [name for name in names if name.endswith(".pyc") or "/tests/" in name]
 
 

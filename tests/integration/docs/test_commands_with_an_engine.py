@@ -1,4 +1,4 @@
-"""The commands on the pages that need an engine or an image do what the pages say."""
+"""Test that the commands on the pages that need an engine or an image do what the pages say."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def name_of(page: Path) -> str:
 
 @pytest.fixture(scope="module")
 def one_user(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """A command line with one state for all pages: suites that passed are not run again."""
+    """Return a command line with one state for all pages: checks that passed are not repeated."""
     return command_line_in(tmp_path_factory.mktemp("pages"))
 
 
@@ -60,13 +60,13 @@ def test_the_commands_of_a_page_run_with_an_engine(
 
 @pytest.fixture(scope="module")
 def container(this_engine: Engine, cpu_image: str) -> Iterator[Container]:
-    """With the shared memory that the image asks for."""
+    """Run a container with the shared memory that the image asks for."""
     with started(this_engine, LaunchSpec(cpu_image, SLEEP, shm_bytes=1 << 30)) as container:
         yield container
 
 
 def in_an_image() -> dict[str, Block]:
-    """Each command once, with the first block that has it."""
+    """Return each command once, with the first block that has it."""
     found: dict[str, Block] = {}
     for page in PAGES:
         for block in blocks_of(page, CONTAINER):

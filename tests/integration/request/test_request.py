@@ -62,19 +62,17 @@ def test_a_request_that_is_a_cell_says_so(shop: TinyFamily, cpu_family: dict[str
 
 def test_what_does_not_fit_is_named(shop: TinyFamily) -> None:
     ended = shop.run("request", "os=debian13", "python=3.13", "torch=1.13.1", code=4)
-    assert "error: nothing satisfies this request" in ended.err
-    assert "the request asks for python 3.13" in ended.err
-    assert "torch 1.13.1 (" in ended.err
-    assert "asks for python 3.11" in ended.err
+    assert " do not go together" in ended.err.splitlines()[0]
+    assert "torch 1.13.1 asks for python 3.11" in ended.err
     assert "hint: instead, nearest first:" in ended.err
     argv = ("request", "--overlay", str(shop.root), f"{part(shop)}=2", "check=any", *BASICS)
     ended = shop.run(*argv, code=4)
-    assert f"{part(shop)} 2 (" in ended.err
+    assert f"{part(shop)} 2 " in ended.err
     assert "check" in ended.err
     ended = shop.run("request", "torch=9", code=4)
     assert "`9` is not a release of component `torch`" in ended.err
     assert "known releases: " in ended.err
-    assert "1.13.1, " in ended.err
+    assert "imagegen catalog torch" in ended.err
     ended = shop.run("request", "trch=1", code=2)
     assert "did you mean `torch`?" in ended.err
 

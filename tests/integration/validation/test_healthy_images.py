@@ -1,4 +1,4 @@
-"""The images of the family pass all checks that a machine without GPUs lets run."""
+"""Test that the images of the family pass all checks that can run on a machine without GPUs."""
 
 from __future__ import annotations
 

@@ -163,13 +163,15 @@ def test_a_build_that_is_tried_again_is_told_of_and_measured_anew(
     assert [one.seconds for one in log.built("sha256:image", 1, 5.0).steps] == [2.0]
 
 
-def test_the_export_is_recorded_too_each_time(log: CellSteps) -> None:
+def test_each_export_and_the_gate_are_recorded_too(log: CellSteps) -> None:
     for digest, seconds in (("d1", 7.0), ("d2", 0.5)):
         log.event(VertexStarted(digest, "exporting to image"))
         log.event(VertexFinished(digest, "exporting to image", seconds))
+    log.ran("validate --static", 2.5)
     assert log.built("sha256:image", 1, 5.0).steps == (
         StepRecord("exporting to image", "", 7.0, cached=False),
         StepRecord("exporting to image", "", 0.5, cached=False),
+        StepRecord("validate --static", "", 2.5, cached=False),
     )
 
 

@@ -1,4 +1,4 @@
-"""Rules have names, a file each, and a page; every one that a text names exists."""
+"""Test that each rule has a name, a file and a place on the page, and that texts name rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NUMBER = re.compile(r"\bR\d+[a-z]?\b")
 
 
 def texts() -> dict[str, str]:
-    """All that users and maintainers read, by path; not what third parties wrote."""
+    """Return all texts for users and maintainers, by path, without those of third parties."""
     folders = ("dockerfiles", "matrices", "imagegen", "docs", "tests")
     files = [path for folder in folders for path in (REPOSITORY / folder).rglob("*")]
     files += [REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
@@ -61,7 +61,7 @@ def test_names_are_plain_and_sentences_end() -> None:
 
 
 def test_the_page_is_made_of_the_rules() -> None:
-    """`make generated` writes it anew."""
+    """`make generated` writes the page again."""
     page = (REPOSITORY / "docs/rules.md").read_text()
     assert page == as_page(read_rules(SHIPPED))
 

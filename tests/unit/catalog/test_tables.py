@@ -1,4 +1,4 @@
-"""Releases in a CSV file: cells, columns, what an empty one leaves out, lines that do not fit."""
+"""Test releases in a CSV file: cells, columns, empty cells, and lines that do not fit."""
 
 from __future__ import annotations
 

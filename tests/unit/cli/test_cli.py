@@ -318,9 +318,11 @@ def test_show_names_version_origin_and_who_asked(run: Run) -> None:
     ended = run("show", "small/debian12-core")
     assert ended.code == 0
     row = next(line for line in ended.out.splitlines() if line.startswith("gamma"))
-    assert "0.28.1" in row
-    assert "gamma's archive" in row
+    assert row.split() == ["gamma", "0.28.1", "gamma's", "archive"]
+    why = run("show", "small/debian12-core", "--why").out
+    row = next(line for line in why.splitlines() if line.startswith("gamma"))
     assert "components `gamma`" in row
+    assert row.endswith("  dockerfiles/components/gamma/component.yaml:7")
 
 
 def test_render_writes_a_folder_a_cell_and_replaces_it_whole(run: Run, tmp_path: Path) -> None:

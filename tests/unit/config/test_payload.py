@@ -17,6 +17,8 @@ from imagegen.errors import ConfigError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from unit.conftest import Overlay
+
 
 @pytest.fixture
 def roots(tmp_path: Path) -> tuple[Path, Path]:
@@ -88,3 +90,17 @@ def test_paths_are_shown_relative_where_they_are_below_here(
     monkeypatch.chdir(tmp_path / "here")
     assert shown(tmp_path / "here/matrices/x.yaml") == "matrices/x.yaml"
     assert shown(tmp_path / "there/x.yaml") == str(tmp_path / "there/x.yaml")
+
+
+def test_releases_and_rules_are_files_of_the_catalog_and_of_recipes(overlay: Overlay) -> None:
+    csv = overlay.write("dockerfiles/components/alpha/releases.csv", "version\n")
+    more = overlay.write("dockerfiles/virtual/gpu.csv", "name\n")
+    rule = overlay.write("dockerfiles/rules/one.yaml", "what: x\n")
+    overlay.matrix("name: small\n")
+    assert {csv, more, rule} <= {*overlay.payload.catalog_files()}
+    assert {csv, more, rule} <= {*overlay.payload.recipe_files("small", ())}
+
+
+def test_the_rank_of_a_path_is_that_of_the_root_that_wins(roots: tuple[Path, Path]) -> None:
+    payload = Payload(roots, roots)
+    assert [payload.rank(f"matrices/{name}") for name in "abcd"] == [0, 0, 1, 2]

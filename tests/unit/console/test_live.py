@@ -1,4 +1,4 @@
-"""What is on the screen while cells build that share layers: a recorded build with its clock."""
+"""Test what is on the screen while cells build: a recorded build is replayed with its clock."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CELLS = tuple(f"family/debian12-{version}" for version in ("2.6.0", "2.7.1", "2.
 
 
 class Shown:
-    """A screen, and a table on it that has seen the recorded events up to a second."""
+    """Hold a screen with a table that has seen the recorded events up to a second."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Shown:
 
     @property
     def above(self) -> list[str]:
-        """The lines that have scrolled away above the table."""
+        """Return the lines that have scrolled away above the table."""
         return self.printed.getvalue().splitlines()
 
     @property

@@ -1,6 +1,6 @@
-"""Every command on the pages is run here, with an engine, or in an image; or a list says why not.
+"""Test every command on the pages here, with an engine, or in an image; a list names the others.
 
-Where a page shows what a command prints, it prints that.
+The list says why a command does not run. Where a page shows what a command prints, it prints that.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def parse(words: list[str]) -> None:
 
 
 def inline_commands() -> list[tuple[Path, str]]:
-    """`imagegen …` in the text of the pages."""
+    """Return each `imagegen …` in the text of the pages."""
     found = []
     for page in PAGES:
         text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
@@ -135,7 +135,7 @@ def test_the_commands_of_a_page_do_what_it_says(
 
 
 def outcome(text: str, run: Callable[..., Ended]) -> tuple[int, str]:
-    """The exit code, and what was printed."""
+    """Run a command and return its exit code and what it printed."""
     words = words_of(text)
     if words[0] == "imagegen" and not SHELL.search(text):
         ended = run(*words[1:])

@@ -1,4 +1,4 @@
-"""The pages say what the source says: lengths, links, tables."""
+"""Test that the pages say what the source says: lengths, links, tables."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ README = REPOSITORY / "README.md"
 DOCS = REPOSITORY / "docs"
 MOST_LINES_OF_README = 130
 MOST_WORDS = 30
-"""Of a sentence."""
+"""The most words of a sentence."""
 
 
 def first_cells(page: Path, head: str) -> list[str]:
-    """The first column of the table whose head begins so."""
+    """Return the first column of the table whose head begins with `head`."""
     lines = page.read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(f"| {head} |"))
     rows = []
@@ -48,7 +48,7 @@ def test_the_readme_leads_to_every_page() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """As code hosts make them of headings."""
+    """Return the anchors that code hosts make of the headings."""
     heads = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^a-z0-9 -]", "", head.lower()).replace(" ", "-") for head in heads}
 
@@ -117,7 +117,7 @@ def test_pieces_of_a_matrix_have_the_keys_of_its_schema() -> None:
 
 
 def prose(page: Path) -> str:
-    """The sentences of a page: without blocks, tables, headings and pictures."""
+    """Return the sentences of a page, without blocks, tables, headings and pictures."""
     text = re.sub(r"^```.*?^```$", "\n", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"^(\||#|!\[).*$", "", text, flags=re.MULTILINE)
     return re.sub(r"^(- |\d+\. )", "\n\n", text, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The pictures of the documentation are what `make pictures` makes of this source."""
+"""Test that the pictures of the documentation are those that `make pictures` makes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = sorted(path.name for path in FOLDER.iterdir())
 
 @pytest.fixture(scope="module")
 def pictures() -> Iterator[Any]:
-    """The module that draws, which is in no package."""
+    """Import the module that draws, which is in no package."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(REPOSITORY / "docs/drawing")
         patch.chdir(REPOSITORY)

@@ -1,4 +1,4 @@
-"""How far a run is, and what it will still take, from its events and a clock."""
+"""Test how far a run is and what it still takes, from its events and a clock."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMALL, LARGE = (
 
 
 class Run:
-    """A run of two cells that share 10 seconds and have 30 and 50 of their own."""
+    """Hold a run of two cells that share 10 seconds and have 30 and 50 of their own."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Run:
         self.now += seconds
 
     def make(self, cell: str, *components: str, seconds: float = 0.0) -> None:
-        """Steps of these components, one after the other."""
+        """Make steps of these components, one after the other."""
         for component in components:
             self.emit(step(cell, component))
             self.wait(seconds)
@@ -120,7 +120,7 @@ def test_what_one_cell_has_made_is_there_for_all() -> None:
 
 
 def test_a_step_of_a_stage_beside_the_chain_says_nothing_of_the_layers_below() -> None:
-    """A build stage of the last component runs first of all: this was `8.7s left` for minutes."""
+    """A build stage of the last component runs first: this showed `8.7s left` for minutes."""
     run = Run()
     aside = StepAt("top", 1, 2)
     run.emit(started("left"), StepStarted("left", "aside", "aside", aside))

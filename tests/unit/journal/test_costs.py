@@ -1,4 +1,4 @@
-"""What the journal has measured of exports and gates. Steps: see test_journal."""
+"""Test what the journal has measured of exports and gates. Steps: see test_journal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from imagegen.journal.costs import TELLING_BYTES
 from imagegen.journal.journal import Journal, open_journal
-from imagegen.model.build import EXPORT_STEP, BuildRecord, StepRecord
+from imagegen.model.build import EXPORT_STEP, GATE_STEP, BuildRecord, StepRecord
 from imagegen.model.validation import ValidationRecord
 
 if TYPE_CHECKING:
@@ -67,3 +67,9 @@ def test_gates_are_those_of_builds(journal: Journal) -> None:
     later = journal.start_run("validate", [])
     journal.add_validation(later, ValidationRecord("sha256:c", "t", "static", True, {}, 900.0))
     assert journal.gate_seconds() == {"m/c": 4.0}
+    run = journal.start_run("build", [])
+    steps = (StepRecord(GATE_STEP, "", 6.0, cached=False),)
+    journal.add_build(run, BuildRecord("m/d", "t", "r", "built", "sha256:d", steps=steps))
+    record = ValidationRecord("sha256:d", "t", "static", True, {}, 5.0)
+    journal.add_validation(run, record)
+    assert journal.gate_seconds() == {"m/c": 4.0, "m/d": 6.0}

@@ -1,4 +1,4 @@
-"""Five published images as cells: their component tables, their tags, what is told."""
+"""Test five published images as cells: components, tags, messages."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ NOTES = {
         "two-cudas",
         "driver-of-cuda",
         "gcc-of-tensorflow",
-        "horovod-and-frameworks",
+        "frameworks-of-horovod",
     ),
     "imagegen/lab:torch1.5.0-horovod0.19.4-ubuntu18.04": ("horovod-without-cuda",),
 }
@@ -136,7 +136,7 @@ def test_show_says_in_words_how_a_published_image_came_out(run: Run) -> None:
         "nvidia/cuda:9.0-devel-ubuntu16.04",
         "sets: CUDNN_VERSION=7.4.1.5-1+cuda9.0",
         "note: torch 1.3.0 is built for CUDA 9.2 and later, so it brings a 9.2; extensions take",
-        "GCC 4.8 built it: what is compiled against it takes g++ >=4.8,<5 (rule gcc-of-tensorflow)",
+        "GCC 4.8 built it: use g++ >=4.8,<5 (rule gcc-of-tensorflow)",
         "shared memory 32 GiB, stack 64 MiB",
     ):
         assert text in said

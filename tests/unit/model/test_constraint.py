@@ -10,6 +10,7 @@ from imagegen.model.constraint import (
     is_variant,
     is_version,
     matches,
+    nearest,
     problem_with,
     version_key,
 )
@@ -98,3 +99,23 @@ def test_a_version_of_a_variant_is_asked_for_by_both() -> None:
     assert not matches("2.6.0 pypi", "2.7.1+cu126", "pypi")
     assert matches(">=2.5, <2.7 pypi", "2.6.0+cu124", "pypi")
     assert problem_with("2.6.x pypi") == "is neither a version nor a range nor a variant"
+
+
+VERSIONS = ["1.9.0", "1.10.0+cpu", "1.10.0+cu113", "1.11.0", "1.12.0", "2.0.0"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("9.9", ["1.11.0", "1.12.0", "2.0.0"]),
+        ("0.1", ["1.9.0", "1.10.0", "1.11.0"]),
+        ("1.11.5", ["1.11.0", "1.12.0", "2.0.0"]),
+        (">=1.10.5", ["1.10.0", "1.11.0", "1.12.0"]),
+        ("1.10.0+cu99", ["1.10.0+cpu", "1.10.0+cu113"]),
+        ("newest", ["1.11.0", "1.12.0", "2.0.0"]),
+    ],
+)
+def test_the_nearest_versions_stand_around_the_one_that_is_asked_for(
+    asked: str, found: list[str]
+) -> None:
+    assert nearest(asked, VERSIONS, 3) == found

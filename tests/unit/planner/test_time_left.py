@@ -1,4 +1,4 @@
-"""What the cells of a build are expected to take."""
+"""Test what the cells of a build are expected to take."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_a_request_has_its_known_answer(case: dict[str, Any], project: Project) 
 def _refused(answer: Refusal, case: dict[str, Any], project: Project) -> None:
     (conflict,) = answer.conflicts
     assert case["answer"] == ("unknown" if conflict.unknown else "impossible"), conflict.text
-    told = "\n".join(str(problem) for problem in answer.problems)
+    told = "\n".join(str(problem) for problem in answer.problems())
     for text in case.get("says", []):
         assert text in told
     ready = [str(one["command"]) for one in answer.as_data()["alternatives"]]

@@ -135,12 +135,12 @@ def _of_torch(pins: Mapping[str, str], glibc: Version) -> Iterator[str]:
 def _of_the_rest(pins: Mapping[str, str]) -> Iterator[str]:
     torch, tensorflow = pins.get("torch"), pins.get("tensorflow")
     if "horovod" in pins and torch and Version(torch) >= Version("2.1"):
-        yield "horovod-and-frameworks"
+        yield "frameworks-of-horovod"
     if "horovod" in pins and Version(pins["horovod"]) >= Version("0.20"):
         if Version(pins["python"]) < Version("3.6"):
             yield "python-of-horovod"
         if tensorflow and Version(tensorflow) < Version("1.15"):
-            yield "horovod-and-frameworks tensorflow"
+            yield "frameworks-of-horovod tensorflow"
     if tensorflow:
         minor = ".".join(tensorflow.split(".")[:2])
         wanted = TF_CUDA.get(minor)

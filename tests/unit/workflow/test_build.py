@@ -1,4 +1,4 @@
-"""What a build predicts before it begins."""
+"""Test what a build predicts before it begins."""
 
 from __future__ import annotations
 
