@@ -1,7 +1,7 @@
 """Show the builds of a run as a live table: a row for each cell, a bar for each that builds.
 
-The length of a bar is the share of the cell's predicted seconds that is done. Words say all that
-colours say.
+The length of a bar is the share of the cell's predicted seconds that is done. No meaning is in a
+colour alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from imagegen.events.events import Event
 
 WIDE = 100
-"""A terminal with so many columns gets longer bars and longer words."""
+"""The columns from which a terminal gets longer bars and longer words."""
 
 OUTCOME = len("built 0123456789ab in 123 s, 12 of 34 steps cached")
 """The characters that most outcomes need."""
@@ -99,6 +99,7 @@ class LiveProgress:
         self._longest = max((len(self._name(cell)) for cell in cells), default=0)
 
     def __call__(self, event: Event) -> None:
+        """Take an event, and change what is shown."""
         self._run(event)
         match event:
             case events.Note():

@@ -1,6 +1,6 @@
 """Show the builds of a run side by side: lines for logs, events for programs.
 
-Each class is a sink of events; any thread may call it. `live` has the table that lives.
+Each class is a sink of events; any thread may call it. `live` has the live table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def line_of(event: Event) -> str:
-    """Say an event of a cell for people; empty for what goes to its log file only."""
+    """Write an event of a cell for people; empty for what only its log file has."""
     match event:
         case events.CellWaits() | events.CellRetried() | events.StepStarted():
             return event.text
@@ -33,7 +33,7 @@ def line_of(event: Event) -> str:
 
 
 def text_of_left(left: TimeLeft | None) -> str:
-    """Say `about 12s left` and name the work that is late; empty where the time is unknown."""
+    """Write `about 12s left`, and the names of late work; empty where the time is unknown."""
     if left is None:
         return ""
     much = left.seconds >= 1
@@ -46,7 +46,7 @@ def text_of_left(left: TimeLeft | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Say `42%`; empty where there is no prediction."""
+    """Write a share as `42%`; empty where there is no prediction."""
     return "" if share is None else f"{int(100 * share)}%"
 
 
@@ -65,6 +65,7 @@ class PlainProgress:
         self._queued: set[tuple[str, str]] = set()
 
     def __call__(self, event: Event) -> None:
+        """Take an event, and print it."""
         self._run(event)
         if isinstance(event, events.Note):
             self._print(event.text)
@@ -101,7 +102,8 @@ class PlainProgress:
 class PrintEvent(Protocol):
     """A function that prints an event for a program."""
 
-    def __call__(self, kind: str, **fields: object) -> None: ...
+    def __call__(self, kind: str, **fields: object) -> None:
+        """Print an event of this kind, with its fields."""
 
 
 class JsonProgress:
@@ -117,6 +119,7 @@ class JsonProgress:
         self._run = RunProgress(clock)
 
     def __call__(self, event: Event) -> None:
+        """Take an event, and print it."""
         self._run(event)
         match event:
             case events.Note():

@@ -46,7 +46,7 @@ class Note:
 
 @dataclass(frozen=True)
 class PredictedLayer:
-    """A layer that a run has to make, once for all cells that stand on it.
+    """A layer that a run has to make, once for all cells that contain it.
 
     A `packed` one is exported by itself before the cells above it begin; `seconds` include that.
     """
@@ -73,11 +73,11 @@ class PredictedCell:
 
 @dataclass(frozen=True)
 class Predicted:
-    """The time that a run is expected to take; its cells are in the order in which they begin.
+    """The predicted time of a run; its cells are in the order in which they begin.
 
-    The steps of `jobs` cells run side by side. `in_flight` cells are in progress at a time, those
-    included that are exported or validated. Where layers are `remade`, a cell shares the layers of
-    another cell only while that one runs.
+    The steps of `jobs` cells run side by side. `in_flight` cells are in progress at a time, among
+    them those that are exported or validated. Where layers are `remade`, a cell shares the layers
+    of another cell only while that one runs.
     """
 
     layers: tuple[PredictedLayer, ...]

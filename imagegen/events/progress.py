@@ -1,7 +1,7 @@
-"""Follow a run by its events: how far each cell is, and what the run will still take.
+"""Follow a run by its events: how far each cell is, and how long the run will still take.
 
 The predictions come with the event `Predicted`. A step that takes longer than predicted is reported
-as late: how long it still takes is then unknown, and it counts as nearly done.
+as late: its remaining time is then unknown, and it counts as nearly done.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from imagegen.events.events import Event, PredictedLayer
 
 LATE_SHARE, LATE_SECONDS = 1.2, 1.0
-"""A step is late after this share of its predicted seconds and so many seconds more."""
+"""A step is late after this share of its predicted seconds plus these seconds."""
 
 HANDOVER_SECONDS = 1.0
-"""A cell that begins so shortly before another one ends does not get the layers of that one."""
+"""A cell that begins less than this before another one ends does not get the layers of that one."""
 
 NEARLY = 0.99
-"""Of work that takes longer than predicted, this share counts as done."""
+"""The share that counts as done of work that takes longer than predicted."""
 
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """The seconds that a run still takes at least, and the names of the work that is late now."""
+    """The least seconds that a run still takes, and the names of the work that is late now."""
 
     seconds: float
     late: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class _Work:
 
 
 class _Cell:
-    """Hold the work of a cell: its layers by their index in the run, the export, the gate."""
+    """The work of a cell: its layers by their index in the run, the export, the gate."""
 
     def __init__(self, predicted: events.PredictedCell, layers: tuple[PredictedLayer, ...]) -> None:
         self.begun = self.exported = False
@@ -124,7 +124,7 @@ class _Cell:
     def layers_made(
         self, start: float, made: Mapping[int, tuple[float, float]], now: float
     ) -> dict[int, float]:
-        """Return in how many seconds from now each layer of the cell is made.
+        """Map each layer of the cell to the seconds from now until it is made.
 
         `made` has the layers of other cells: until when they can be shared, and from when on.
         """
@@ -138,7 +138,7 @@ class _Cell:
 
 
 class RunProgress:
-    """Take the events of a run, and answer how far it is. Any thread may call any method."""
+    """Takes the events of a run, and says how far it is. Any thread may call any method."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -148,6 +148,7 @@ class RunProgress:
         self._begun = False
 
     def __call__(self, event: Event) -> None:
+        """Take an event of the run."""
         with self._lock:
             match event:
                 case events.Predicted():
@@ -202,7 +203,7 @@ class RunProgress:
                 one.begin_again(from_nothing=self._predicted.remade)
         elif (work := cell.of_step(event.name, event.at)) is not None:
             if work is cell.gate:
-                # Also where the engine was silent about some of them.
+                # The gate needs all layers, even those that the engine has not reported.
                 for component in [*cell.number_of][-1:]:
                     self._made |= cell.made_up_to(component)
             if work in (cell.export, cell.gate):
@@ -212,7 +213,7 @@ class RunProgress:
             work.start(event.name, self._clock())
 
     def _unmake(self, cell: _Cell, component: str) -> None:
-        """Take back that a layer is made: its last step runs in several pieces."""
+        """Mark a layer as not made: its last step runs in several pieces."""
         number = cell.number_of.get(component)
         if number is not None and number not in cell.packed:
             cell.layers[number].done = False
@@ -245,7 +246,7 @@ class RunProgress:
             work.done = cell.exported
 
     def _seconds(self, now: float) -> float:
-        """Simulate the rest of the run: cells begin in their turns, make layers, are exported."""
+        """Simulate the rest of the run: cells begin in order, make layers, and are exported."""
         slots, flight = [0.0] * self._predicted.jobs, [0.0] * self._predicted.in_flight
         remade = self._predicted.remade
         made = {} if remade else dict.fromkeys(self._made, (inf, 0.0))

@@ -1,4 +1,4 @@
-"""Predict what the cells of a build will take: their layers, the export of them, the gate."""
+"""Predict how long the cells of a build take: their layers, their export, the gate."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 READ_A_SECOND = 100_000_000
-"""The bytes of an image that `validate --static` reads a second, where no gate was measured."""
+"""The bytes of an image that `validate --static` reads in a second, if no gate was measured."""
 
 
 @dataclass(frozen=True)
 class BuildPace:
-    """How fast a build is: cells side by side, bytes exported a second, seconds of the gate.
+    """The speed of a build: cells side by side, bytes exported in a second, seconds of the gate.
 
-    `gate_seconds` are measured ones by cell; `gated` says whether there is a gate at all. `packed`
-    are the layers, by OS, that one cell exports for all. Where layers are `remade`, nothing is
-    taken from the engine's cache.
+    `gate_seconds` are measured, by cell; `gated` says whether there is a gate at all. `packed` are
+    the layers, by OS, that one cell exports for all. With `remade`, nothing is taken from the
+    engine's cache.
     """
 
     jobs: int
@@ -45,7 +45,7 @@ def predict(
 ) -> Predicted:
     """Predict the build of these cells, which begin in this order.
 
-    `to_make` has the layers by OS that no image has yet, `whole` has all layers of the cells.
+    `to_make` has the layers by OS that no image has yet; `whole` has all layers of the cells.
     """
     layers: list[PredictedLayer] = []
     numbers: dict[str, list[int]] = {cell: [] for cell in cells}

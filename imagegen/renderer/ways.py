@@ -33,7 +33,10 @@ IN_WORDS = {
 
 
 def in_words(release: Release) -> str:
-    """Where the bits come from in two words; packages of the OS come before wheels beside them."""
+    """Say in two words where the files of a release come from.
+
+    Packages of the OS are named rather than wheels that come with them.
+    """
     ways = {*ways_of(release)}
     own = {version.partition("+")[0] for version in release.wheels.values()}
     if "apt" in ways and release.version.partition("+")[0] not in own:

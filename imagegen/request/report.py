@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer with its image: `cell` is its name in a matrix, if it is one of a matrix; `command`
-    is what a user runs next."""
+    """An answer with its image.
+
+    `cell` is its name in a matrix, empty if it is in none; `command` is what a user runs next.
+    """
 
     spec: ImageSpec
     found: Found
@@ -32,7 +34,7 @@ class Answer:
 
 
 def as_data(answer: Answer) -> AnswerData:
-    """An answer with its pins, and the file and line of each."""
+    """Make the answer as data, with its pins, and the file and line of each."""
     spec, found = answer.spec, answer.found
     return {
         "status": "exists" if found.where else "ok",
@@ -66,20 +68,20 @@ def show(answer: Answer, console: Console, *, why: bool = False) -> None:
 
 
 def _state(answer: Answer) -> str:
-    """Whether the image is there, and the cell that it is."""
+    """Say whether the image exists, and which cell it is."""
     where = answer.found.where
     cell = f", cell {answer.cell}" if answer.cell else ""
     return (f"exists {where}" if where else "not built yet") + cell
 
 
 def _wrapped(command: str) -> list[str]:
-    """A command to paste; a long one goes on behind its `&&`."""
+    """Write a command to paste; a long one continues on a new line after its `&&`."""
     text = f"next: {command}"
     return [text] if len(text) <= COLUMNS else text.replace(" && ", " &&\n      ").split("\n")
 
 
 COLUMNS = 100
-"""What an answer fits into, in ordinary cases, with 24 lines."""
+"""The width of an ordinary answer, which has at most 24 lines."""
 
 _SHORT = ("component", "version", "from")
 _LONG = ("component", "version", "where it comes from", "asked for by", "row")
@@ -105,10 +107,11 @@ def next_command(
     saved: str,
     is_free: Callable[[str], bool],
 ) -> str:
-    """The line to paste: build the cell, or save the request under a free name and build that.
+    """Write the command to run next.
 
-    `arguments` and `options` are those of the request; `saved` is the name of its matrix, if it has
-    been saved.
+    It validates an image that exists, builds a cell, or saves the request under a free name and
+    builds that. `arguments` and `options` are those of the request; `saved` is the name of its
+    matrix, if it was saved.
     """
     if answer.found.where:
         return f"imagegen validate {answer.found.reference}"
@@ -125,7 +128,7 @@ def next_command(
 
 
 def _free_name(arguments: Sequence[str], is_free: Callable[[str], bool]) -> str:
-    """A name for a matrix, after the first argument: `torch-1-13`."""
+    """Make a free name for a matrix from the first argument: `torch-1-13`."""
     words = re.findall("[a-z0-9]+", arguments[0].casefold())
     name = "-".join(words)
     number = 1

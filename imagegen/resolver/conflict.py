@@ -26,7 +26,7 @@ SILENT = "no source says that it works, or that it fails (rule unknown-facts)"
 
 
 class Fact(NamedTuple):
-    """What a release says of another name, and the `file:line` that says so."""
+    """What a release requires of another name, and the `file:line` of that."""
 
     text: str
     row: str
@@ -34,11 +34,10 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True)
 class Conflict:
-    """One collision: the constraints that exclude each other, and the releases that say so.
+    """One collision: the constraints that exclude each other, and the releases that prove it.
 
-    `sentence` names the constraints (`wants`), `reasons` end with the names of rules. `rows` are
-    `file:line`. `unknown` says that the facts are silent, not that the combination is known to
-    fail.
+    `sentence` names the constraints (`wants`), `reasons` end with the names of rules, `rows` are
+    `file:line`. With `unknown`, no fact says that the combination works; it is not known to fail.
     """
 
     sentence: str
@@ -50,12 +49,12 @@ class Conflict:
 
     @property
     def text(self) -> str:
-        """The whole collision in one line, with the first two facts."""
+        """Write the whole collision in one line, with the first two facts."""
         because = [*(fact.text for fact in self.facts[:2]), *self.reasons]
         return self.sentence + (f": {'; '.join(because)}" if because else "")
 
     def lines(self, *, but_of: str = "", with_rows: bool = False) -> tuple[str, ...]:
-        """What stands below the sentence: who asks for what (`but_of` aside), facts, reasons."""
+        """List what is below the sentence: who asks for what (not `but_of`), facts, reasons."""
         asks = [_ask(want) for want in self.wants if want.asked_by != but_of]
         facts = [f"{one.text} ({one.row})" if with_rows else one.text for one in self.facts]
         return tuple(dict.fromkeys([*asks, *facts, *self.reasons]))
@@ -79,8 +78,8 @@ def conflict_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = Fa
         strict = [want for want in wants if want.constraint != ANY]
         more, clear = _facts(space, wants, strict, allow_unknown)
         edges = more if clear else edges
-        said = {edge.source.component for edge in edges}
-        needed = [want for want in strict if want.component in said] if clear else needed
+        sources = {edge.source.component for edge in edges}
+        needed = [want for want in strict if want.component in sources] if clear else needed
     reasons = _distinct(reason(space.catalog, edge.source.component, edge.target) for edge in edges)
     return Conflict(
         sentence=_sentence(needed, unknown),
@@ -147,7 +146,7 @@ def _sentence(needed: Sequence[Want], unknown: bool) -> str:
 
 
 def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    """The texts that are there, each once."""
+    """Return the texts that are not empty, each once."""
     return tuple(dict.fromkeys(filter(None, texts)))
 
 

@@ -57,7 +57,7 @@ class Refusal:
     """Why a request has no answer, for people (`problems`) and for programs (`as_data`).
 
     `unknown` are problems of values that no release has. `keys` are the keys of a request that are
-    no component's name, as the catalog has them.
+    no component's name, as in the catalog.
     """
 
     unknown: tuple[Problem, ...]
@@ -67,7 +67,7 @@ class Refusal:
     allow_unknown: bool = False
 
     def problems(self, *, why: bool = False) -> tuple[Problem, ...]:
-        """What no release has, or the conflict; and ready commands.
+        """List the problems: what no release has, or the conflict, each with ready commands.
 
         `why` adds who asked for what, and the file and line of each fact.
         """

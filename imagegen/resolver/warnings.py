@@ -43,7 +43,7 @@ def warnings(
 
 
 def _short(row: Release) -> str:
-    """A release without its variant, which the pins show: a warning is one line."""
+    """Name a release without its variant, which the pins show, so that a warning fits a line."""
     return f"{row.component} {row.version}"
 
 

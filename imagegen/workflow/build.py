@@ -1,4 +1,4 @@
-"""`imagegen build`: build the stale cells of a matrix, validate each new image, move its tag."""
+"""`imagegen build` builds the stale cells of a matrix, validates each image, and moves its tag."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def unfinished_build() -> Unfinished:
 
 
 def select_recipes(project: Project, options: BuildOptions) -> tuple[Family, list[Recipe]]:
-    """Read, resolve, order and render the selected cells, and keep what images they should be."""
+    """Read, resolve, order and render the selected cells, and record what images they should be."""
     memory = None if options.cells else project.last_expected(options.matrix)
     family = project.family(options.matrix)
     recipes = project.recipes(family, options.cells)

@@ -1,4 +1,4 @@
-"""`imagegen catalog` shows what the tool knows, and proposes rows for releases that it does not."""
+"""`imagegen catalog` shows the releases that are known, and proposes rows for new ones."""
 
 from __future__ import annotations
 

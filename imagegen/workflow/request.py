@@ -124,7 +124,7 @@ def _find(project: Project, spec: ImageSpec, registry: str) -> Found:
 
 
 def _with_image(project: Project, spec: ImageSpec, registry: str) -> Answer:
-    """The image of an answer: a cell of a matrix that pins the same, or one of its own."""
+    """Find the image of an answer: a cell of a matrix with the same pins, or one of its own."""
     cell = same_image(spec, _possible_cells(project, spec))
     image = cell or spec
     return Answer(image, _find(project, image, registry), cell.cell.id if cell else "")
