@@ -11,6 +11,7 @@ import pytest
 
 from imagegen.catalog import components_json
 from imagegen.catalog.reader import read_catalog
+from imagegen.catalog.rules import as_page, read_rules
 from imagegen.config.payload import Payload
 from imagegen.matrix.reader import matrix_names, read_matrix
 
@@ -44,11 +45,16 @@ def made_table() -> bytes:
     return TABLE.sub(lambda found: f"{found[1]}{chr(10).join(rows)}\n{found[2]}", text).encode()
 
 
+def made_rules() -> bytes:
+    return as_page(read_rules(Payload((REPOSITORY,), (REPOSITORY,)))).encode()
+
+
 # The page is made of the components: it comes after them.
 GENERATED = {
     components_json.FILE: made_components,
     "validate/CHECKS.md": made_page,
     MATRICES_PAGE: made_table,
+    "docs/rules.md": made_rules,
 }
 
 
