@@ -37,7 +37,7 @@ unit: setup
 	$(BIN)/pytest -q -n 2 --dist loadfile tests/unit tests/golden
 
 # What is made of the catalog, the matrices and the checks: validate/components.json, validate/CHECKS.md, a table in
-# docs/matrices.md, the files under tests/golden and the pictures. Read the diff.
+# docs/matrices.md, docs/rules.md, the files under tests/golden and the pictures. Read the diff.
 generated: setup
 	$(BIN)/pytest -q tests/golden --update-golden
 	$(BIN)/python docs/drawing

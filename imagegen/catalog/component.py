@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from imagegen.model.catalog import Checks, Component, Question
+from imagegen.model.catalog import Checks, Component, OwnPart, Question
 from imagegen.model.launch import Flag, Launch, Variable
 
 if TYPE_CHECKING:
@@ -48,8 +48,11 @@ def component_of(data: ComponentData, file: str, releases: tuple[Release, ...]) 
         megabytes=_megabytes(data.get("megabytes", MEGABYTES)),
         churn=float(data.get("churn", Component.churn)),
         role=data.get("role", ""),
-        own_copies=data.get("own_copies", {}),
-        pip_pins=tuple(data.get("pip_pins", ())),
+        own_copies={
+            name: OwnPart((one["of"],), one["warning"])
+            for name, one in data.get("own_copies", {}).items()
+        },
+        pip_pins=_pip_pins(data),
         request=_question(data.get("request", {})),
         checks=_checks(data.get("checks", {})),
         launch=_launch(data.get("launch", {})),
@@ -70,6 +73,11 @@ def _contract(data: ContractData) -> Contract:
     if "shm_bytes" in data:
         numbers["shm_bytes"] = int(data["shm_bytes"])
     return cast("Contract", {**data, **numbers})
+
+
+def _pip_pins(data: ComponentData) -> OwnPart:
+    said = data.get("pip_pins")
+    return OwnPart(tuple(said["of"]), said["warning"]) if said else OwnPart()
 
 
 def _question(data: RequestData) -> Question:

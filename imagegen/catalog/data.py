@@ -138,6 +138,20 @@ class RequestData(TypedDict, total=False):
     gpu_libraries: list[str]
 
 
+class OwnCopyData(TypedDict):
+    """A part that a release brings, of which there may be another one in the image."""
+
+    of: str
+    warning: str
+
+
+class PipPinsData(TypedDict):
+    """Wheels of which a release's own wheel asks for certain versions."""
+
+    of: list[str]
+    warning: str
+
+
 class VirtualData(TableData):
     """A file of `dockerfiles/virtual`."""
 
@@ -167,8 +181,8 @@ class ComponentData(TableData):
     entrypoint: NotRequired[str]
     trees: NotRequired[Mapping[str, str]]
     role: NotRequired[str]
-    own_copies: NotRequired[Mapping[str, str]]
-    pip_pins: NotRequired[list[str]]
+    own_copies: NotRequired[Mapping[str, OwnCopyData]]
+    pip_pins: NotRequired[PipPinsData]
     request: NotRequired[RequestData]
     checks: NotRequired[ChecksData]
     launch: NotRequired[LaunchData]

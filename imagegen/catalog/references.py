@@ -27,7 +27,8 @@ def dangling_names(catalog: Catalog) -> list[Problem]:
 
 def _of_component(component: Component, known: set[str], catalog: Catalog) -> Iterator[Problem]:
     own = (*component.needs, *component.one_of, *component.request.gpu_libraries)
-    own += (*component.own_copies.values(), *component.pip_pins)
+    parts = (*component.own_copies.values(), component.pip_pins)
+    own += tuple(name for part in parts for name in part.of)
     asked = [(name, component.file, 0) for name in own]
     for release in component.releases:
         constraints = {**release.requires, **release.limits, **release.built_for}
@@ -48,5 +49,7 @@ def _texts(catalog: Catalog) -> Iterator[tuple[str, str, int]]:
         yield from ((note, one.file, 0) for note in one.notes)
     for component in (*catalog.components.values(), *catalog.virtual.values()):
         yield from ((text, component.file, 0) for text in component.rules.values())
+        parts = (*component.own_copies.values(), component.pip_pins)
+        yield from ((part.warning, component.file, 0) for part in parts)
         for row in component.releases:
             yield from ((note, row.file, row.line) for note in row.notes)

@@ -167,6 +167,9 @@ LAUNCH = _object(
     program=_text(PATH),
 )
 
+WARNING = r"^([^{}\x00-\x1f\x7f]|\{own\}|\{release\}|\{component\}|\{other\})+$"
+"""What a user reads: `{own}` is what a release brings, `{other}` what the image has."""
+
 _ORDER = _text(r"^[1-9][0-9]*$")
 
 CHECKS = _object(
@@ -211,8 +214,8 @@ COMPONENT = _object(
     trees=_map(RELATIVE, _text(RELATIVE)),
     releases=_list(RELEASE),
     role={"enum": list(ROLES)},
-    own_copies=_map(NAME, _text(NAME)),
-    pip_pins=_list(_text(NAME)),
+    own_copies=_map(NAME, _object(("of", "warning"), of=_text(NAME), warning=_text(WARNING))),
+    pip_pins=_object(("of", "warning"), of=_list(_text(NAME), 1), warning=_text(WARNING)),
     request=REQUEST,
     checks=CHECKS,
     launch=LAUNCH,

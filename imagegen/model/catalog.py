@@ -71,6 +71,16 @@ class Question:
 
 
 @dataclass(frozen=True)
+class OwnPart:
+    """What the releases of a component bring or require besides what is in the image."""
+
+    of: tuple[str, ...] = ()
+    """The components that it is another release of."""
+    warning: str = ""
+    """What a user reads where the two differ; `{own}` and `{other}` are their versions."""
+
+
+@dataclass(frozen=True)
 class Component:
     """One `dockerfiles/components/<name>/component.yaml` with its folder of templates and files.
 
@@ -79,8 +89,8 @@ class Component:
     it, `contract` is what a launch must give it. `trees` maps a context folder to a tree of the
     payload. `installs` are the ways (see `renderer.ways`) of its templates, `aliases` other names
     of variants. It needs one of `one_of`, the first if none is asked for. `rules` explain its
-    constraints; `role` is one of ROLES. `own_copies` are values of its rows that are copies of a
-    component, `pip_pins` facts of its rows that name releases of wheels that its wheel requires.
+    constraints; `role` is one of ROLES. `own_copies` are values of its releases that are copies of
+    a component, `pip_pins` facts of its releases that name the wheels that its own wheel requires.
     """
 
     name: str
@@ -102,8 +112,8 @@ class Component:
     megabytes: Mapping[str, float] = field(default_factory=dict)
     churn: float = 0.1
     role: str = ""
-    own_copies: Mapping[str, str] = field(default_factory=dict)
-    pip_pins: tuple[str, ...] = ()
+    own_copies: Mapping[str, OwnPart] = field(default_factory=dict)
+    pip_pins: OwnPart = field(default_factory=OwnPart)
     request: Question = field(default_factory=Question)
     checks: Checks = field(default_factory=Checks)
     launch: Launch = field(default_factory=Launch)

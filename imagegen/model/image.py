@@ -70,11 +70,12 @@ def base_of(spec: ImageSpec) -> OsRelease:
     in it. It has an id of its own, comes from a registry only, and its tag is release-flavour-OS.
     Source: NVIDIA container-images/cuda, doc/supported-tags.md (`11.3.1-devel-ubuntu20.04`).
     """
-    for facts in (pin.release.facts for pin in spec.pins):
+    for pin in spec.pins:
+        facts = pin.release.facts
         if "image" in facts:
             tag = f"{facts['image']}-{spec.given['flavour']}-{spec.os.id}"
             image = f"{facts['repository']}:{tag}"
-            return replace(spec.os, id=f"cuda-{tag}", image=image, bootstrap=False)
+            return replace(spec.os, id=f"{pin.component}-{tag}", image=image, bootstrap=False)
     return spec.os
 
 

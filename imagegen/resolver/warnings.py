@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imagegen.model.catalog import rules_named
+from imagegen.model.catalog import TOOLKIT, rules_named
 from imagegen.model.constraint import version_key
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from imagegen.model.release import Release
     from imagegen.resolver.candidates import Space
 
-NCCL_OF_TORCH = "torch-nccl"
 NVIDIA = "nvidia-"
 
 
@@ -35,10 +34,10 @@ def warnings(
             found += _unknown(row, chosen, space)
         if row.confidence == "medium":
             found.append(f"{_short(row)}: its source is not certain (rule uncertain-source)")
-    found += _two_nccls(chosen)
-    found += _other_pins(chosen)
-    found += _default_of_pypi(chosen, space)
-    found += _without_cuda(chosen)
+    for warnings_of in (_own_copies, _other_pins, _default_of_pypi, _without_toolkit):
+        for name in sorted(chosen):
+            if name in space.catalog.components:
+                found += warnings_of(chosen[name], chosen, space)
     return tuple(dict.fromkeys(found))
 
 
@@ -89,51 +88,54 @@ def _unknown(row: Release, chosen: Mapping[str, Release], space: Space) -> Itera
             yield f"{text}; whether {here} will do is unknown (rule unknown-facts)"
 
 
-def _two_nccls(chosen: Mapping[str, Release]) -> Iterator[str]:
-    torch, nccl = chosen.get("torch"), chosen.get("nccl")
-    if torch is None or nccl is None or not torch.provides.get(NCCL_OF_TORCH):
-        return
-    own = torch.provides[NCCL_OF_TORCH]
-    if own.removesuffix("?") == nccl.version or set(torch.wheels) & set(nccl.wheels):
-        return  # an image has one release of a wheel; `_other_pins` warns about it
-    version = "one of unknown version" if own == "unknown" else own.removesuffix("?")
-    sure = " (not certain)" if own.endswith("?") else ""
-    here = f"{nccl.version} in the image (rule two-nccls)"
-    yield f"two NCCLs: {version}{sure} in {_short(torch)}, {here}"
+def _own_copies(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
+    """Warn about a part that a release brings in another version than the image has."""
+    for value, copy in space.catalog.components[row.component].own_copies.items():
+        own = row.provides.get(value, "")
+        for other in (chosen[name] for name in copy.of if own and name in chosen):
+            if own.removesuffix("?") == other.version or set(row.wheels) & set(other.wheels):
+                continue  # of one wheel there is one release in an image: see `_other_pins`
+            version = "one of unknown version" if own == "unknown" else own.removesuffix("?")
+            sure = " (not certain)" if own.endswith("?") else ""
+            yield _filled(copy.warning, row, f"{version}{sure}", other)
 
 
-def _other_pins(chosen: Mapping[str, Release]) -> Iterator[str]:
-    """Warn about a wheel of NVIDIA in another version than the one that torch asks pip for."""
-    torch = chosen.get("torch")
-    if torch is None:
-        return
-    for name, row in sorted(chosen.items()):
-        own = str(torch.facts.get(name) or "")
-        wheels = [wheel for wheel in row.wheels if wheel.startswith(NVIDIA)]
-        if name != "torch" and wheels and own and version_key(own) != version_key(row.version):
-            text = f"{_short(torch)} asks pip for {name} {own}, the image has {row.version}"
-            yield f"{text} (rule pins-of-torch)"
+def _other_pins(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
+    """Warn about a wheel of NVIDIA in another version than the one that a wheel asks pip for."""
+    pins = space.catalog.components[row.component].pip_pins
+    for other in (chosen[name] for name in pins.of if name in chosen):
+        own = str(row.facts.get(other.component) or "")
+        wheels = [wheel for wheel in other.wheels if wheel.startswith(NVIDIA)]
+        if wheels and own and version_key(own) != version_key(other.version):
+            yield _filled(pins.warning, row, own, other)
 
 
-def _default_of_pypi(chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
+def _filled(warning: str, row: Release, own: str, other: Release) -> str:
+    return warning.format(
+        own=own, release=_short(row), component=other.component, other=other.version
+    )
+
+
+def _default_of_pypi(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
     """Warn where pip alone would take a build that does not run on the requested GPU."""
-    torch, gpu = chosen.get("torch"), chosen.get("gpu")
-    minor = torch.facts.get("pypi_cuda") if torch else None
-    if torch is None or gpu is None or not minor:
+    gpu, minor = chosen.get("gpu"), row.facts.get("pypi_cuda")
+    if gpu is None or not minor:
         return
-    public = torch.version.partition("+")[0]
-    for row in space.candidates["torch"]:
-        same = row.version.partition("+")[0] == public and row.facts.get("cuda") == minor
-        constraints = row.limits.get("sm", ())
+    toolkit, public = space.catalog.with_role(TOOLKIT), row.version.partition("+")[0]
+    for other in space.candidates[row.component]:
+        same = other.version.partition("+")[0] == public and other.facts.get(toolkit) == minor
+        constraints = other.limits.get("sm", ())
         if same and constraints and not _meets(space, "sm", constraints, chosen["sm"]):
             text = f"pip's default build of {public}, for CUDA {minor}, does not run on"
             yield f"{text} {gpu.version} (rule default-wheel)"
             return
 
 
-def _without_cuda(chosen: Mapping[str, Release]) -> Iterator[str]:
-    tensorflow, device = chosen.get("tensorflow"), chosen.get("device")
-    if tensorflow is None or "cuda" in chosen or (device and device.version == "cpu"):
+def _without_toolkit(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
+    toolkit, device = space.catalog.with_role(TOOLKIT), chosen.get("device")
+    needed = toolkit in space.catalog.components[row.component].request.gpu_libraries
+    if not needed or toolkit in chosen or (device and device.version == "cpu"):
         return
-    text = f"{_short(tensorflow)} computes on the CPU here: the image has no CUDA"
-    yield f"{text} (rule cuda-of-tensorflow)"
+    rules = rules_named(reason(space.catalog, row.component, toolkit))
+    text = f"{_short(row)} computes on the CPU here: the image has no CUDA"
+    yield f"{text} (rule {rules[-1]})" if rules else text

@@ -31,6 +31,10 @@ def made_page() -> bytes:
     return subprocess.run(asked, cwd=REPOSITORY, capture_output=True, check=True).stdout
 
 
+def made_rules() -> bytes:
+    return as_page(read_rules(Payload((REPOSITORY,), (REPOSITORY,)))).encode()
+
+
 def made_table() -> bytes:
     """The page of matrices, with a row for each of those that travel with the tool."""
     payload = Payload((REPOSITORY,), (REPOSITORY,))
@@ -45,16 +49,12 @@ def made_table() -> bytes:
     return TABLE.sub(lambda found: f"{found[1]}{chr(10).join(rows)}\n{found[2]}", text).encode()
 
 
-def made_rules() -> bytes:
-    return as_page(read_rules(Payload((REPOSITORY,), (REPOSITORY,)))).encode()
-
-
 # The page is made of the components: it comes after them.
 GENERATED = {
+    "docs/rules.md": made_rules,
     components_json.FILE: made_components,
     "validate/CHECKS.md": made_page,
     MATRICES_PAGE: made_table,
-    "docs/rules.md": made_rules,
 }
 
 
