@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 HINTS = {
     "network": "check the connection and proxies (`imagegen doctor`), then run it again",
     "certificate": "give the CA bundle of your network: `--ca-bundle FILE`",
-    "version conflict": "correct the versions in component.yaml: they exclude one another",
-    "upstream gone": "correct the version or source in component.yaml, or use a mirror: "
+    "version conflict": "correct the versions in the catalog: they exclude one another",
+    "upstream gone": "correct the version or source in the catalog, or use a mirror: "
     "`imagegen check-sources` names all that is gone",
     "compile error": "look around before the step: the line `this step alone`, with `--shell`",
     "disk full": "free disk on the engine: `imagegen prune`, then run it again",

@@ -30,7 +30,7 @@ PAGE = """\
 What decides which versions go together, and what warnings mean. A warning ends with the name of its
 rule, so does the reason of a refusal; `imagegen catalog --rule NAME` prints one.
 
-Each rule is a file of `dockerfiles/rules`. `make generated` makes this page of them.
+Each rule is a file of `dockerfiles/rules`; `make generated` writes this page.
 """
 
 

@@ -33,14 +33,12 @@ def command() -> None:
 @click.option("--verbose", is_flag=True, help="also the source of each fact, and its file and line")
 @click.option("--rules", is_flag=True, help="all rules that warnings name")
 @click.option("--rule", metavar="NAME", help="what a rule says, why, and where that stands")
-@click.option("--markdown", is_flag=True, help="with --rules: the page docs/rules.md")
 @options.common
 def show_command(
     component: str | None,
     verbose: bool,
     rules: bool,
     rule: str | None,
-    markdown: bool,
     console: Console,
     overlay: Path | None,
 ) -> None:
@@ -49,8 +47,8 @@ def show_command(
 
     if rule is not None:
         show_rule(rule, overlay, console)
-    elif rules or markdown:
-        show_rules(overlay, console, as_page=markdown)
+    elif rules:
+        show_rules(overlay, console)
     else:
         show(component, overlay, console, verbose=verbose)
 

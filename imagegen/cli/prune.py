@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 @click.option("--keep-cache", is_flag=True, help="leave the build cache alone")
 @options.common
 def command(console: Console, overlay: Path | None, **asked: Any) -> None:
-    """Remove superseded images, leftovers of failed builds, old cache, and bills of materials of
-    images that are gone.
+    """Remove superseded images, what failed builds left, old cache, and old bills of materials.
 
     What has a tag, was ever published, or is in a container stays. With `--matrix` the cache stays.
     """

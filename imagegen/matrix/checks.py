@@ -194,7 +194,8 @@ def value_problem(component: Component, value: str) -> tuple[str, list[str], str
         evidence.append(f"known variants: {few_like(value, component.variants, command)}")
     alike = [] if constraint.is_version(value) else [*component.variants, *known]
     near = get_close_matches(value, alike, 1)
-    hint = f"did you mean `{near[0]}`?" if near else f"add a release to {component.file}"
+    rows = component.releases[-1].row.rpartition(":")[0] if component.releases else component.file
+    hint = f"did you mean `{near[0]}`?" if near else f"add a release to {rows}"
     return f"`{value}` is not a release of component `{component.name}`", evidence, hint
 
 

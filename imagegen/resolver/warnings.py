@@ -89,15 +89,15 @@ def _unknown(row: Release, chosen: Mapping[str, Release], space: Space) -> Itera
 
 
 def _own_copies(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    """Warn about a part that a release brings, in another version than the image has."""
+    """Warn about a part that a release brings in another version than the image has."""
     for value, copy in space.catalog.components[row.component].own_copies.items():
         own = row.provides.get(value, "")
         for other in (chosen[name] for name in copy.of if own and name in chosen):
             if own.removesuffix("?") == other.version or set(row.wheels) & set(other.wheels):
-                continue  # an image has one release of a wheel; `_other_pins` warns about it
-            said = "one of unknown version" if own == "unknown" else own.removesuffix("?")
+                continue  # of one wheel there is one release in an image: see `_other_pins`
+            version = "one of unknown version" if own == "unknown" else own.removesuffix("?")
             sure = " (not certain)" if own.endswith("?") else ""
-            yield _filled(copy.warning, row, f"{said}{sure}", other)
+            yield _filled(copy.warning, row, f"{version}{sure}", other)
 
 
 def _other_pins(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:

@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from imagegen.catalog.reader import read_table
-from imagegen.catalog.rules import as_page as page_of
 from imagegen.catalog.rules import read_rules
 from imagegen.config.payload import COMPONENTS_FOLDER, open_payload
 from imagegen.engine.host.archives import pip_metadata, pip_says
@@ -52,14 +51,11 @@ def show(
         _show_one(_find(catalog, component), console, verbose=verbose)
 
 
-def show_rules(overlay: Path | None, console: Console, *, as_page: bool = False) -> None:
-    """List all rules by name, or print the page of them."""
+def show_rules(overlay: Path | None, console: Console) -> None:
+    """List all rules by name."""
     rules = read_rules(open_payload(overlay))
     console.data([asdict(rule) for rule in rules])
-    if as_page:
-        console.line(page_of(rules).rstrip())
-    else:
-        console.table(("rule", "what it says"), [(rule.name, rule.what) for rule in rules])
+    console.table(("rule", "what it says"), [(rule.name, rule.what) for rule in rules])
 
 
 def show_rule(name: str, overlay: Path | None, console: Console) -> None:

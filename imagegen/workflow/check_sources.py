@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 HINTS = {
     "base": "set another `base`, or `image` in dockerfiles/os",
-    "apt": "correct the version in component.yaml: the archive does not have it (any more)",
-    "wheel": "correct the version in component.yaml, or the index settings of this host's pip",
-    "url": "correct the url in component.yaml, or add a mirror to mirrors.yaml",
+    "apt": "correct the version in the catalog: the archive does not have it (any more)",
+    "wheel": "correct the version in the catalog, or the index settings of this host's pip",
+    "url": "correct the url in the catalog, or add a mirror to mirrors.yaml",
     "artefact": "put the file there, and list it in artifacts.yaml",
 }
 MOST_CELLS = 2

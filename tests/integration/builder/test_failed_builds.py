@@ -50,7 +50,7 @@ def test_a_package_that_does_not_exist(tiny: TinyFamily) -> None:
         ended.err
     )
     assert f"E: Unable to locate package {package}" in ended.err
-    assert "hint: correct the version or source in component.yaml" in ended.err
+    assert "hint: correct the version or source in the catalog" in ended.err
     log = next(iter(tiny.run.state.rglob("*.log")))
     assert f"full log: {log}" in ended.err
     assert f"E: Unable to locate package {package}" in log.read_text()

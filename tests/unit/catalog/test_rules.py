@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from imagegen.catalog.rules import as_page, read_rules, rule_names
+from imagegen.catalog.rules import read_rules, rule_names
 from imagegen.config.payload import Payload
 from imagegen.errors import ConfigError
 from imagegen.model.catalog import rules_named
@@ -60,12 +60,6 @@ def test_names_are_plain_and_sentences_end() -> None:
             assert source.startswith("https://") or (REPOSITORY / source).is_file(), source
 
 
-def test_the_page_is_made_of_the_rules() -> None:
-    """`make generated` writes the page again."""
-    page = (REPOSITORY / "docs/rules.md").read_text()
-    assert page == as_page(read_rules(SHIPPED))
-
-
 def test_a_rule_is_printed_by_its_name(run: Run) -> None:
     said = run("catalog", "--rule", "two-nccls").out.splitlines()
     assert said[0] == ("rule two-nccls: PyTorch uses the NCCL of its wheel, not that of the image.")
@@ -79,7 +73,6 @@ def test_all_rules_are_listed(run: Run) -> None:
     said = run("catalog", "--rules").out
     assert said.splitlines()[0].split() == ["rule", "what", "it", "says"]
     assert all(f"\n{name}  " in said for name in rule_names(SHIPPED))
-    assert run("catalog", "--rules", "--markdown").out == (REPOSITORY / "docs/rules.md").read_text()
     data = json.loads(run("catalog", "--rules", "--format", "json").out)
     assert [one["name"] for one in data] == [*rule_names(SHIPPED)]
 
