@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from build_screen import build_screen
 from failed_check import failed_check
 from flow import flow
 from house import house
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parents[1]
 RECORDED = Path(__file__).with_name("recorded")
 PICTURES: dict[str, Callable[[], str]] = {
+    "build.svg": lambda: build_screen(RECORDED / "build.events"),
     "failed-check.svg": lambda: failed_check(RECORDED / "failed-check.json"),
     "flow.svg": flow,
     "house.svg": lambda: house(DOCS / "architecture.md"),

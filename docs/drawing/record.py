@@ -1,6 +1,6 @@
 """`python docs/drawing/record.py` records what the pictures of screens show, with a real engine.
 
-It builds the matrix `cpu` under tags of its own after an edit of Open MPI's template, so that some
+It builds the matrix `cpu` under tags of its own after an edit of the template of SSH, so that some
 layers come from the cache, and removes the images. It starts one of the family's images without the
 shared memory that it asks for.
 """
@@ -11,6 +11,7 @@ import secrets
 import sys
 import time
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from imagegen.engine import client
 from imagegen.engine.containers.containers import LaunchSpec, running
 from imagegen.engine.images import local_images
 from imagegen.errors import EngineError
-from imagegen.events.events import StepOutput
+from imagegen.events.events import CellEnded, CellLogged, ImageValidated, StepOutput
 from imagegen.events.sinks import fan_out
 from imagegen.events.stream import to_line
 from imagegen.model.build import BuildOptions
@@ -36,13 +37,16 @@ RECORDED = Path(__file__).with_name("recorded")
 IMAGE = "imagegen/cpu:debian12-torch1.13.1-rdma-core"
 VALIDATE = ("validate", "--only", "mpi,lim", "--json", "-")
 MATRIX = "matrices/cpu.yaml"
-EDITED = "dockerfiles/components/openmpi/install.j2"
-SECONDS_A_LINE = 0.5
-"""Of the output of a cell one line is kept for so many seconds: a picture shows one."""
+EDITED = "dockerfiles/components/ssh/install.j2"
+SECONDS_A_LINE = 1.0
+"""Of the output of a cell one line is kept for so many seconds."""
 
 
 class Recorder:
-    """Keeps events with the seconds since the run began, a line for each."""
+    """Keeps what a terminal shows of events, with the seconds since the run began: a line each.
+
+    Addresses and paths of this machine are left out.
+    """
 
     def __init__(self) -> None:
         self._began, self.lines = time.monotonic(), list[str]()
@@ -50,10 +54,14 @@ class Recorder:
 
     def __call__(self, event: Event) -> None:
         at = time.monotonic() - self._began
+        if isinstance(event, (CellLogged, ImageValidated)):
+            return
         if isinstance(event, StepOutput):
-            if at - self._last.get(event.cell, -1.0) < SECONDS_A_LINE:
+            if "://" in event.line or at - self._last.get(event.cell, -1.0) < SECONDS_A_LINE:
                 return
             self._last[event.cell] = at
+        if isinstance(event, CellEnded):
+            event = replace(event, record=replace(event.record, log=""))
         self.lines.append(f"{at:.2f} {to_line(event)}")
 
 
@@ -81,7 +89,7 @@ def record_build() -> None:
 
 
 def _edited(overlay: Path, token: str) -> Path:
-    """Write an overlay in which the images have tags of their own and Open MPI a step more."""
+    """Write an overlay in which the images have tags of their own and SSH a step more."""
     for name, before in ((MATRIX, "imagegen/cpu:"), (EDITED, "")):
         text = (REPOSITORY / name).read_text(encoding="utf-8")
         (overlay / name).parent.mkdir(parents=True)
