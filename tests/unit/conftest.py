@@ -241,6 +241,15 @@ components:
 """
 
 
+CELLS = """\
+name: cells
+tag: "imagegen/cells:{os}-torch{torch}-{rdma}"
+axes: {os: [debian12], rdma: [rdma-core, none]}
+components: {python: any, openmpi: any, torch: any, horovod: 0.28.1, ssh: any, validate: any}
+"""
+"""A matrix of shipped components that no contributor extends."""
+
+
 @pytest.fixture
 def overlay(tmp_path: Path) -> Overlay:
     """Write the small catalog, without a matrix."""

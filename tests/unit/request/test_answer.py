@@ -14,6 +14,7 @@ from imagegen.request.arguments import parse
 from imagegen.request.saved import as_matrix
 from imagegen.resolver.refusal import Refusal
 from imagegen.workflow.project import Project
+from unit.conftest import CELLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,14 +92,6 @@ def test_wishes_that_collide_name_both_sides_and_the_row_between(project: Projec
         "torch 2.1 and later stop with 'You need C++17' (rule frameworks-of-horovod)",
     )
     assert "imagegen request torch=2.0.1 horovod=0.28.1" in problem.hint
-
-
-CELLS = """\
-name: cells
-tag: "imagegen/cells:{os}-torch{torch}-{rdma}"
-axes: {os: [debian12], rdma: [rdma-core, none]}
-components: {python: any, openmpi: any, torch: any, horovod: 0.28.1, ssh: any, validate: any}
-"""
 
 
 def test_a_request_equal_to_a_cell_is_answered_with_it(project: Project) -> None:

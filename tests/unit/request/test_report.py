@@ -6,6 +6,7 @@ import io
 import json
 import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,11 +23,10 @@ from imagegen.request.existing import Found
 from imagegen.request.report import COLUMNS, Answer, next_command, show
 from imagegen.resolver.candidates import Space
 from imagegen.resolver.refusal import Refusal
-from unit.conftest import REPOSITORY
+from unit.conftest import CELLS, REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from imagegen.workflow.project import Project
     from unit.conftest import Ended
@@ -151,13 +151,19 @@ def test_programs_read_the_paths_of_this_machine(run: Run) -> None:
 @pytest.mark.parametrize(
     ("asked", "line"),
     [
-        (("os=debian12", "torch=1.13.1", "rdma=none", "horovod=any"), "--matrix cpu debian12-none"),
         (("torch=1.13.1", "--save", "mine"), "next: imagegen build --matrix mine"),
         (("torch=1.13.1", "--allow-unknown"), "torch=1.13.1 --allow-unknown --save torch-1-13-1"),
     ],
 )
 def test_the_next_command_is_ready(asked: tuple[str, ...], line: str, run: Run) -> None:
     assert line in run("request", *asked).out
+
+
+def test_the_next_command_of_a_cell_is_its_build(run: Run) -> None:
+    Path("matrices").mkdir()
+    Path("matrices/cells.yaml").write_text(CELLS)
+    said = run("request", "os=debian12", "torch=1.13.1", "rdma=none", "horovod=any").out
+    assert "--matrix cells debian12-none" in said
 
 
 def test_a_name_that_is_taken_is_not_proposed(run: Run) -> None:
