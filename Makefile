@@ -34,7 +34,7 @@ lint: setup
 	$(BIN)/vermin --quiet --target=3.6- --no-tips --violations validate
 
 unit: setup
-	$(BIN)/pytest -q -n 2 --dist loadfile tests/unit tests/golden
+	$(BIN)/pytest -q -n 3 --dist loadfile tests/unit tests/golden
 
 # What is made of the catalog, the matrices and the checks: validate/components.json, validate/CHECKS.md, a table in
 # docs/matrices.md, docs/rules.md, the files under tests/golden and the pictures. Read the diff.

@@ -8,13 +8,13 @@ import click
 
 from imagegen.cli import options
 from imagegen.errors import ConfigError
-from imagegen.model.build import BuildOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from imagegen.console.console import Console
+    from imagegen.model.build import BuildOptions
 
 
 @click.command("request")
@@ -82,6 +82,8 @@ def command(
 
 
 def _build_options(overlay: Path | None, *, no_disk_check: bool, **same: Any) -> BuildOptions:
+    from imagegen.model.build import BuildOptions
+
     return BuildOptions(overlay=overlay, check_disk=not no_disk_check, **same)
 
 
