@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import time
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -23,6 +26,33 @@ def _survives(pid: int) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_comes_while_a_command_starts_leaves_it_not_running(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    started: list[int] = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *words: Any, **options: Any) -> None:
+            super().__init__(*words, **options)
+            started.append(self.pid)
+            os.kill(os.getpid(), number)
+
+    def end(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(number, end)
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(["sh", "-c", "sleep 600; true"], 30)
+        assert signal.getsignal(number) is end
+    finally:
+        signal.signal(number, before)
+    assert [pid for pid in started if _survives(pid)] == []
+    assert len(started) == 1
 
 
 def test_output_and_code_come_back() -> None:
