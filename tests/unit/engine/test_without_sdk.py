@@ -140,6 +140,15 @@ def test_an_answer_that_is_neither_yes_nor_no_is_asked_again_by_the_sdk(
     assert image_labels("imagegen/cpu:other", at(tmp_path)) == LABELS
 
 
+@pytest.mark.parametrize("answer", [b'{"Version": "17.06.0-ce"}', b'["x"]', b"[{}]", b"null", b"7"])
+def test_a_list_in_other_words_is_left_to_the_sdk(
+    engine: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    monkeypatch.setitem(HAS, LISTED, answer)
+    assert labelled_images("io.imagegen.recipe", [], at(tmp_path)) is None
+    assert LISTED in engine.asked
+
+
 def test_what_is_no_engine_is_asked_again_by_the_sdk(
     sdk: Callable[[bool], None], tmp_path: Path
 ) -> None:

@@ -55,6 +55,17 @@ def test_a_signal_that_comes_while_a_command_starts_leaves_it_not_running(
     assert len(started) == 1
 
 
+def test_all_commands_that_run_are_ended_together() -> None:
+    commands = [process.RunningCommand(["sh", "-c", "sleep 600; true"], 30) for _ in range(2)]
+    pids = [child.pid for child in process._RUNNING]
+    assert len(pids) == 2
+    process.end_all()
+    assert [pid for pid in pids if _survives(pid)] == []
+    assert not process._RUNNING
+    for command in commands:
+        command.end()
+
+
 def test_output_and_code_come_back() -> None:
     result = run(["sh", "-c", "echo out; echo err >&2; exit 3"], 10)
     assert (result.code, result.out, result.err, result.ok) == (3, "out\n", "err\n", False)
