@@ -76,6 +76,7 @@ class Result(NamedTuple):
         if self.timed_out:
             return "`{}` did not end within {:.0f} s".format(name, self.seconds)
         last = self.tail(1).strip() or "it said nothing"
+        last = "it said nothing" if last.startswith("{") else last  # facts are no reason
         if self.killed_by:
             how = endings.name_of(self.killed_by)
             return "`{}` was ended by {}: {}".format(name, how, last)
@@ -98,6 +99,7 @@ class RunningCommand:
         timeout: float = DEFAULT_SECONDS,
         env: Optional[Dict[str, str]] = None,
         stdin: Optional[IO[bytes]] = None,
+        folder: str = "/",
     ) -> None:
         self._argv, self._timeout = argv, timeout
         self._started = time.monotonic()
@@ -113,7 +115,7 @@ class RunningCommand:
                     stdout=self._out,
                     stderr=self._err,
                     env=_quiet(env),
-                    cwd="/",
+                    cwd=folder,
                     start_new_session=True,
                 )
                 _RUNNING.add(self._child)
@@ -133,9 +135,7 @@ class RunningCommand:
                 return Result(self._argv, MISSING, "", self._problem)
             left = self._started + self._timeout * patience() - time.monotonic()
             try:
-                timed_out = _wait(
-                    self._child, left, GrowingFile(self._out, on_line) if on_line else None
-                )
+                timed_out = _wait(self._child, left, self._out, on_line)
             finally:
                 _end(self._child)
             took = time.monotonic() - self._started
@@ -159,14 +159,15 @@ def run(
     env: Optional[Dict[str, str]] = None,
     on_line: Optional[OnLine] = None,
     stdin: Optional[IO[bytes]] = None,
+    folder: str = "/",
 ) -> Result:
     """Run a command in a session of its own and wait for its end; `timeout` is in seconds.
 
     A program that cannot be started raises nothing: the result reports it. `env` replaces the
     environment if it is given. `on_line` is called with each line of stdout as it comes. `stdin` is
-    an open file; without it the command reads nothing.
+    an open file; without it the command reads nothing. `folder` is the working directory.
     """
-    return RunningCommand(argv, timeout, env, stdin).result(on_line)
+    return RunningCommand(argv, timeout, env, stdin, folder).result(on_line)
 
 
 @contextlib.contextmanager
@@ -238,9 +239,12 @@ def _quiet(env: Optional[Dict[str, str]]) -> Dict[str, str]:
     return dict(os.environ if env is None else env, PYTHONDONTWRITEBYTECODE="1")
 
 
-def _wait(child: "subprocess.Popen[bytes]", timeout: float, tail: Optional[GrowingFile]) -> bool:
+def _wait(
+    child: "subprocess.Popen[bytes]", timeout: float, out: IO[bytes], on_line: Optional[OnLine]
+) -> bool:
     """Wait for the end of the child; return True if the time limit came first."""
     deadline = time.monotonic() + timeout
+    tail = GrowingFile(out, on_line) if on_line else None
     while True:
         left = max(deadline - time.monotonic(), 0.0)
         with contextlib.suppress(subprocess.TimeoutExpired):

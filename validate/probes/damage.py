@@ -7,6 +7,7 @@ from typing import Dict, Iterable, List, NamedTuple, Sequence
 
 from validate.fixtures import Situation
 from validate.probes.dlopen import loader_path
+from validate.probes.dpkg import install_again
 from validate.probes.elf import PT_LOAD
 from validate.probes.files import names, under
 from validate.probes.installed_files import Installed, changed, installed
@@ -41,7 +42,7 @@ class Damage(NamedTuple):
         if self.of_wheel:
             line = "python3 -m pip install --force-reinstall --no-deps '{}'"
             return line.format(self.owner)
-        return "apt-get update && apt-get install -y --reinstall {}".format(self.owner)
+        return install_again(self.owner).partition("   #")[0]
 
 
 def not_whole(path: str) -> str:

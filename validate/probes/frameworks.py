@@ -5,8 +5,8 @@ from typing import Dict, List
 from validate.check import fail, skip
 from validate.fixtures import Situation
 from validate.probes import cuda
-from validate.probes.import_errors import why
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find_python
+from validate.probes.python_start import why_not
 
 TENSORFLOW = """
 import json, os
@@ -69,12 +69,12 @@ def wants_driver(answer: Answer) -> bool:
     return "libcuda.so.1" in answer.problem
 
 
-def require_import(image: Situation, answer: Answer) -> None:
+def require_import(image: Situation, answer: Answer, script: str) -> None:
     """Return if a framework loaded; skip the check if only a GPU is missing; fail it otherwise."""
     if answer.ok:
         return
     if not wants_driver(answer):
-        fail(answer.problem, *why(answer, image.env))
+        fail(answer.problem, *why_not(image, answer, script))
     if cuda.gpus(image.root):
         fail(answer.problem, "the container was started without its GPUs", cuda.PASS_GPUS)
     skip("no-gpu-hw", "this release loads libcuda.so.1 when it is imported")

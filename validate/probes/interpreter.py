@@ -72,6 +72,7 @@ class Answer(NamedTuple):
     facts: Dict[str, Any]
     problem: str
     timed_out: bool = False
+    killed: bool = False
 
     @property
     def ok(self) -> bool:
@@ -79,11 +80,16 @@ class Answer(NamedTuple):
         return not self.problem
 
 
-def ask(interpreter: str, script: str, env: Dict[str, str], timeout: float) -> Answer:
-    """Run a script in the target interpreter; `timeout` is in seconds."""
-    result = run([interpreter, "-c", script], timeout, env)
+def ask(
+    interpreter: str, script: str, env: Dict[str, str], timeout: float, apart: bool = False
+) -> Answer:
+    """Run a script in the target interpreter; `timeout` is in seconds.
+
+    With `apart` neither PYTHON* variables nor the folder of the user's packages count.
+    """
+    result = run([interpreter, *(["-I"] if apart else []), "-c", script], timeout, env)
     if not result.ok:
-        return Answer({}, result.says(), result.timed_out)
+        return Answer({}, result.says(), result.timed_out, bool(result.killed_by))
     try:
         facts = json.loads(result.out.strip().splitlines()[-1])
     except (ValueError, IndexError):

@@ -65,7 +65,9 @@ def _look(image: Situation) -> Libraries:
 
 
 def _sites(image: Situation) -> List[str]:
-    answer = ask(find_python(image.env, image.expected), SITES, image.env, SECONDS)
+    python = find_python(image.env, image.expected)
+    answer = ask(python, SITES, image.env, SECONDS)
+    answer = answer if answer.ok else ask(python, SITES, image.env, SECONDS, apart=True)
     return [str(path) for path in answer.facts.get("sites", [])]
 
 

@@ -9,6 +9,17 @@ from validate.probes.files import read, under
 CAPABILITIES = {12: "NET_ADMIN", 14: "IPC_LOCK", 19: "SYS_PTRACE", 21: "SYS_ADMIN", 23: "SYS_NICE"}
 """Bits of CapEff that matter to training (capabilities(7))."""
 
+OF_SERVICES = {
+    0: "CHOWN",
+    6: "SETGID",
+    7: "SETUID",
+    10: "NET_BIND_SERVICE",
+    18: "SYS_CHROOT",
+    24: "SYS_RESOURCE",
+    29: "AUDIT_WRITE",
+}
+"""Bits of CapEff that sshd uses."""
+
 UNLIMITED = -1
 KINDS = {
     "memlock": resource.RLIMIT_MEMLOCK,
@@ -35,10 +46,19 @@ def shm_bytes(root: str) -> int:
 
 def capabilities(root: str) -> List[str]:
     """List the effective capabilities of this process that matter to training."""
+    return _effective(root, CAPABILITIES)
+
+
+def capabilities_of_services(root: str) -> List[str]:
+    """List the effective capabilities of this process that sshd uses."""
+    return _effective(root, OF_SERVICES)
+
+
+def _effective(root: str, names: Dict[int, str]) -> List[str]:
     for line in read(under(root, "/proc/self/status")).splitlines():
         if line.startswith("CapEff:"):
             bits = int(line.split()[1], 16)
-            return [name for bit, name in sorted(CAPABILITIES.items()) if bits >> bit & 1]
+            return [name for bit, name in sorted(names.items()) if bits >> bit & 1]
     return []
 
 

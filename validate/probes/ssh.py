@@ -9,6 +9,9 @@ from validate.probes.files import is_mounted, mount_points, names, read, under
 MADE_AT_START = "/run/imagegen/keys-made-at-start"
 """The entrypoint writes a line `HOST PATH` for each key that it makes."""
 
+PROGRAMS = ("/usr/bin/ssh", "/usr/sbin/sshd", "/usr/bin/ssh-keygen")
+PACKAGES = ("openssh-server", "openssh-client")
+
 PRIVATE_COPIES = "/run/imagegen/ssh"
 """The entrypoint puts private copies here of keys that were mounted with open modes."""
 

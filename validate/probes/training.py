@@ -83,7 +83,12 @@ def parse_answers(result: Result) -> Imported:
     """
     facts = _facts(result.out)
     problem = "" if result.ok else result.says()
-    none = Answer({}, problem or "`{}` printed no facts".format(result.argv[0]), result.timed_out)
+    none = Answer(
+        {},
+        problem or "`{}` printed no facts".format(result.argv[0]),
+        result.timed_out,
+        bool(result.killed_by),
+    )
     if "torch" not in facts or (problem and "horovod" in facts):
         return Imported(none, none)
     torch = dict(facts["torch"], mapped=facts.get("mapped", facts["torch"]["mapped"]))

@@ -9,7 +9,7 @@ from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import mpi
 from validate.probes.elf import read_elf
-from validate.probes.import_errors import SLOW, why
+from validate.probes.import_errors import SLOW
 from validate.probes.interpreter import (
     HOROVOD_DIST,
     HOROVOD_SIZE,
@@ -17,7 +17,8 @@ from validate.probes.interpreter import (
     ask,
     find_python,
 )
-from validate.probes.training import torch_and_horovod
+from validate.probes.python_start import why_not
+from validate.probes.training import SCRIPT, torch_and_horovod
 from validate.process import run
 
 LAUNCH_SECONDS = 200
@@ -31,7 +32,7 @@ def _python(image: Situation) -> str:
 def _built(image: Situation) -> Dict[str, Any]:
     answer = torch_and_horovod(image).horovod
     if not answer.ok:
-        fail(answer.problem, *why(answer, image.env))
+        fail(answer.problem, *why_not(image, answer, SCRIPT))
     facts: Dict[str, Any] = answer.facts
     return facts
 
@@ -41,6 +42,7 @@ def _built(image: Situation) -> Dict[str, Any]:
     "one Horovod is installed, of the version that the recipe names, by its own word",
     cause="another Horovod (LightCC's `light-horovod` writes over the same files) was installed",
     remedy="python3 -m pip uninstall horovod light-horovod   # then build the image again",
+    needs=("py.start",),
 )
 def test_dist(image: Situation, measure: Measure) -> None:
     """distributions `horovod` and `light-horovod` by their metadata, horovod.__version__"""

@@ -15,6 +15,7 @@ from validate.probes.libraries import libraries
     "LightCC is installed, of the version that the recipe names, and no Horovod beside it",
     cause="Horovod and LightCC write over the same files: the last one that was installed wins",
     remedy="python3 -m pip uninstall horovod light-horovod   # then build the image again",
+    needs=("py.start",),
 )
 def test_dist(image: Situation, measure: Measure) -> None:
     """metadata of light-horovod (or what the recipe calls it), and that horovod is not installed

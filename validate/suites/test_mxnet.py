@@ -19,12 +19,13 @@ from validate.probes.frameworks import (
     "`import mxnet` works in the image's Python",
     cause="MXNet is missing or broken, or a library that it loads is",
     remedy="python3 -c 'import mxnet'   # shows the whole error; then build the image again",
+    needs=("py.start",),
 )
 def test_import(image: Situation, measure: Measure) -> None:
     """`import mxnet` in the image's Python, 200 s"""
     answer = ask_framework(image, MXNET)
     measure(os.path.dirname(str(answer.facts.get("file", ""))))
-    require_import(image, answer)
+    require_import(image, answer, MXNET)
 
 
 @check(
@@ -32,6 +33,7 @@ def test_import(image: Situation, measure: Measure) -> None:
     "MXNet is the version that the recipe names",
     cause="it was replaced after the build, often by a `pip install` that pulled another one in",
     remedy="python3 -m pip list | grep -i mxnet   # and remove what the recipe does not name",
+    needs=("py.start",),
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """mxnet.__version__, or the distribution's metadata where only the driver is missing"""

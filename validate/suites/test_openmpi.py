@@ -7,6 +7,7 @@ from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import ldcache, mpi
+from validate.probes.dpkg import whole_again
 from validate.probes.files import distinct_files, read, under
 from validate.probes.limits import capabilities
 from validate.probes.programs import find_program, on_path, parse_environment
@@ -35,11 +36,8 @@ def test_prefix(image: Situation, measure: Measure) -> None:
     """path:prefix in `ompi_info --parsable --all` of the recipe's prefix"""
     mpirun = _prefix(image) + "/bin/mpirun"
     if not os.access(mpirun, os.X_OK):
-        fail(
-            "{} is not there".format(mpirun),
-            "Open MPI is not installed where the recipe says",
-            "imagegen build",
-        )
+        text = "the file was deleted, or Open MPI is not installed where the recipe says"
+        fail(mpi.absence(mpirun), text, whole_again(image.root, os.path.realpath(mpirun)))
     result = _info(image)
     if not result.ok and not result.timed_out:  # one plugin may be broken: ask for less
         ask = [_prefix(image) + "/bin/ompi_info", "--parsable", "--path", "prefix"]
@@ -129,6 +127,10 @@ def test_nonlogin_path(image: Situation, measure: Measure) -> None:
     path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
     found = find_program(daemon, path)
     measure(found)
+    own = under(image.root, os.path.join(_prefix(image), "bin", daemon))
+    if not found and not os.access(own, os.X_OK):
+        text = "the file was deleted, or is no program any more"
+        fail(mpi.absence(own), text, whole_again(image.root, os.path.realpath(own)))
     if not found:
         line = "PATH={}/bin:{}".format(_prefix(image), path)
         fail(

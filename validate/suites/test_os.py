@@ -8,7 +8,7 @@ from typing import Any, Dict, List
 from validate.check import check, fail, skip
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
-from validate.probes import gpu, ldcache, secrets, ssh
+from validate.probes import account, gpu, ldcache, secrets, ssh
 from validate.probes.files import started_at, under
 from validate.probes.interpreter import LOCATE, ask, find_python
 from validate.probes.os_release import read_os_release
@@ -152,7 +152,8 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
 
 def _training_libraries(image: Situation) -> List[str]:
     python = find_python(image.env, image.expected)
-    where: Dict[str, Any] = image.once("locate", lambda: ask(python, LOCATE, image.env, 30)).facts
+    answer = image.once("locate", lambda: ask(python, LOCATE, image.env, 30, apart=True))
+    where: Dict[str, Any] = answer.facts
     found: List[str] = []
     for folder in filter(None, [*where.values(), *_folders_of_mpi(image)]):
         for top, _, files in os.walk(folder):
@@ -188,6 +189,19 @@ def test_locale(image: Situation, measure: Measure) -> None:
     result = run(["locale", "charmap"], env=image.env)
     if result.ok and result.out.strip() != "UTF-8":
         fail("there is no locale `{}`".format(name), "the image names a locale that it has not")
+
+
+@check(
+    "os.account",
+    "the user root has a name, a home and an account that programs find",
+    cause="a build step changed /etc/passwd or /etc/nsswitch.conf",
+)
+def test_account(image: Situation, measure: Measure) -> None:
+    """the line of root in /etc/passwd, the services for `passwd` in /etc/nsswitch.conf"""
+    found = account.root_missing(image.root)
+    measure("root, {}".format(account.home_of_root(image.root)))
+    if found.seen:
+        fail(*found)
 
 
 @check(

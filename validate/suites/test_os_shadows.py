@@ -2,13 +2,16 @@
 
 import os
 import re
-from typing import Dict, List
+from typing import Dict, List, Sequence
 
 from validate.check import check, fail
+from validate.endings import Complaint
 from validate.fixtures import Measure, Situation
 from validate.probes.dlopen import LoaderPath, loader_path
 from validate.probes.files import names, read, under
 from validate.probes.libraries import out_of_the_way
+from validate.process import run
+from validate.remedy import in_shell
 
 FAMILIES = re.compile(r"lib(nccl|cudnn|cudart|mpi|ibverbs|rdmacm)\.so\.\d+(\.0)?$")
 """Names as programs ask for them; `libcudart.so.11.0` has a zero."""
@@ -48,24 +51,39 @@ def test_shadowed(image: Situation, measure: Measure) -> None:
     "os.preload",
     "what is loaded into every process is there",
     severity="warn",
-    cause="the loader complains in every process, and mpirun takes that for an answer",
+    cause=(
+        "the loader complains in every process, and mpirun takes that for an answer; the other "
+        "checks leave these lines out"
+    ),
 )
 def test_preload(image: Situation, measure: Measure) -> None:
-    """every library that $LD_PRELOAD and /etc/ld.so.preload name, as the loader finds it"""
+    """every library that $LD_PRELOAD, $LD_AUDIT and /etc/ld.so.preload name, as the loader finds
+    it; what the loader says when it starts a program"""
     loader, lost = _loader(image), []
     asked = [(name, "LD_PRELOAD") for name in re.split("[: ]+", image.env.get("LD_PRELOAD", ""))]
+    asked += [(name, "LD_AUDIT") for name in image.env.get("LD_AUDIT", "").split(":")]
     asked += [(name, PRELOADED) for name in read(under(image.root, PRELOADED)).split()]
     asked = [(name, where) for name, where in asked if name and "$" not in name]
     for name, where in asked:
         there = os.path.isfile(under(image.root, name)) if "/" in name else loader.first(name)
         lost += [] if there else [(name, where)]
     measure(", ".join(name for name, _ in asked) or "nothing")
+    seen = ["{} in {} is not there".format(*one) for one in lost]
+    for one in _complaints(image):
+        if (one.library, one.setting) not in lost:
+            seen.append("{} in {} does not load: {}".format(*one))
+            lost.append((one.library, one.setting))
     if lost:
         lines = [_not_before(name, where) for name, where in lost]
-        fail("; ".join("{} in {} is not there".format(*one) for one in lost), "", "; ".join(lines))
+        fail("; ".join(seen), "", in_shell("; ".join(dict.fromkeys(lines))))
+
+
+def _complaints(image: Situation) -> Sequence[Complaint]:
+    """Return what the loader says at the start of a program; a tree of files has no loader."""
+    return run(["true"], env=image.env).complaints if image.root == "/" else ()
 
 
 def _not_before(name: str, where: str) -> str:
     if where == PRELOADED:
         return "sed -i 's#{}##' {}".format(name, PRELOADED)
-    return "unset LD_PRELOAD; sed -i '/^LD_PRELOAD=/d' /etc/environment"
+    return "unset {0}; sed -i '/^{0}=/d' /etc/environment".format(where)

@@ -2,9 +2,10 @@
 
 import os
 
-from validate.check import check, fail, skip
+from validate.check import check, fail, skip, warn
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
+from validate.probes import python_start
 from validate.probes.import_errors import SLOW
 from validate.probes.interpreter import DISTRO_DISTS, VERSION, ask, find_python
 from validate.probes.pip import checked
@@ -18,10 +19,27 @@ def _target(image: Situation) -> str:
 
 
 @check(
+    "py.start",
+    "the image's Python starts, and imports the modules that the image has",
+    cause="a variable, a start-up file or a file in the working folder changes what it imports",
+    remedy="unset PYTHONHOME PYTHONPATH; cd /",
+)
+def test_start(image: Situation, measure: Measure) -> None:
+    """the recipe's interpreter as a script starts it, against `PYTHON -I`: PYTHON* variables, the
+    working folder, sitecustomize, usercustomize, .pth files; which files hide modules of the
+    standard library and of frameworks"""
+    found = python_start.finding(image)
+    measure("nothing comes before the image's own modules")
+    if found.seen:
+        (warn if found.harmless else fail)(found.seen, found.cause, found.remedy)
+
+
+@check(
     "py.version",
     "the interpreter is the version that the recipe names",
     cause="another Python was installed over it, or the expectation file is of another image",
     remedy="update-alternatives --config python3   # or build the image again",
+    needs=("py.start",),
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """`PYTHON -c 'sys.version_info'` of the recipe's interpreter"""
@@ -67,6 +85,7 @@ def test_single(image: Situation, measure: Measure) -> None:
     "installed packages agree with one another about versions",
     severity="warn",
     cause="a package was installed with --no-deps, or another one was upgraded past it",
+    needs=("py.start",),
 )
 def test_pip_check(image: Situation, measure: Measure) -> None:
     """`PYTHON -m pip check`; conflicts of packages of the distribution do not count"""

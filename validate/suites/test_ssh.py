@@ -6,12 +6,16 @@ from typing import Any, Dict, List
 from validate.check import check, fail, skip, warn
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
-from validate.probes import ssh, ssh_rules
+from validate.probes import account, ssh, ssh_login, ssh_rules
+from validate.probes.dpkg import install_again
 from validate.probes.files import read, under
+from validate.probes.programs import find_program
 from validate.probes.sshd import daemon, effective_settings, login, temporary_key
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
+from validate.remedy import in_shell
 
+SEARCHED = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PARITY = ("PATH", "LD_LIBRARY_PATH", "OPAL_PREFIX")
 PARITY_PREFIXES = ("NVIDIA_", "CUDA_", "NCCL_", "OMPI_", "HOROVOD_")
 
@@ -33,6 +37,10 @@ def _root_only() -> None:
 )
 def test_sshd(image: Situation, measure: Measure) -> None:
     """`sshd -t` with a temporary host key, `ssh -V`"""
+    lost = [one for one in ssh.PROGRAMS if not find_program(os.path.basename(one), SEARCHED)]
+    if lost:
+        text = "the file was deleted, or the package is not installed"
+        fail("missing: {}".format(", ".join(lost)), text, in_shell(install_again(*ssh.PACKAGES)))
     _root_only()
     banner = run(["ssh", "-V"]).err.strip()
     version = banner.partition("OpenSSH_")[2].partition("p")[0]
@@ -88,11 +96,11 @@ def _baked(image: Situation, keys: List[str], measure: Measure) -> None:
     cause="StrictModes refuses what others can write, ssh refuses keys that others can read",
     remedy="chown -R root:root ~/.ssh && chmod go-w ~ && chmod 0700 ~/.ssh && chmod 0600 ~/.ssh/*",
 )
-def test_perms(image: Situation, host: Any, measure: Measure) -> None:
+def test_perms(image: Situation, measure: Measure) -> None:
     """mode and owner of ~, ~/.ssh, authorized_keys and private keys"""
-    root = host.user("root")
-    problems = ssh.mode_problems(image.root, root.home, root.uid)
-    measure("{}/.ssh is private".format(root.home))
+    home = account.home_of_root(image.root)
+    problems = ssh.mode_problems(image.root, home, 0)
+    measure("{}/.ssh is private".format(home))
     if problems:
         fail("; ".join(problems[:3]))
 
@@ -135,14 +143,12 @@ def _session(image: Situation, command: str, measure: Measure) -> Any:
 )
 def test_login(image: Situation, measure: Measure) -> None:
     """`ssh -o BatchMode=yes -o ConnectTimeout=5 -p PORT root@localhost true`; an sshd is started
-    where none listens"""
+    where none listens. If it fails: the same with `sshd -d -e` on a spare port, which says why"""
     result = _session(image, "true", measure)
     if not result.ok:
-        cause, remedy = "", ""
-        if "Permission denied" not in result.err:
-            cause, remedy = ssh_rules.session_problem(result.out + result.err, image.root)
-        step = "ssh -v -p {} localhost true   # says at which step".format(_port(image))
-        fail(result.says(), cause, remedy or step)
+        found = ssh_login.explain(image, result)
+        seen = "; ".join(filter(None, (result.says(), found.seen)))
+        fail(seen, found.cause, found.remedy)
 
 
 @check(

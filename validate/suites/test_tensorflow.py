@@ -21,12 +21,13 @@ DISTRIBUTIONS = ["tensorflow", "tensorflow-gpu", "ttensorflow", "tensorflow-cpu"
     "`import tensorflow` works in the image's Python",
     cause="TensorFlow is missing or broken, or a library that it loads is",
     remedy="python3 -c 'import tensorflow'   # shows the whole error; then build the image again",
+    needs=("py.start",),
 )
 def test_import(image: Situation, measure: Measure) -> None:
     """`import tensorflow` in the image's Python, 200 s"""
     answer = ask_framework(image, TENSORFLOW)
     measure(os.path.dirname(str(answer.facts.get("file", ""))))
-    require_import(image, answer)
+    require_import(image, answer, TENSORFLOW)
 
 
 @check(
@@ -34,6 +35,7 @@ def test_import(image: Situation, measure: Measure) -> None:
     "TensorFlow is the version that the recipe names",
     cause="it was replaced after the build, often by a `pip install` that pulled another one in",
     remedy="python3 -m pip list | grep -i tensorflow   # and remove what the recipe does not name",
+    needs=("py.start",),
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """tf.__version__, or the distribution's metadata where only the driver is missing"""

@@ -8,15 +8,15 @@ from validate.check import check, fail, skip, warn
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import loaded
-from validate.probes.import_errors import why
 from validate.probes.packages import owner_version
-from validate.probes.training import torch_and_horovod
+from validate.probes.python_start import why_not
+from validate.probes.training import SCRIPT, torch_and_horovod
 
 
 def _facts(image: Situation) -> Dict[str, Any]:
     answer = torch_and_horovod(image).torch
     if not answer.ok:
-        fail(answer.problem, *why(answer, image.env))
+        fail(answer.problem, *why_not(image, answer, SCRIPT))
     facts: Dict[str, Any] = answer.facts
     return facts
 
@@ -26,6 +26,7 @@ def _facts(image: Situation) -> Dict[str, Any]:
     "`import torch` works in the image's Python",
     cause="PyTorch is missing or broken, or a library that it loads is",
     remedy="python3 -c 'import torch'   # shows the whole error; then build the image again",
+    needs=("py.start",),
 )
 def test_import(image: Situation, measure: Measure) -> None:
     """`import torch` in the image's Python, 200 s"""

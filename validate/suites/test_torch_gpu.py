@@ -6,8 +6,8 @@ from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import cuda
-from validate.probes.import_errors import why
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find_python
+from validate.probes.python_start import why_not
 
 LIBRARIES = """
 import json, torch
@@ -72,7 +72,7 @@ def _libraries(image: Situation) -> Any:
         skip("not-in-recipe", "PyTorch is built for CPUs")
     answer = _ask(image, LIBRARIES)
     if not answer.ok:
-        fail(answer.problem, *why(answer, image.env))
+        fail(answer.problem, *why_not(image, answer, LIBRARIES))
     return answer.facts
 
 

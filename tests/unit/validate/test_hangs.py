@@ -34,7 +34,7 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str]
     """Write programs; every command of the test has half a second."""
     waited = process._wait
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.1)
-    short = lambda child, limit, tail: waited(child, min(limit, 0.5), tail)  # noqa: E731
+    short = lambda child, limit, *more: waited(child, min(limit, 0.5), *more)  # noqa: E731
     monkeypatch.setattr(process, "_wait", short)
 
     def make(name: str, text: str) -> str:
