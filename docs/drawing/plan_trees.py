@@ -79,7 +79,10 @@ def draw(
 
 
 def label(step: Step, others: Collection[tuple[str, str]]) -> str:
-    """Name the component and its version, and the last word of the release where versions are alike."""
+    """Name the component and its version.
+
+    The last word of the release follows where versions are alike.
+    """
     words = step.release.split()
     same = {one for one in others if one[0] == step.component and one[1].split()[0] == words[0]}
     last = f" {words[-1]}" if len(same) > 1 else ""
