@@ -73,10 +73,22 @@ class Loader:
         A name that another object of the same set brings counts as found: the loader matches
         SONAMEs that are loaded already.
         """
-        todo: List[Tuple[str, Tuple[str, ...]]] = [(path, ()) for path in paths]
-        seen: Set[str] = set()
         loaded: Set[str] = set()
         wanted: Dict[str, str] = {}
+        self._follow(paths, loaded, wanted)
+        return {name: by for name, by in wanted.items() if name not in loaded}
+
+    def closure(self, paths: Iterable[str]) -> List[str]:
+        """List these objects and all that they load, by real path."""
+        return sorted(self._follow(paths, set(), {}))
+
+    def _follow(self, paths: Iterable[str], loaded: Set[str], wanted: Dict[str, str]) -> Set[str]:
+        """Return the real paths of objects and of all that they load.
+
+        Adds their names to `loaded`, and to `wanted` each name that is not found: who needs it.
+        """
+        todo: List[Tuple[str, Tuple[str, ...]]] = [(path, ()) for path in paths]
+        seen: Set[str] = set()
         while todo:
             path, inherited = todo.pop()
             real = os.path.realpath(path)
@@ -92,7 +104,7 @@ class Loader:
                     todo.append((found, rpath))
                 else:
                     wanted.setdefault(name, path)
-        return {name: by for name, by in wanted.items() if name not in loaded}
+        return seen
 
     def _find(self, name: str, elf: Elf, real: str, rpath: Tuple[str, ...]) -> str:
         runpath = _origin(elf.runpath, real)
