@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FIELDS = ["id", "suite", "tier", "severity", "proves", "outcome", "measured", "cause", "remedy"]
-FIELDS += ["reason", "seconds"]
+FIELDS += ["remedy_kind", "look", "reason", "seconds"]
 NO_SUITE = """\
 error: there is no suite `limit`; did you mean `limits`? \
 there are: validate, os, python, gcc, gpu, cuda, cudnn, nccl, openmpi, """
