@@ -13,14 +13,14 @@ from validate.probes.files import names, under
 from validate.probes.installed_files import Installed, changed, installed
 from validate.probes.interpreter import find_python
 from validate.probes.programs import interpreter_of
-from validate.process import run
+from validate.probes.sites import extensions, frameworks, site_packages
 
 SECONDS_TO_READ = 40.0
 LIBRARY = re.compile(r"\.so(\.\d+)*$")
 TEXT = (b"/*", b"INPUT", b"GROUP", b"OUTP", b"#", b"\n")
 """How a script for the linker begins, which may be called lib*.so."""
 
-SITES = "import sys; print(chr(10).join(p for p in sys.path if p.startswith(chr(47))))"
+DISTRIBUTION = "/usr/lib/python3/dist-packages"
 
 
 class Damage(NamedTuple):
@@ -121,13 +121,10 @@ def _named(said: str) -> List[str]:
 
 
 def _sites(image: Situation, argv: Sequence[str]) -> List[str]:
-    """Return the folders that the image's Python imports from, if the command runs it."""
-    python = find_python(image.env, image.expected)
-    if python not in argv:
+    """Return the folders that packages are installed in, if the command runs the image's Python."""
+    if find_python(image.env, image.expected) not in argv:
         return []
-    found = run([python, "-I", "-c", SITES], env=image.env).out.split("\n")
-    usual = ["/usr/lib/python3/dist-packages"]
-    return [path for path in dict.fromkeys([*found, *usual]) if os.path.isdir(path)]
+    return [path for path in site_packages(image) or [DISTRIBUTION] if os.path.isdir(path)]
 
 
 def _loaded_by(image: Situation, argv: Sequence[str], sites: Sequence[str]) -> List[str]:
@@ -138,23 +135,13 @@ def _loaded_by(image: Situation, argv: Sequence[str], sites: Sequence[str]) -> L
     starts = [word for word in starts if word.startswith("/") and os.path.isfile(word)]
     starts += list(filter(None, map(interpreter_of, starts)))
     for site in sites:
-        for name in sorted({*image.expected.components, "numpy", "nvidia"} & {*names(site)}):
-            starts += _libraries_below(os.path.join(site, name))
-        starts += [p for p in _libraries_in(site, os.listdir(site)) if os.path.isfile(p)]
+        starts += [os.path.join(site, one) for one in names(site) if LIBRARY.search(one)]
+        starts += list(extensions(os.path.join(site, "numpy")))
+    for folder in frameworks(image) if sites else []:
+        starts += list(extensions(folder))
     if image.expected.has("openmpi"):
         prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
         if sites or any(word.startswith(prefix) for word in argv):
             for folder in (prefix + "/lib", lib_dir + "/openmpi"):  # its plug-ins
-                starts += _libraries_below(under(image.root, folder))
+                starts += list(extensions(under(image.root, folder)))
     return [path for path in loader.closure(starts) if os.path.isfile(path)]
-
-
-def _libraries_below(folder: str) -> List[str]:
-    found: List[str] = []
-    for top, _, files in os.walk(folder):
-        found += _libraries_in(top, files)
-    return found
-
-
-def _libraries_in(folder: str, files: Iterable[str]) -> List[str]:
-    return [os.path.join(folder, name) for name in sorted(files) if LIBRARY.search(name)]

@@ -96,7 +96,7 @@ def _fixed(cause: str, remedy: str) -> Callable[[Situation, Tuple[str, ...]], Pr
 def _capability(image: Situation, groups: Tuple[str, ...]) -> Problem:
     """Name the capabilities that sshd lacks: first the one of the call that was refused."""
     has = limits.capabilities_of_services(image.root)
-    call = groups[0].lower()
+    call = groups[0].lower()  # as in `setresuid 100`
     by_call = (
         ("chroot", "SYS_CHROOT"), ("setgroups", "SETGID"), ("initgroups", "SETGID"),
         ("gid", "SETGID"), ("uid", "SETUID"), ("audit", "AUDIT_WRITE"), ("chown", "CHOWN"),
@@ -106,8 +106,8 @@ def _capability(image: Situation, groups: Tuple[str, ...]) -> Problem:
     lost = [name for name in dict.fromkeys([*first, *NEEDED]) if name not in has]
     if not lost:
         text = "sshd may not call {}, though it has the capabilities: seccomp or another policy"
-        line = at_launch("docker run --security-opt seccomp=unconfined IMAGE")
-        return Problem("", text.format(groups[0]), line)
+        unfiltered = at_launch("docker run --security-opt seccomp=unconfined IMAGE")
+        return Problem("", text.format(groups[0]), unfiltered)
     text = "the container lacks {}: sshd may not call {}"
     words = "capability " + lost[0] if len(lost) == 1 else "capabilities " + ", ".join(lost)
     line = "docker run {} IMAGE   # a pod: securityContext.capabilities.add [{}]"
@@ -117,8 +117,7 @@ def _capability(image: Situation, groups: Tuple[str, ...]) -> Problem:
 
 def _account(image: Situation, groups: Tuple[str, ...]) -> Problem:
     found = account.root_missing(image.root)
-    if not found.seen:
-        found = account.login_refused(image.root)
+    found = found if found.seen else account.login_refused(image.root)
     return found if found.seen else Problem("", "sshd refuses root: {}".format(groups[0]), LOOK)
 
 
@@ -236,7 +235,5 @@ def _by_running_daemon(failed: Result) -> Problem:
         cause = "the sshd that runs closes new connections: it has as many as MaxStartups allows, "
         cause += "or it punishes this address (PerSourcePenalties); a new one lets root in"
     else:
-        cause = (
-            "the sshd that runs has other settings, or is another program: a new one lets root in"
-        )
+        cause = "the sshd that runs has other settings, or is no sshd: a new one lets root in"
     return Problem("", cause, in_shell("kill $(cat /run/sshd.pid); /usr/sbin/sshd"))
