@@ -34,6 +34,10 @@ class Complaint(NamedTuple):
     reason: str
 
 
+UNLOADED = re.compile(r"error while loading shared libraries: ([^\s:]+): ([^\n]*)")
+"""What the loader prints of a program that it cannot start: a library, and what is wrong."""
+
+
 def signal_of(code: int, printed: str) -> int:
     """Return the signal that ended a command, or its command or rank; 0 if none did."""
     if code < 0:
@@ -44,12 +48,17 @@ def signal_of(code: int, printed: str) -> int:
     return code - OF_A_SHELL if code - OF_A_SHELL in DEADLY else 0
 
 
-def name_of(number: int) -> str:
-    """Return a signal in words: `signal 9 (SIGKILL)`."""
+def short_name(number: int) -> str:
+    """Return the name of a signal: `SIGKILL`."""
     try:
-        return "signal {} ({})".format(number, signal.Signals(number).name)
+        return signal.Signals(number).name
     except ValueError:
         return "signal {}".format(number)
+
+
+def name_of(number: int) -> str:
+    """Return a signal in words: `signal 9 (SIGKILL)`."""
+    return "signal {} ({})".format(number, short_name(number))
 
 
 def complaints(text: str) -> List[Complaint]:

@@ -14,6 +14,7 @@ from typing import IO, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
 from validate import endings
 from validate.growing_file import GrowingFile, OnLine
+from validate.sessions import processes_of
 
 DEFAULT_SECONDS = 30.0
 GRACE_SECONDS = 3.0
@@ -57,6 +58,11 @@ class Result(NamedTuple):
         return 0 if self.timed_out else endings.signal_of(self.code, self.out + self.err)
 
     @property
+    def broken(self) -> bool:
+        """Return whether a signal ended the command, or the loader could not start it."""
+        return bool(self.killed_by or endings.UNLOADED.search(self.err))
+
+    @property
     def ok(self) -> bool:
         """Return whether the command ended in time with exit code 0."""
         return self.code == 0 and not self.timed_out
@@ -80,8 +86,6 @@ class Result(NamedTuple):
         if self.killed_by:
             how = endings.name_of(self.killed_by)
             return "`{}` was ended by {}: {}".format(name, how, last)
-        if self.code == MISSING and self.argv[0] in self.err:
-            return "`{}` does not start: {}".format(name, last)
         return "`{}` ended with exit code {}: {}".format(name, self.code, last)
 
 
@@ -190,14 +194,14 @@ def background(argv: List[str]) -> Iterator[None]:
 
 _RUNNING: "Set[subprocess.Popen[bytes]]" = set()
 
-KILLED: List[Result] = []
-"""Every command of this run that a signal ended, in order."""
+BROKEN: List[Result] = []
+"""Every command of this run that a signal ended or that the loader could not start, in order."""
 
 
 def noted(result: Result) -> Result:
-    """Keep a result among those that a signal ended, if one did, and return it."""
-    if result.killed_by:
-        KILLED.append(result)
+    """Keep a result among the broken ones, if it is one, and return it."""
+    if result.broken:
+        BROKEN.append(result)
     return result
 
 
@@ -266,7 +270,7 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(GRACE_SECONDS)
     _signal_group(child.pid, signal.SIGKILL)
-    for pid in _session(child.pid):
+    for pid in processes_of(child.pid):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
     child.wait()
@@ -276,22 +280,6 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
 def _signal_group(group: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-
-
-def _session(leader: int) -> List[int]:
-    """List the processes of a session: the ranks of mpirun have process groups of their own."""
-    found = []
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open("/proc/{}/stat".format(name)) as file:
-                fields = file.read().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if fields[3] == str(leader) and int(name) != leader:
-            found.append(int(name))
-    return found
 
 
 def _text(file: IO[bytes]) -> str:

@@ -34,7 +34,7 @@ from validate.check import (
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
 from validate.probes import crashes
-from validate.process import KILLED, patience
+from validate.process import BROKEN, patience
 from validate.remedy import Remedy, only_look
 from validate.requirements import out_of_profile
 
@@ -69,7 +69,7 @@ class Collector:
         self.results: List[CheckResult] = []
         self.unloaded: List[str] = []
         self._started: Dict[str, float] = {}
-        self._killed_before = 0
+        self._broken_before = 0
 
     @pytest.fixture
     def image(self) -> Situation:
@@ -125,7 +125,7 @@ class Collector:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Note when a test started."""
         self._started[nodeid] = time.time()
-        self._killed_before = len(KILLED)
+        self._broken_before = len(BROKEN)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: Any) -> None:
@@ -185,7 +185,7 @@ class Collector:
                 code, why = "not-applicable", str(error)
             return CheckResult(check, suite, SKIPPED, why or measured, "", "", code, seconds)
         if error is not None and not isinstance(error, KeyboardInterrupt):
-            error = self._with_signal(error)
+            error = self._with_cause(error)
         if isinstance(error, CheckFailed):
             warns = isinstance(error, CheckWarned) or check.severity != "fail"
             remedy = error.remedy if error.remedy.given else check.remedy
@@ -201,12 +201,13 @@ class Collector:
             return found.with_remedy(only_look("validate --explain {}".format(check.id)))
         return CheckResult(check, suite, PASSED, measured, "", "", "", seconds)
 
-    def _with_signal(self, error: BaseException) -> BaseException:
-        """Return why a check failed: if a signal ended a command of it, that is the reason."""
-        if len(KILLED) == self._killed_before:
+    def _with_cause(self, error: BaseException) -> BaseException:
+        """Return why a check failed: if a command of it broke, that is the reason."""
+        if len(BROKEN) == self._broken_before:
             return error
-        last, seen = KILLED[-1], getattr(error, "measured", "")
-        if endings.name_of(last.killed_by) not in seen:
+        last, seen = BROKEN[-1], getattr(error, "measured", "")
+        known = endings.short_name(last.killed_by) if last.killed_by else last.tail(1).strip()
+        if known not in seen:
             seen = "; ".join(filter(None, (seen, last.says())))
         kind = CheckWarned if isinstance(error, CheckWarned) else CheckFailed
         return kind(seen, *crashes.explain(self.situation, last))

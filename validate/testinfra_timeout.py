@@ -53,6 +53,7 @@ def run_local(backend: Any, command: str, *arguments: str) -> Any:
             child.wait()
         for file in (out, err):
             file.seek(0)
-        result = backend.result(code, line, out.read(), err.read())
-    noted(Result(["sh", "-c", command], code, result.stdout, result.stderr, code == TIMED_OUT))
-    return result
+        said = [file.read() for file in (out, err)]
+    texts = [text.decode("utf-8", "replace") for text in said]
+    noted(Result(["sh", "-c", command], code, *texts, timed_out=code == TIMED_OUT))
+    return backend.result(code, line, *said)

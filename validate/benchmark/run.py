@@ -19,6 +19,8 @@ from validate.benchmark.checks import (
 from validate.benchmark.output import Output, parse
 from validate.check import FAILED, PASSED, SKIPPED, WARNED, Check, CheckResult
 from validate.expected import Expected
+from validate.fixtures import Situation
+from validate.probes import crashes
 from validate.probes.interpreter import find_python
 from validate.probes.mpi import launch
 from validate.process import Result, run
@@ -53,7 +55,11 @@ def run_benchmark(arguments: Any, expected: Expected) -> List[CheckResult]:
     if expected.device == "gpu":
         env.setdefault("NCCL_DEBUG", "INFO")
     result = run(command(arguments, expected, env), LIMIT_SECONDS, env, show)
-    return judge(result, parse(result.out), arguments.ranks, expected)
+    found = judge(result, parse(result.out), arguments.ranks, expected)
+    if not result.broken:
+        return found
+    cause, remedy = crashes.explain(Situation(expected, env, "/", {}), result)
+    return [found[0]._replace(cause=cause).with_remedy(remedy), *found[1:]]
 
 
 def command(arguments: Any, expected: Expected, env: Dict[str, str]) -> List[str]:

@@ -3,12 +3,13 @@
 import os
 import resource
 import signal
-from typing import Callable, Dict
+from typing import Callable, Dict, Sequence
 
 from validate import endings
 from validate.fixtures import Situation
 from validate.probes import limits
-from validate.probes.damage import damaged
+from validate.probes.damage import Damage, damaged
+from validate.probes.dpkg import lost_library, whole_again
 from validate.probes.files import read, under
 from validate.probes.import_errors import Why
 from validate.probes.memory import free_on_host, memory
@@ -24,10 +25,22 @@ MORE_MEMORY = at_launch("docker run --memory 16g IMAGE   # a pod: resources.limi
 
 
 def explain(image: Situation, result: Result) -> Why:
-    """Return cause and remedy of a command that a signal ended."""
-    number = result.killed_by
-    known = _REASONS.get(number, _unknown)
+    """Return cause and remedy of a command that broke."""
+    unloaded = endings.UNLOADED.search(result.err)
+    if unloaded and not result.killed_by:
+        return _not_loaded(image, result, *unloaded.groups())
+    known = _REASONS.get(result.killed_by, _unknown)
     return known(image, result)
+
+
+def _not_loaded(image: Situation, result: Result, library: str, reason: str) -> Why:
+    """Explain that the loader could not start a program: a library is missing or damaged."""
+    if "No such file" in reason:
+        text = "missing library: {}, which `{}` needs".format(library, result.argv[0])
+        return Why(text, lost_library(image.root, library))
+    found = of_files(damaged(image, result.argv, result.err))
+    text = "truncated or damaged file: {} ({})".format(library, reason)
+    return found if found.cause else Why(text, whole_again(image.root, library))
 
 
 def _killed(image: Situation, _: Result) -> Why:
@@ -43,14 +56,19 @@ def _killed(image: Situation, _: Result) -> Why:
 
 def _broken_file(image: Situation, result: Result) -> Why:
     """Explain a signal that a damaged file causes: its pages are missing, or are no code."""
-    files = damaged(image, result.argv, result.out + result.err)[:3]
-    if files:
-        text = "truncated or damaged file: {}".format(", ".join(map(str, files)))
-        lines = [one.remedy for one in files]
-        again = " && ".join(dict.fromkeys(lines)) if all(lines) else ""
-        return Why(text, in_shell(again) if again else in_image("imagegen build"))
-    found = _no_room(image, result)
+    found = of_files(damaged(image, result.argv, result.out + result.err))
+    found = found if found.cause else _no_room(image, result)
     return found if found.cause else _whole(result)
+
+
+def of_files(found: Sequence[Damage]) -> Why:
+    """Return cause and remedy of files that are not whole; both texts are empty without any."""
+    if not found:
+        return Why()
+    text = "truncated or damaged file: {}".format(", ".join(map(str, found[:3])))
+    lines = [one.remedy for one in found[:3]]
+    again = " && ".join(dict.fromkeys(lines)) if all(lines) else ""
+    return Why(text, in_shell(again) if again else in_image("imagegen build"))
 
 
 def _no_room(image: Situation, result: Result) -> Why:

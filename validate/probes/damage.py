@@ -36,12 +36,12 @@ class Damage(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """Return the command line that brings the file again; empty if no package has it."""
-        if not self.owner:
+        """Return the command line that brings the file again; empty if no package of apt has it.
+
+        A wheel may have been compiled for the image, or be of another index than pip's own.
+        """
+        if not self.owner or self.of_wheel:
             return ""
-        if self.of_wheel:
-            line = "python3 -m pip install --force-reinstall --no-deps '{}'"
-            return line.format(self.owner)
         return install_again(self.owner).partition("   #")[0]
 
 
@@ -89,7 +89,7 @@ def damaged(image: Situation, argv: Sequence[str], said: str) -> List[Damage]:
     First by their headers, which is quick; if all headers fit, by the digests of their packages.
     """
     sites = _sites(image, argv)
-    files = _loaded_by(image, argv, sites) + _named(said)
+    files = list(dict.fromkeys(_loaded_by(image, argv, sites) + _named(said)))
     found = [Damage(path, how) for path, how in _by_headers(files)]
     known = installed(image.root, [one.path for one in found] or files, sites)
     if not found:

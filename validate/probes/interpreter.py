@@ -76,6 +76,8 @@ class Answer(NamedTuple):
     problem: str
     timed_out: bool = False
     killed: bool = False
+    said: str = ""
+    """All that it printed as errors, such as a traceback."""
 
     @property
     def ok(self) -> bool:
@@ -92,7 +94,7 @@ def ask(
     """
     result = run([interpreter, *(["-I"] if apart else []), "-c", script], timeout, env)
     if not result.ok:
-        return Answer({}, result.says(), result.timed_out, bool(result.killed_by))
+        return Answer({}, result.says(), result.timed_out, bool(result.killed_by), result.err)
     try:
         facts = json.loads(result.out.strip().splitlines()[-1])
     except (ValueError, IndexError):

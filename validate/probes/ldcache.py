@@ -116,7 +116,8 @@ class TooOld(NamedTuple):
 class Loaded(NamedTuple):
     """Hold what was seen of some objects and all that they load.
 
-    `missing` maps each SONAME that is not found to who needs it. `files` are real paths.
+    `missing` maps each SONAME that is not found to who needs it. `files` are real paths, also of
+    what is no whole object.
     """
 
     missing: Dict[str, str]
@@ -163,9 +164,9 @@ class Loader:
             real = os.path.realpath(path)
             elf = None if real in seen else self._elf(real)
             seen.update((path, real))
+            files.add(real)
             if elf is None:
                 continue
-            files.add(real)
             loaded.update((elf.soname, os.path.basename(path)))
             rpath = () if elf.runpath else _origin(elf.rpath, real) + inherited
             found = {name: self._find(name, elf, real, rpath) for name in elf.needed}

@@ -99,7 +99,7 @@ def facts_of(result: Result) -> Dict[str, Any]:
 def ended(library: str, result: Result) -> str:
     """Say why a script did not end well, in the words of the loader if that was the reason."""
     if result.killed_by:
-        how = endings.name_of(result.killed_by)
+        how = endings.short_name(result.killed_by)
         return "{} crashed: {} {}".format(os.path.basename(library), how, result.tail(1)).strip()
     last = result.tail(1).strip()
     error = last.partition("OSError: ")[2]

@@ -10,7 +10,8 @@ import re
 from typing import Any, Dict, List, NamedTuple, Sequence
 
 from validate.fixtures import Situation
-from validate.probes.crashes import out_of_memory
+from validate.probes.crashes import of_files, out_of_memory
+from validate.probes.damage import damaged
 from validate.probes.files import names
 from validate.probes.import_errors import SLOW, Why, why
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, find_python
@@ -34,6 +35,11 @@ NEVER_LOADED = (
 )
 """Modules of the standard library that no framework loads: a file of that name is no problem."""
 FRAMEWORKS = ("torch", "horovod", "numpy", "tensorflow", "mxnet", "keras", "torchvision", "yaml")
+DAMAGED = re.compile(
+    r"file too short|invalid ELF header|ELF load command|cannot read file data|ELF file|"
+    r"cannot map zero-fill|bad marshal data|EOF read where|null bytes|SyntaxError|no loadable seg"
+)
+"""What the loader and Python say of a damaged file."""
 MOST_TRIES = 12
 
 
@@ -272,6 +278,10 @@ def why_not(image: Situation, answer: Answer, script: str) -> Why:
     found = finding(image)
     if found.seen and not found.harmless:
         return Why(found.cause, found.remedy)
-    memory = out_of_memory(image.root, answer.problem)
-    known = memory if memory.cause else why(answer, image.env)
+    known = out_of_memory(image.root, answer.problem)
+    if not known.cause and not answer.killed:
+        whole_search = DAMAGED.search(answer.problem)
+        argv = [find_python(image.env, image.expected)] if whole_search else []
+        known = of_files(damaged(image, argv, answer.said))
+    known = known if known.cause else why(answer, image.env)
     return known if known.cause or answer.killed else guilty_setting(image, script)

@@ -14,7 +14,7 @@ from validate.fixtures import Situation
 from validate.probes import account, limits, ssh_rules
 from validate.probes.account import Problem
 from validate.probes.dpkg import install_again
-from validate.probes.files import read
+from validate.probes.files import names, read
 from validate.probes.ssh import PACKAGES
 from validate.process import Result, RunningCommand, run
 from validate.remedy import at_launch, in_shell, only_look
@@ -121,6 +121,11 @@ def _account(image: Situation, groups: Tuple[str, ...]) -> Problem:
     return found if found.seen else Problem("", "sshd refuses root: {}".format(groups[0]), LOOK)
 
 
+def _no_process(_: Situation, __: Tuple[str, ...]) -> Problem:
+    remedy = at_launch("docker run --pids-limit -1 IMAGE")
+    return Problem("", "the container may start no more processes", remedy)
+
+
 def _pam(image: Situation, _: Tuple[str, ...]) -> Problem:
     return account.by_pam(image.root)
 
@@ -136,7 +141,6 @@ def _no_user(image: Situation, groups: Tuple[str, ...]) -> Problem:
 
 LOOK = only_look("ssh -v -p 2222 localhost true   # says at which step")
 AGAIN = "; kill -HUP $(cat /run/sshd.pid)"
-REFUSED = r"^(?:\S+: )?(\w+)\(?[^\n]*: Operation not permitted"
 KNOWN = (
     Known(r"no (?:more sessions)|no_more_sessions", _fixed(
         "MaxSessions of sshd allows no session on a connection",
@@ -153,8 +157,8 @@ KNOWN = (
     Known(r"Privilege separation user (\S+) does not exist", _no_user),
     Known(r"No user exists for uid (\d+)|[Ii]nvalid user (root)\b(?! 127)", _no_user),
     Known(r"(linux_audit_write_entry) failed", _capability),
-    Known(r"((?:chroot|setgroups|initgroups|setres[ug]id|permanently_set_uid|set[eg]?[ug]id)"
-          r"\b[^\n]*): Operation not permitted", _capability),
+    Known(r"(chroot|setgroups|initgroups|setres[ug]id|permanently_set_uid|set[eg]?[ug]id)"
+          r"\b[^\n]*: Operation not permitted", _capability),
     Known(r"(Bind) to port \d+ on \S+ failed: Permission denied", _capability),
     Known(r"Access denied for user root by PAM account configuration", _pam),
     Known(r"PAM: pam_open_session\(\): ([^\n]*)", _pam),
@@ -171,7 +175,7 @@ KNOWN = (
         "sshd does not accept keys of the kind {0}: PubkeyAcceptedAlgorithms",
         "sed -i '/^ *PubkeyAccepted/Id' /etc/ssh/sshd_config /etc/ssh/sshd_config.d/*.conf"
         + AGAIN)),
-    Known(r"no matching ([^\n.]+) found\. Their offer: ([^\n]*)", _fixed(
+    Known(r"no matching ([^\n.]+) found\. Their offer: ([^\n]*?)(?: \[|\n|$)", _fixed(
         "ssh and sshd have no {0} in common: one of them is limited to {1}",
         "sed -i -E '/^ *(Ciphers|MACs|KexAlgorithms|HostKeyAlgorithms)/Id' /etc/ssh/ssh*_config "
         "/etc/ssh/ssh*_config.d/*.conf" + AGAIN)),
@@ -194,9 +198,8 @@ KNOWN = (
     Known(r"(\S+) does not exist or is not executable", _fixed(
         "a file of OpenSSH is missing: {0}",
         install_again(*PACKAGES))),
-    Known(r"(fork|Resource temporarily unavailable)", lambda *_: Problem(
-        "", "the container may start no more processes",
-        at_launch("docker run --pids-limit -1 IMAGE"))),
+    Known(r"(?:fork|clone)[^\n]*: Resource temporarily unavailable|fork of \S+ child failed",
+          _no_process),
     Known(r"Failed publickey for root", _fixed(
         "authorized_keys of root does not have the key that ssh offers",
         "cat ~/.ssh/id_*.pub >> ~/.ssh/authorized_keys; chmod 600 ~/.ssh/authorized_keys")),
@@ -228,6 +231,16 @@ def _without_debug(text: str) -> str:
     return "\n".join(lines)
 
 
+def _options_of_running() -> str:
+    """Return the options that the running sshd was started with, in words; empty without any."""
+    for pid in names("/proc"):
+        title = read("/proc/{}/cmdline".format(pid)).replace("\0", " ") if pid.isdigit() else ""
+        options = re.match(r"(?:sshd: )?\S*/sshd ([^\[]*)", title)
+        if options and options.group(1).strip() not in ("", "-D"):
+            return " ({})".format(options.group(1).strip())
+    return ""
+
+
 def _by_running_daemon(failed: Result) -> Problem:
     """Explain that a new sshd lets root in: the one that runs is another one, or is full."""
     full = re.search(r"kex_exchange_identification|Connection (closed|reset)", failed.err)
@@ -235,5 +248,6 @@ def _by_running_daemon(failed: Result) -> Problem:
         cause = "the sshd that runs closes new connections: it has as many as MaxStartups allows, "
         cause += "or it punishes this address (PerSourcePenalties); a new one lets root in"
     else:
-        cause = "the sshd that runs has other settings, or is no sshd: a new one lets root in"
+        cause = "the sshd that runs has other settings{}, or is no sshd: a new one lets root in"
+        cause = cause.format(_options_of_running())
     return Problem("", cause, in_shell("kill $(cat /run/sshd.pid); /usr/sbin/sshd"))

@@ -88,6 +88,7 @@ def parse_answers(result: Result) -> Imported:
         problem or "`{}` printed no facts".format(result.argv[0]),
         result.timed_out,
         bool(result.killed_by),
+        result.err,
     )
     if "torch" not in facts or (problem and "horovod" in facts):
         return Imported(none, none)

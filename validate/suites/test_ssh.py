@@ -34,6 +34,7 @@ def _root_only() -> None:
     "sshd is the version of the recipe and accepts its own settings",
     cause="the settings are wrong, or the folder that sshd separates its privileges in is missing",
     remedy="mkdir -p /run/sshd && /usr/sbin/sshd -t   # says which line",
+    needs=("os.account",),
 )
 def test_sshd(image: Situation, measure: Measure) -> None:
     """`sshd -t` with a temporary host key, `ssh -V`"""
@@ -48,7 +49,8 @@ def test_sshd(image: Situation, measure: Measure) -> None:
     with temporary_key() as key:
         result = run(["/usr/sbin/sshd", "-t", "-h", key])
     if not result.ok:
-        fail(result.says())
+        known = ssh_login.by_text(image, result.err)
+        fail(result.says(), known.cause, known.remedy)
     if not same_version(image.expected.version("ssh"), version):
         text = "OpenSSH {}, the recipe says {}".format(version, image.expected.version("ssh"))
         fail(text, "another OpenSSH was installed over it", "imagegen build")

@@ -21,6 +21,7 @@ from validate import cli, process, testinfra_timeout
 from validate.check import FAILED
 from validate.probes import fabric, native, peers, sshd
 from validate.report.report import EXIT_INTERRUPTED
+from validate.sessions import processes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +78,7 @@ def test_a_service_that_heeds_no_signal_goes_with_its_block(
     with process.background([program]):
         while not (note.exists() and note.read_text()):
             time.sleep(0.02)
-    left = process._session(int(note.read_text()))
+    left = processes_of(int(note.read_text()))
     assert [pid for pid in left if _survives(pid)] == []
 
 
