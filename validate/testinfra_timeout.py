@@ -54,6 +54,6 @@ def run_local(backend: Any, command: str, *arguments: str) -> Any:
         for file in (out, err):
             file.seek(0)
         said = [file.read() for file in (out, err)]
-    texts = [text.decode("utf-8", "replace") for text in said]
-    noted(Result(["sh", "-c", command], code, *texts, timed_out=code == TIMED_OUT))
+    text = b"\n".join(said).decode("utf-8", "replace")
+    noted(Result(["sh", "-c", command], code, "", text, code == TIMED_OUT))
     return backend.result(code, line, *said)

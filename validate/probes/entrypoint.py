@@ -2,6 +2,9 @@
 
 import os
 import time
+from typing import Dict
+
+from validate.probes.files import read, under
 
 NAME = b"imagegen-entrypoint"
 MOST_SECONDS = 20.0
@@ -21,3 +24,19 @@ def await_start(root: str, seconds: float = MOST_SECONDS) -> None:
     end = time.time() + seconds
     while starting(root) and time.time() < end:
         time.sleep(0.05)
+
+
+def environment_at_start(root: str) -> Dict[str, str]:
+    """Return the environment of process 1; empty if that is the host's, as with `--pid host`."""
+    if _view("1", root) != _view("self", root):
+        return {}
+    lines = read(under(root, "/proc/1/environ")).split("\0")
+    return dict(line.partition("=")[::2] for line in lines if "=" in line)
+
+
+def _view(pid: str, root: str) -> str:
+    """Return the namespace of mounts that a process sees (namespaces(7)); empty if unknown."""
+    try:
+        return os.readlink(under(root, "/proc/{}/ns/mnt".format(pid)))
+    except OSError:
+        return ""

@@ -3,12 +3,14 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Dict, List, NamedTuple, Sequence
 
+from validate.probes.ssh import answer_of
 from validate.process import Result, run
 
 SECONDS = 20.0
 AT_A_TIME = 16
 
 FACTS = """\
+echo imagegen-answer
 echo host=$(hostname)
 echo image=$(sha256sum /etc/imagegen/image.json 2> /dev/null | cut -d' ' -f1)
 echo PATH=$PATH
@@ -16,8 +18,9 @@ echo LD_LIBRARY_PATH=$LD_LIBRARY_PATH
 echo memlock=$(ulimit -l)
 echo nofile=$(ulimit -n)
 echo daemon=$(command -v {daemon})
+echo imagegen-answer
 """
-"""Runs without a login shell, as mpirun's daemon does."""
+"""Runs without a login shell, as mpirun's daemon does. The marks are those of ssh.answer_of."""
 
 ALLREDUCE = """
 import sys
@@ -45,7 +48,7 @@ def visit(name: str, daemon: str) -> Peer:
     """
     options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5"]
     result = run(["ssh", *options, name, FACTS.format(daemon=daemon)], SECONDS)
-    lines = [line.partition("=") for line in result.out.splitlines()]
+    lines = [line.partition("=") for line in answer_of(result.out).splitlines()]
     return Peer(name, result, {key: value for key, equals, value in lines if equals})
 
 
@@ -58,7 +61,7 @@ def visit_all(names: Sequence[str], daemon: str) -> List[Peer]:
 def here(daemon: str) -> Dict[str, str]:
     """Return the same facts of this container, as its own processes see them."""
     result = run(["bash", "-c", FACTS.format(daemon=daemon)], SECONDS)
-    lines = [line.partition("=") for line in result.out.splitlines()]
+    lines = [line.partition("=") for line in answer_of(result.out).splitlines()]
     return {key: value for key, equals, value in lines if equals}
 
 

@@ -20,6 +20,19 @@ LISTS = ("allowusers", "denyusers", "allowgroups", "denygroups")
 """sshd prints each value of these on a line of its own."""
 
 
+MARK = "imagegen-answer"
+
+
+def marked(command: str) -> str:
+    """Return a command for a shell whose answer can be told from what start-up files print."""
+    return "echo {0}; {1}; echo {0}".format(MARK, command)
+
+
+def answer_of(printed: str) -> str:
+    """Return what a marked command printed, without what start-up files print around it."""
+    return printed.partition(MARK + "\n")[2].partition(MARK + "\n")[0]
+
+
 def parse_settings(text: str) -> Dict[str, str]:
     """Parse `sshd -T` or `ssh -G` into setting -> value.
 

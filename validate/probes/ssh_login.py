@@ -222,7 +222,8 @@ def by_text(image: Situation, text: str) -> Problem:
         if found:
             line = text[: found.end()].rpartition("\n")[2] + text[found.end() :].partition("\n")[0]
             groups = tuple(one for one in found.groups() if one)
-            return known.why(image, groups)._replace(seen=line.strip())
+            why = known.why(image, groups)
+            return why if why.seen.startswith("/") else why._replace(seen=line.strip())
     return Problem(*("", *ssh_rules.session_problem(_without_debug(text), image.root)))
 
 

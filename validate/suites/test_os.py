@@ -13,6 +13,7 @@ from validate.probes.files import started_at, under
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
 from validate.probes.sites import extensions, frameworks, site_packages
+from validate.probes.sysfs import interfaces_up, with_address
 from validate.process import run
 
 REBUILD = "imagegen build   # on the base that the recipe names"
@@ -278,10 +279,16 @@ def test_secrets(image: Situation, measure: Measure) -> None:
     cause="/etc/hosts maps the name to a loopback address: peers would connect to themselves",
     remedy="echo \"$(hostname -I | cut -d' ' -f1) $(hostname)\" >> /etc/hosts",
 )
-def test_hostname(host: Any, measure: Measure) -> None:
-    """getent ahostsv4 $(hostname): an address that is not 127.*"""
+def test_hostname(image: Situation, host: Any, measure: Measure) -> None:
+    """getent ahostsv4 $(hostname), else ahostsv6: an address that is not 127.*, ::1 or link-local;
+    without an interface that has an address there is nothing to resolve"""
     name = os.uname().nodename
-    addresses = host.addr(name).ipv4_addresses
+    if not with_address(image.root, interfaces_up(image.root)):
+        skip("not-applicable", "no network interface but lo has an address")
+    found = host.addr(name)
+    addresses = found.ipv4_addresses or [
+        one for one in found.ipv6_addresses if not one.startswith(("::1", "fe80:", "::ffff:"))
+    ]
     measure("{} is {}".format(name, ", ".join(addresses)))
     if not addresses:
         fail("{} does not resolve".format(name), "there is no entry for it in /etc/hosts or DNS")

@@ -8,7 +8,7 @@ from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import account, ssh, ssh_login, ssh_rules
 from validate.probes.dpkg import install_again
-from validate.probes.files import read, under
+from validate.probes.entrypoint import environment_at_start
 from validate.probes.programs import find_program
 from validate.probes.sshd import daemon, effective_settings, login, temporary_key
 from validate.probes.sysfs import rdma_devices
@@ -136,6 +136,11 @@ def _session(image: Situation, command: str, measure: Measure) -> Any:
     return result
 
 
+def _answer(image: Situation, command: str, measure: Measure) -> str:
+    """Return what a command prints in a session; what start-up files print is left out."""
+    return ssh.answer_of(_session(image, ssh.marked(command), measure).out)
+
+
 @check(
     "ssh.login",
     "root logs in to this container without a password",
@@ -182,12 +187,11 @@ def test_quiet(image: Situation, measure: Measure) -> None:
 )
 def test_env_parity(image: Situation, measure: Measure) -> None:
     """PATH, LD_LIBRARY_PATH, OPAL_PREFIX, NVIDIA_*, CUDA_*, NCCL_*, OMPI_*, HOROVOD_* of
-    /proc/1/environ against `ssh localhost env`"""
-    lines = read(under(image.root, "/proc/1/environ")).split("\0")
-    here = _of_interest(dict(line.partition("=")[::2] for line in lines))
-    there = _of_interest(
-        dict(li.partition("=")[::2] for li in _session(image, "env", measure).out.splitlines())
-    )
+    /proc/1/environ against `ssh localhost env -0`; with the host's processes in sight (--pid host),
+    the environment of `validate` in its place"""
+    lines = _answer(image, "env -0", measure).split("\0")
+    here = _of_interest(environment_at_start(image.root) or image.env)
+    there = _of_interest(dict(line.partition("=")[::2] for line in lines))
     differ = sorted(name for name in set(here) | set(there) if here.get(name) != there.get(name))
     measure("{} variables the same".format(len(here)))
     if differ:
@@ -215,9 +219,9 @@ def _of_interest(env: Dict[str, str]) -> Dict[str, str]:
 )
 def test_limits_parity(image: Situation, measure: Measure) -> None:
     """`ulimit -l; ulimit -n` here and over ssh"""
-    command = "ulimit -l; ulimit -n"
-    here = run(["bash", "-c", command]).out.split()
-    there = _session(image, command, measure).out.split()
+    command = ssh.marked("ulimit -l; ulimit -n")
+    here = ssh.answer_of(run(["bash", "-c", command]).out).split()
+    there = _answer(image, "ulimit -l; ulimit -n", measure).split()
     measure("memlock {}, nofile {}".format(*(here + ["?", "?"])[:2]))
     if here != there:
         text = "memlock and nofile are {} over ssh, {} here".format(" ".join(there), " ".join(here))

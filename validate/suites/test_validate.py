@@ -1,6 +1,7 @@
 """Check first of all that the image still is what its expectation file describes."""
 
 import os
+from typing import Dict, Optional
 
 from validate import __version__
 from validate.check import check, fail
@@ -10,6 +11,12 @@ from validate.fixtures import Measure, Situation
 PATHS = ("PATH", "LD_LIBRARY_PATH")
 """A launch may add folders to these variables, if those that the image needs stay, in their order.
 """
+LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
+"""The first that is set of LC_ALL, LC_CTYPE and LANG decides; os.locale looks whether it exists."""
+SETS = ("NVIDIA_DRIVER_CAPABILITIES",)
+"""A launch may add words to these variables."""
+OF_LAUNCH = ("NVIDIA_VISIBLE_DEVICES",)
+"""The launch chooses the value: a device plug-in sets it for each container."""
 
 
 @check(
@@ -38,11 +45,11 @@ def test_manifest(expected: Expected, measure: Measure) -> None:
 )
 def test_contract(image: Situation, measure: Measure) -> None:
     """each ENV of the recipe against this process's environment; PATH and LD_LIBRARY_PATH may have
-    more"""
+    more; of LC_ALL, LC_CTYPE and LANG the one that is in force counts"""
     wrong = []
     for name, promised in sorted(image.expected.env.items()):
         actual = image.env.get(name)
-        if actual is None or not _keeps(name, promised, actual):
+        if not _keeps(image, name, promised, actual):
             wrong.append((name, promised, actual))
     measure("{} variables as the recipe sets them".format(len(image.expected.env)))
     if wrong:
@@ -51,8 +58,34 @@ def test_contract(image: Situation, measure: Measure) -> None:
         fail("; ".join(seen), remedy="; ".join(exports))
 
 
-def _keeps(name: str, promised: str, actual: str) -> bool:
-    if name not in PATHS:
-        return actual == promised
-    there = iter(actual.split(":"))
-    return all(folder in there for folder in promised.split(":"))
+def _keeps(image: Situation, name: str, promised: str, actual: Optional[str]) -> bool:
+    """Return whether a variable still does what the image set it for."""
+    if name in LOCALE:
+        decides = next((one for one in LOCALE if image.env.get(one)), LOCALE[0])
+        return name != decides or charset_of(image.env) == charset_of(
+            {**image.env, **image.expected.env}
+        )
+    if name == "PYTHONDONTWRITEBYTECODE":  # any text but none at all means yes
+        return bool(actual)
+    if actual is None:
+        return False
+    if name in PATHS:
+        there = iter(map(_folder, actual.split(":")))
+        return all(_folder(folder) in there for folder in promised.split(":"))
+    if name in SETS:
+        return "all" in actual.split(",") or {*promised.split(",")} <= {*actual.split(",")}
+    return name in OF_LAUNCH or actual == promised
+
+
+def _folder(path: str) -> str:
+    return path.rstrip("/") or path
+
+
+def charset_of(env: Dict[str, str]) -> str:
+    """Return the character set in force: of LC_ALL, else LC_CTYPE, else LANG (locale(7)).
+
+    It is in one spelling. A locale that names none, such as `C`, stands for itself.
+    """
+    found = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
+    name, _, charset = found.partition("@")[0].partition(".")
+    return charset.lower().replace("-", "") if charset else name

@@ -199,3 +199,51 @@ def test_an_interrupt_is_no_result(suites: Path) -> None:
         """
     with pytest.raises(KeyboardInterrupt):
         _run(suites, text)
+
+
+def test_a_command_that_broke_is_why_a_check_fails(suites: Path) -> None:
+    """The check itself need not look at how its command ended."""
+    found, broken = _run(
+        suites,
+        """
+        from validate.process import run
+        def crashed(): return run(["sh", "-c", "echo last words; kill -ILL $$"], 10)
+        def unloaded():
+            text = "x: error while loading shared libraries: libgone.so.7: No such file or dir"
+            return run(["sh", "-c", "echo '" + text + "' >&2; exit 127"], 10)
+        @check("a.fine", "p")
+        def test_a(): crashed()
+        @check("a.version", "p", cause="another version", remedy="r")
+        def test_b(image):
+            image.once("asked", crashed)
+            fail("a version that says nothing")
+        @check("a.shared", "p", cause="c", remedy="r")
+        def test_c(image): fail(image.once("asked", crashed).says())
+        @check("a.mild", "p", severity="warn", cause="c")
+        def test_d(): warn("odd") if crashed() else None
+        @check("a.broke", "p")
+        def test_e(): int(crashed().out)
+        @check("a.gone", "p", cause="another version")
+        def test_f(): fail(unloaded().says())
+        @check("a.own", "p", cause="c")
+        def test_g(): fail("own")
+        """,
+    )
+    assert broken == []
+    words = "`sh` was ended by signal 4 (SIGILL): last words"
+    processor = "it was compiled for another processor"
+    assert [(one.check.id, one.outcome) for one in found] == [
+        ("a.fine", "passed"),
+        ("a.version", "failed"),
+        ("a.shared", "failed"),
+        ("a.mild", "warned"),
+        ("a.broke", "failed"),
+        ("a.gone", "failed"),
+        ("a.own", "failed"),
+    ]
+    said = {one.check.id: one for one in found}
+    assert said["a.version"].measured == "a version that says nothing; " + words
+    assert said["a.shared"].measured == words
+    assert all(said[f"a.{x}"].cause.startswith(processor) for x in ("version", "shared", "mild"))
+    assert said["a.gone"].cause == "missing library: libgone.so.7, which `sh` needs"
+    assert said["a.own"].cause == "c"

@@ -21,3 +21,15 @@ def test_a_container_is_starting_while_process_1_is_the_entrypoint(tmp_path: Pat
     trees.write(tmp_path, "/proc/1/cmdline", "bash\0")
     assert not entrypoint.starting(str(tmp_path))
     assert not entrypoint.starting(str(tmp_path / "nowhere"))
+
+
+def test_the_environment_of_the_first_process(tmp_path: Path) -> None:
+    trees.write(tmp_path, "/proc/1/environ", "PATH=/bin\0NCCL_DEBUG=INFO\0\0")
+    assert entrypoint.environment_at_start(str(tmp_path)) == {
+        "PATH": "/bin",
+        "NCCL_DEBUG": "INFO",
+    }
+    for pid in ("1", "self"):
+        (tmp_path / f"proc/{pid}/ns").mkdir(parents=True)
+        (tmp_path / f"proc/{pid}/ns/mnt").symlink_to(f"mnt:[{pid}]")
+    assert entrypoint.environment_at_start(str(tmp_path)) == {}

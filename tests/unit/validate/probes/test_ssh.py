@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from unit.validate import trees
-from validate.probes import ssh
+from validate.probes import peers, ssh
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,3 +60,12 @@ def test_private_copies_stand_in_for_keys_that_are_mounted_open(tmp_path: Path) 
 def test_the_first_value_of_a_setting_counts() -> None:
     text = "Port 2222\nPermitRootLogin no\nport 22\n"
     assert ssh.parse_settings(text) == {"port": "2222", "permitrootlogin": "no"}
+
+
+def test_what_start_up_files_print_is_no_answer() -> None:
+    banner = "=== memlock=64 PATH=/x ===\n12 34\n"
+    printed = f"{banner}{ssh.MARK}\nunlimited\n1048576\n{ssh.MARK}\nbye\n"
+    assert ssh.answer_of(printed).split() == ["unlimited", "1048576"]
+    assert ssh.answer_of(banner) == ""
+    assert ssh.marked("ulimit -l") == f"echo {ssh.MARK}; ulimit -l; echo {ssh.MARK}"
+    assert peers.FACTS.count(ssh.MARK) == 2
