@@ -163,9 +163,9 @@ class Loader:
             real = os.path.realpath(path)
             elf = None if real in seen else self._elf(real)
             seen.update((path, real))
+            files.add(real)
             if elf is None:
                 continue
-            files.add(real)
             loaded.update((elf.soname, os.path.basename(path)))
             rpath = () if elf.runpath else _origin(elf.rpath, real) + inherited
             found = {name: self._find(name, elf, real, rpath) for name in elf.needed}
