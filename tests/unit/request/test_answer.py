@@ -54,6 +54,23 @@ def test_what_pins_differently_has_another_tag(project: Project) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("argument", "constraint"),
+    [
+        ("torch=1.13", "1.13"),
+        ("torch>=1.12,<2", ">=1.12,<2"),
+        ("torch=>=1.12,<2", ">=1.12,<2"),
+        ("torch == 1.13.1", "==1.13.1"),
+        ("torch~=1.13", "~=1.13"),
+        ("torch!=1.13.0", "!=1.13.0"),
+    ],
+)
+def test_a_constraint_may_be_written_as_for_pip(
+    project: Project, argument: str, constraint: str
+) -> None:
+    assert parse([argument], project.catalog) == {"torch": constraint}
+
+
 def test_every_argument_that_is_no_wish_is_told(project: Project) -> None:
     with pytest.raises(ConfigError) as caught:
         parse(["torch", "=1", "toch=1", "os=", "ssh=9;rm", "rdma=1", "rdma=2"], project.catalog)
