@@ -4,7 +4,7 @@ import os
 import re
 from typing import List, NamedTuple, Sequence
 
-from validate.probes.files import names, under, walk
+from validate.probes.files import is_mounted, mount_points, names, under, walk
 
 DISTRIBUTION = (
     *("bin", "boot", "dev", "lib", "lib32", "lib64", "libx32", "media", "mnt", "proc", "run"),
@@ -16,6 +16,7 @@ PLACES = ("/usr/local/etc", "/usr/src", "/var/tmp")
 
 LEFT_OUT = ("/etc/ssl/", "/opt/imagegen/env/", "/etc/ca-certificates/")
 LARGEST_BYTES = 1 << 16
+APT_LISTS = "/var/lib/apt/lists"
 
 FILES = (
     ".aws/credentials",
@@ -87,16 +88,21 @@ def _kind(root: str, path: str) -> str:
 
 
 def leftovers(root: str, started: float) -> List[str]:
-    """List leftovers of the build: caches, package lists, files in /tmp from before the start."""
-    found = []
+    """List leftovers of the build: caches, package lists, files in /tmp from before the start.
+
+    Mounts are not the image's.
+    """
+    found, points = [], mount_points(root)
     for folder in ("/tmp", "/var/tmp"):
         for name in names(under(root, folder)):
             path = os.path.join(folder, name)
+            if is_mounted(path, points):
+                continue
             if os.lstat(under(root, path)).st_mtime < started:
                 found.append(path)
     for path in ("/root/.cache/pip", "/root/.bash_history"):
-        if os.path.exists(under(root, path)):
+        if os.path.exists(under(root, path)) and not is_mounted(path, points):
             found.append(path)
-    lists = names(under(root, "/var/lib/apt/lists"))
-    found += ["/var/lib/apt/lists"] if set(lists) - {"lock", "partial", "auxfiles"} else []
-    return found
+    lists = set(names(under(root, APT_LISTS))) - {"lock", "partial", "auxfiles"}
+    # apt of Debian 11 and older does not make the folder itself: only what is in it may go.
+    return found + [os.path.join(APT_LISTS, name) for name in sorted(lists)]

@@ -1,14 +1,17 @@
 """Check the image's Python, which trains; `validate` runs in another one."""
 
 import os
+from typing import List
 
 from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes.import_errors import SLOW
 from validate.probes.interpreter import DISTRO_DISTS, VERSION, ask, find_python
-from validate.probes.pip import checked
+from validate.probes.other_programs import out_of_use
+from validate.probes.pip import agreed, checked
 from validate.probes.programs import find_program, interpreter_of
+from validate.remedy import Remedy, in_image
 
 NAMES = ("python", "python3", "pip", "pip3")
 
@@ -21,7 +24,7 @@ def _target(image: Situation) -> str:
     "py.version",
     "the interpreter is the version that the recipe names",
     cause="another Python was installed over it, or the expectation file is of another image",
-    remedy="update-alternatives --config python3   # or build the image again",
+    remedy=in_image("imagegen build", look="update-alternatives --display python3"),
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """`PYTHON -c 'sys.version_info'` of the recipe's interpreter"""
@@ -58,8 +61,15 @@ def test_single(image: Situation, measure: Measure) -> None:
         seen = ["{} runs {}".format(name, python) for name, python in sorted(others.items())]
         fail(
             "{}; the recipe's is {}".format("; ".join(seen), target),
-            remedy="export PATH={}:$PATH".format(os.path.dirname(_target(image))),
+            remedy=_the_recipes(image, sorted(others)),
         )
+
+
+def _the_recipes(image: Situation, wrong: List[str]) -> Remedy:
+    """Return the line that takes other interpreters out of use, with the pips that run in them."""
+    path, target = image.env.get("PATH", ""), _target(image)
+    pairs = [(find_program(n, path), target if n.startswith("python") else "") for n in wrong]
+    return out_of_use(image, pairs)
 
 
 @check(
@@ -86,5 +96,5 @@ def test_pip_check(image: Situation, measure: Measure) -> None:
     if found or not lines:
         fail(
             "; ".join(found[:3]) or result.says(),
-            remedy="python3 -m pip check   # lists them; install what it asks for",
+            remedy=agreed(_target(image), found),
         )
