@@ -125,6 +125,20 @@ class Space(Remembering):
             brought |= {other for row in rows for other in row.provides}
         return frozenset(brought), frozenset(other for row in rows for other in row.limits)
 
+    @remembered
+    def without(self, name: str, mask: int, asked: tuple[tuple[str, int], ...]) -> int:
+        """Return those of a set that require nothing else of names than what is asked for."""
+        rows = self.candidates.get(name, ())
+        return mask & sum(
+            1 << index
+            for index, row in enumerate(rows)
+            if all(
+                self.mask(other, row.requires[other]) & there
+                for other, there in asked
+                if other in row.requires and other != name
+            )
+        )
+
     def meant(self, name: str, wanted: str) -> int:
         """Return the candidates that a constraint asks for."""
         return self.mask(name, (wanted,)) & ~self.hidden(name, wanted)

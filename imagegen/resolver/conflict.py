@@ -55,7 +55,11 @@ class Conflict:
 
     def lines(self, *, but_of: str = "", with_rows: bool = False) -> tuple[str, ...]:
         """List what is below the sentence: who asks for what (not `but_of`), facts, reasons."""
-        asks = [_ask(want) for want in self.wants if want.asked_by != but_of]
+        asks = [
+            f"{one.asked_by} asks for {one.component} {one.constraint}"
+            for one in self.wants
+            if one.asked_by != but_of
+        ]
         facts = [f"{one.text} ({one.row})" if with_rows else one.text for one in self.facts]
         return tuple(dict.fromkeys([*asks, *facts, *self.reasons]))
 
@@ -73,6 +77,8 @@ def conflict_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = Fa
     core, needed = fewest(space, wants, allow_unknown=allow_unknown)
     own = _with_own_words(core, needed)
     unknown = not allow_unknown and fits(space, own, allow_unknown=True)
+    if unknown and not fits(space, wants, allow_unknown=True):
+        return conflict_of(space, wants, allow_unknown=True)  # it is impossible either way
     edges, clear = _facts(space, own, needed, allow_unknown)
     if not clear:
         strict = [want for want in wants if want.constraint != ANY]
@@ -130,10 +136,6 @@ def _nowhere(space: Space, wants: Sequence[Want]) -> Conflict | None:
             reasons = _distinct(note for row in rows for note in row.notes)
         return Conflict(text, (), reasons, _rows(rows), False, (want,))
     return None
-
-
-def _ask(want: Want) -> str:
-    return f"{want.asked_by} asks for {want.component} {want.constraint}"
 
 
 def _sentence(needed: Sequence[Want], unknown: bool) -> str:

@@ -162,7 +162,7 @@ def _situation(space: Space, wants: Sequence[Want], *, allow_unknown: bool) -> D
     choice = Choice(
         frozenset(want.component for want in wants if "+" in want.constraint), allow_unknown
     )
-    asked = _asked(space, wants)
+    asked = _without_what_is_ruled_out(space, _asked(space, wants))
     present = _present(space, asked, {w.component for w in wants if w.constraint != NONE})
     return Domains(space, choice, present, asked)
 
@@ -183,6 +183,18 @@ def _asked(space: Space, wants: Sequence[Want]) -> dict[str, int]:
         mask = space.meant(want.component, want.constraint)
         asked[want.component] = asked.get(want.component, mask) & mask
     return asked
+
+
+def _without_what_is_ruled_out(space: Space, asked: dict[str, int]) -> dict[str, int]:
+    """Drop the builds for another device than the one asked for, and those that need a `none`.
+
+    So a build of the CPU brings nothing that only those of the GPU need.
+    """
+    decisive = {n: m for n, m in asked.items() if not m or n in space.catalog.virtual}
+    kept = {
+        name: space.without(name, mask, tuple(decisive.items())) for name, mask in asked.items()
+    }
+    return {name: kept[name] or mask for name, mask in asked.items()}
 
 
 def _present(space: Space, asked: Mapping[str, int], wanted: set[str]) -> frozenset[str]:
