@@ -68,6 +68,12 @@ class Space(Remembering):
         self.overruling = {name: providers.pop(name, "") for name in (GLIBC, COMPILER)}
         """The component, if any, whose compiler (or glibc) replaces the one of the OS."""
         self._providers = providers
+        self.choices = frozenset(
+            name
+            for name, one in catalog.virtual.items()
+            if not any(row.requires or row.provides for row in one.releases)
+        )
+        """The names that are only a choice, such as a device; others are hardware."""
         self._silent: dict[str, dict[str, str]] = {}
         for provided, provider in self._providers.items():
             self._silent.setdefault(provider, {})[provided] = UNKNOWN
