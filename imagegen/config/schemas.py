@@ -225,6 +225,7 @@ COMPONENT = _object(
     aliases=_map(NAME, _text(NAME)),
     one_of=_list(_text(NAME)),
     rules=_map(NAME, _text(TEXT)),
+    unknown=_map(NAME, _text(TEXT)),
     rows=ROWS,
     keys=KEYS,
     name=_text(NAME),

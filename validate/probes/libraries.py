@@ -93,18 +93,10 @@ def _setting(image: Situation, folder: str) -> str:
     """Return the settings file that names a folder; empty if it is the distribution's, or none."""
     for name in names(under(image.root, SETTINGS)):
         file = os.path.join(SETTINGS, name)
-<<<<<<< HEAD
-        named = folder in read(under(image.root, file)).splitlines()
-        if named and not OF_DISTRIBUTION.match(name):  # a wrong library there is removed instead
-            remedy = "sed -i '\\#^{}$#d' {}; ldconfig".format(folder, file)
-            return "{} names {}".format(file, folder), remedy
-    return "it was copied there", "dpkg -S {0} || rm {0}; ldconfig".format(path)
-=======
         lines = [line.strip() for line in read(under(image.root, file)).splitlines()]
         if folder in [line.rstrip("/") for line in lines] and not OF_DISTRIBUTION.match(name):
             return file
     return ""
->>>>>>> remedies
 
 
 def _alone_in(image: Situation, folder: str) -> bool:
