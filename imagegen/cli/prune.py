@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="say what would go, and remove nothing")
 @click.option(
     "--cache-days",
-    type=click.IntRange(0),
+    type=click.IntRange(0, 36500),
     default=14,
     show_default=True,
     help="build cache goes that no build has used for so many days",

@@ -16,16 +16,18 @@ from imagegen.engine.images.engine_contents import (
     prune_cache,
     remove_container,
     remove_image,
+    stop_container,
 )
 from imagegen.inspection.sbom_files import billed_images, remove_sboms
-from imagegen.journal.journal import open_journal
+from imagegen.journal.journal import Journal
 from imagegen.journal.locks import cell_lock_path, engine_locks, free
+from imagegen.journal.reading import from_journal, reading_journal
 from imagegen.maintenance.prune import superfluous, without_image
 from imagegen.renderer.dockerfile import COUNTED
 from imagegen.text import human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Sequence, Set
     from pathlib import Path
 
     from imagegen.console.console import Console
@@ -49,31 +51,42 @@ def prune(options: PruneOptions, console: Console) -> None:
     # Read before the engine's images are listed, so that an image built meanwhile keeps its bill.
     billed = billed_images(state)
     found = engine_contents(engine, COUNTED)
-    published = open_journal().published_images()
+    published = _published(options, console)
     locks = engine_locks(client.engine_machine(engine).id, state)
     images = superfluous(found, published, options.matrices, partial(_being_built, locks))
     containers = () if options.matrices else found.containers
     if not options.dry_run:
-        images = _remove(engine, images, containers)
+        images = _remove(engine, images, containers, found.running)
     there = frozenset(billed) if options.matrices else found.there
     bills = without_image(billed, {one.id for one in images}, there, published)
     if not options.dry_run:
         for image_id in bills:
             remove_sboms(image_id, state)
     cache_bytes = _prune_cache(engine, options)
-    _show(images, containers, bills, cache_bytes, console, dry_run=options.dry_run)
+    _show(images, containers, bills, cache_bytes, found.running, console, dry_run=options.dry_run)
+
+
+def _published(options: PruneOptions, console: Console) -> set[str]:
+    """Read which images were ever published; only a dry run goes on where that is not known."""
+    if options.dry_run:
+        return from_journal(Journal.published_images, console.note)
+    return reading_journal().published_images()
 
 
 def _being_built(locks: Path, tag: str) -> bool:
     return bool(tag) and not free(cell_lock_path(locks, tag))
 
 
-def _remove(engine: Engine, images: Sequence[Goes], containers: Sequence[str]) -> list[Goes]:
+def _remove(
+    engine: Engine, images: Sequence[Goes], containers: Sequence[str], running: Set[str]
+) -> list[Goes]:
     """Remove images and containers; return the images that were removed.
 
     An image that got a tag in the meantime is not removed.
     """
     for name in containers:
+        if name in running:
+            stop_container(engine, name)
         remove_container(engine, name)
     return [one for one in images if remove_image(engine, one.id)]
 
@@ -96,6 +109,7 @@ def _show(
     containers: Sequence[str],
     bills: Sequence[str],
     cache_bytes: int,
+    running: Set[str],
     console: Console,
     *,
     dry_run: bool,
@@ -115,7 +129,8 @@ def _show(
         rows = [(one.id[7:19], one.cell, human_bytes(one.size_bytes), one.why) for one in images]
         console.table(("image", "cell", "its own", "why"), rows)
     for name in containers:
-        console.line(f"container {name}: stopped, and of no use")
+        why = "the run that started it was killed" if name in running else "stopped, and of no use"
+        console.line(f"container {name}: {why}")
     for image_id in bills:
         console.line(f"sbom of {image_id[7:19]}: its image is gone, or goes")
     verb = "would go" if dry_run else "went"
