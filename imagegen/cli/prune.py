@@ -33,5 +33,4 @@ def command(console: Console, overlay: Path | None, **asked: Any) -> None:
     """
     from imagegen.workflow.prune import PruneOptions, prune
 
-    del overlay
-    prune(PruneOptions(**asked), console)
+    prune(PruneOptions(overlay=overlay, **asked), console)

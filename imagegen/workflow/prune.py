@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from imagegen.config.payload import open_payload, there
 from imagegen.config.state import state_folder
 from imagegen.engine import client
 from imagegen.engine.images.engine_contents import (
@@ -18,18 +20,21 @@ from imagegen.engine.images.engine_contents import (
     remove_image,
     stop_container,
 )
+from imagegen.errors import EngineError
 from imagegen.inspection.sbom_files import billed_images, remove_sboms
 from imagegen.journal.journal import Journal
 from imagegen.journal.locks import cell_lock_path, engine_locks, free
 from imagegen.journal.reading import from_journal, reading_journal
 from imagegen.maintenance.prune import superfluous, without_image
+from imagegen.matrix.reader import matrix_names, no_such_matrix
+from imagegen.model.labels import LABEL_MATRIX
 from imagegen.renderer.dockerfile import COUNTED
 from imagegen.text import human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence, Set
-    from pathlib import Path
 
+    from imagegen.config.payload import Payload
     from imagegen.console.console import Console
     from imagegen.engine.client import Engine
     from imagegen.maintenance.prune import Goes
@@ -43,14 +48,25 @@ class PruneOptions:
     dry_run: bool = False
     cache_days: int = 14
     keep_cache: bool = False
+    overlay: Path | None = None
 
 
 def prune(options: PruneOptions, console: Console) -> None:
-    """Remove what is no longer needed; with `dry_run`, only show it."""
-    engine, state = client.connect(), state_folder()
+    """Remove what is no longer needed; with `dry_run`, only show it.
+
+    Raises NothingSelectedError for a matrix that is neither a file nor the label of an image.
+    """
+    options = replace(options, matrices=tuple(map(_name_of, options.matrices)))
+    payload = open_payload(options.overlay)
+    unknown = [one for one in options.matrices if one not in matrix_names(payload)]
+    engine, state = _connected(payload, unknown), state_folder()
     # Read before the engine's images are listed, so that an image built meanwhile keeps its bill.
     billed = billed_images(state)
     found = engine_contents(engine, COUNTED)
+    labelled = {one.labels[LABEL_MATRIX] for one in found.images}
+    for name in unknown:
+        if name not in labelled:
+            raise no_such_matrix(payload, name)
     published = _published(options, console)
     locks = engine_locks(client.engine_machine(engine).id, state)
     images = superfluous(found, published, options.matrices, partial(_being_built, locks))
@@ -64,6 +80,22 @@ def prune(options: PruneOptions, console: Console) -> None:
             remove_sboms(image_id, state)
     cache_bytes = _prune_cache(engine, options)
     _show(images, containers, bills, cache_bytes, found.running, console, dry_run=options.dry_run)
+
+
+def _name_of(matrix: str) -> str:
+    """Return the name of a matrix that may be given by the path of its file."""
+    path = Path(matrix)
+    return path.stem if matrix.endswith((".yaml", ".yml")) and there(path) else matrix
+
+
+def _connected(payload: Payload, unknown: Sequence[str]) -> Engine:
+    """Connect to the engine; without one, a name that is no matrix is the first error."""
+    try:
+        return client.connect()
+    except EngineError:
+        for name in unknown:
+            raise no_such_matrix(payload, name) from None
+        raise
 
 
 def _published(options: PruneOptions, console: Console) -> set[str]:
