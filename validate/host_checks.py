@@ -6,6 +6,7 @@ Their results join the report of the image.
 from typing import Tuple
 
 from validate.check import Check
+from validate.remedy import in_image
 
 KEYS_IN_LAYERS = Check(
     "image.private-key-in-layer",
@@ -13,13 +14,18 @@ KEYS_IN_LAYERS = Check(
     "fail",
     "static",
     "a key was made or copied while the image was built; deleting it later only hides it",
-    "docker history --no-trunc IMAGE   # shows the instruction: take the key out, build, revoke it",
+    in_image(
+        "imagegen build   # without the instruction that brings the key; and revoke the key",
+        look="docker history --no-trunc IMAGE",
+    ),
     probe="the first KiB of every file in every layer of the image, as the engine saves it: a line "
     "`-----BEGIN … PRIVATE KEY-----`; files that a package or a wheel lists as its own left out",
 )
 
 _SOFT_ROCE_CAUSE = "the verbs libraries see the device and cannot use it"
-_SOFT_ROCE_REMEDY = "apt-get install --reinstall libibverbs1 ibverbs-providers perftest"
+_SOFT_ROCE_REMEDY = in_image(
+    "imagegen build --force MATRIX   # the packages libibverbs1, ibverbs-providers and perftest"
+)
 
 PINGPONG = Check(
     "rdma.pingpong",

@@ -64,6 +64,7 @@ class ReleaseData(TypedDict):
     build_apt: NotRequired[Mapping[str, str]]
     wheels: NotRequired[Mapping[str, str]]
     facts: NotRequired[Mapping[str, object]]
+    patched: NotRequired[Mapping[str, str]]
     origin: str
     source: str
 

@@ -104,6 +104,7 @@ RELEASE = _object(
     build_apt=_map(PACKAGE, _text(PACKAGE_VERSION)),
     wheels=_map(PACKAGE, _text(PACKAGE_VERSION)),
     facts=_FACTS,
+    patched=_map(PATH, _text(TEXT)),
     origin=_text(TEXT),
     source=_text(TEXT),
 )

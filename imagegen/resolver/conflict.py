@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from imagegen.model.constraint import ANY, NONE
 from imagegen.resolver.candidates import DRIVER
 from imagegen.resolver.propagation import bits, domains_of
-from imagegen.resolver.search import any_answer
+from imagegen.resolver.search import best_answer
 from imagegen.resolver.warnings import reason
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Conflict:
 
 def fits(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> bool:
     """Say whether constraints have an answer."""
-    return any_answer(domains_of(space, wants, allow_unknown=allow_unknown)) is not None
+    return best_answer(domains_of(space, wants, allow_unknown=allow_unknown)) is not None
 
 
 def conflict_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> Conflict:
@@ -200,10 +200,8 @@ def _pair(domains: Domains, strict: Sequence[Want]) -> list[Want]:
 def _says(domains: Domains, want: Want) -> list[tuple[Edge, ...]]:
     """List what each candidate of a constraint requires of others."""
     name = want.component
-    return [
-        domains.space.statements(name, index, domains.present, domains.choice)
-        for index in bits(domains.asked[want.component])
-    ]
+    asked = domains.asked[name]
+    return [*domains.space.statements_of(name, asked, domains.present, domains.choice).values()]
 
 
 def _allowed(statements: Sequence[tuple[Edge, ...]]) -> dict[str, int]:
@@ -285,8 +283,10 @@ def _edges(domains: Domains, start: Mapping[str, int], names: Iterable[str]) -> 
     return [
         edge
         for name in names
-        for index in bits(start[name])
-        for edge in domains.space.statements(name, index, domains.present, domains.choice)
+        for edges in domains.space.statements_of(
+            name, start[name], domains.present, domains.choice
+        ).values()
+        for edge in edges
     ]
 
 

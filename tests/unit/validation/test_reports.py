@@ -23,6 +23,7 @@ from imagegen.validation.reports import (
 )
 from unit.conftest import REPOSITORY
 from validate.check import FAILED, PASSED, SKIPPED, WARNED, Check, CheckResult
+from validate.remedy import Remedy
 from validate.report.json_document import as_data
 from validate.report.report import Report
 
@@ -38,7 +39,7 @@ def record(tag: str, *, earlier: str = "", **outcomes: str) -> ValidationRecord:
     """Return what `validate` reports in an image; `earlier` is the time when it passed."""
     found = [
         CheckResult(
-            Check(f"{suite}.one", "it is well", "fail", "live", "", ""),
+            Check(f"{suite}.one", "it is well", "fail", "live", "", Remedy()),
             suite,
             outcome,
             "seen",
@@ -116,7 +117,8 @@ def test_a_check_of_the_host_agrees_with_the_schema() -> None:
     assert (well["exit_code"], well["counts"]["passed"]) == (0, 2)
     assert (ill["exit_code"], ill["counts"]["failed"]) == (1, 1)
     assert ill["checks"][-1]["measured"] == "layer 3: /root/.ssh/id_rsa"
-    assert ill["checks"][-1]["remedy"].startswith("docker history --no-trunc IMAGE")
+    assert ill["checks"][-1]["remedy"].startswith("imagegen build")
+    assert ill["checks"][-1]["look"] == "docker history --no-trunc IMAGE"
     rests = with_check(before, "rdma.pingpong", SKIPPED, "rdma.port", reason="blocked-by")
     assert rests["skips"] == {"no-rdma-hw": 1, "blocked-by": 1}
 
