@@ -8,7 +8,7 @@ from typing import Any, Dict, List
 from validate.check import check, fail, skip
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
-from validate.probes import gpu, ldcache, secrets, ssh
+from validate.probes import gpu, ldcache, secrets
 from validate.probes.files import started_at, under
 from validate.probes.interpreter import LOCATE, ask, find_python
 from validate.probes.os_release import read_os_release
@@ -224,27 +224,6 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
             ", ".join(found[:4]),
             remedy="rm -rf {}   # in the step that makes them".format(" ".join(found)),
         )
-
-
-@check(
-    "os.secrets",
-    "no credential, token or private key travels in the image",
-    cause=(
-        "it was copied in, or made, while the image was built: everyone who pulls the image has it"
-    ),
-)
-def test_secrets(image: Situation, measure: Measure) -> None:
-    """known credential files; private keys and AWS, GitHub and Hugging Face tokens in files up to
-    64 KiB. In every folder of / that is not the distribution's own, and in /usr/local/etc, /usr/src
-    and /var/tmp; mounts are left out"""
-    # The ssh suite checks SSH keys: it knows those that the entrypoint makes.
-    owned = ssh.host_keys(image.root) + ssh.user_keys(image.root)
-    found = secrets.secrets(image.root, owned if image.expected.has("ssh") else ())
-    measure("none in {}".format(" ".join(secrets.places(image.root))))
-    if found:
-        line = "rm -f {}   # in the step that brings it; revoke it, mount one at start"
-        paths = " ".join(one.path for one in found)
-        fail("; ".join(str(one) for one in found[:4]), remedy=line.format(paths))
 
 
 @check(
