@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from imagegen.model.catalog import ROLES
+from imagegen.model.catalog import CLUES, ROLES
 from imagegen.model.cell import MATRIX_PROFILES
 from imagegen.model.constraint import PATTERN as CONSTRAINT
 
@@ -192,6 +192,18 @@ REQUEST = _object(
     gpu_libraries=_list(_text(NAME)),
 )
 
+FOUND_BY = _list(
+    _object(
+        ("kind", "name"),
+        kind={"enum": list(CLUES)},
+        name=_text(r"^[A-Za-z0-9*/][A-Za-z0-9._+*/?\[\]-]*$"),
+        version=_text(r"^[^()]*\([^()]+\)[^()]*$"),
+        variant=_text(VARIANT),
+        value=_text(NAME),
+    )
+)
+"""What shows that an image has a component; `version` is a regular expression with one group."""
+
 COMPONENT = _object(
     ("name", "title", "seconds", "suites", "releases"),
     aliases=_map(NAME, _text(NAME)),
@@ -220,6 +232,7 @@ COMPONENT = _object(
     request=REQUEST,
     checks=CHECKS,
     launch=LAUNCH,
+    found_by=FOUND_BY,
 )
 
 RULE = _object(

@@ -9,18 +9,10 @@ from validate.probes import cuda, nccl
 from validate.probes.dlopen import LoaderPath, loader_path
 from validate.probes.files import distinct_files, names, read, under
 from validate.probes.import_errors import without
-from validate.probes.interpreter import ask, find_python
+from validate.probes.ldcache import OF_DISTRIBUTION
+from validate.probes.sites import sites
 
-SITES = """
-import json, os, sys
-print(json.dumps({"sites": [path for path in sys.path if path and os.path.isdir(path)]}))
-"""
-SECONDS = 30.0
 SETTINGS = "/etc/ld.so.conf.d"
-OF_DISTRIBUTION = re.compile(r"libc\.conf$|\S+-linux-gnu\.conf$")
-"""Settings files of the distribution. They must stay: a wrong library in one of their folders is
-removed instead.
-"""
 
 
 class Libraries(NamedTuple):
@@ -61,12 +53,7 @@ def libraries(image: Situation) -> Libraries:
 
 def _look(image: Situation) -> Libraries:
     lib_dir = image.expected.os.get("lib_dir", "/usr/lib")
-    return Libraries(loader_path(image.root, image.env, lib_dir), _sites(image))
-
-
-def _sites(image: Situation) -> List[str]:
-    answer = ask(find_python(image.env, image.expected), SITES, image.env, SECONDS)
-    return [str(path) for path in answer.facts.get("sites", [])]
+    return Libraries(loader_path(image.root, image.env, lib_dir), sites(image))
 
 
 def out_of_the_way(image: Situation, path: str) -> Tuple[str, str]:
@@ -79,7 +66,7 @@ def out_of_the_way(image: Situation, path: str) -> Tuple[str, str]:
     for name in names(under(image.root, SETTINGS)):
         file = os.path.join(SETTINGS, name)
         named = folder in read(under(image.root, file)).splitlines()
-        if named and not OF_DISTRIBUTION.match(name):
+        if named and not OF_DISTRIBUTION.match(name):  # a wrong library there is removed instead
             remedy = "sed -i '\\#^{}$#d' {}; ldconfig".format(folder, file)
             return "{} names {}".format(file, folder), remedy
     return "it was copied there", "dpkg -S {0} || rm {0}; ldconfig".format(path)

@@ -188,6 +188,40 @@ def test_no_usable_expectations_is_2_in_words(
     assert "hint: run in an image that imagegen built" in err
 
 
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        (
+            {"suites": ["limits", "opnmpi"]},
+            "`suites` names `opnmpi`, and this validate has no such suite; did you mean `openmpi`?",
+        ),
+        ({"suites": ["quite-another"]}, "`suites` names `quite-another`, and this validate has"),
+        ({"suites": ["limits", None]}, "`suites` names `None`, and this validate has"),
+        (
+            {"cell": "one", "suites": ["limits", "os"]},
+            "`suites` leaves out `validate`, which applies to this image",
+        ),
+        (
+            {"cell": "one", "suites": ["limits", "validate"]},
+            "`suites` leaves out `os`, which applies to this image",
+        ),
+    ],
+)
+@pytest.mark.parametrize("arguments", [[], ["--static"], ["--only", "limits"]])
+def test_no_suite_of_an_image_vanishes(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    changes: dict[str, Any],
+    problem: str,
+) -> None:
+    assert _validate(tmp_path, *arguments, **changes) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"error: {tmp_path}/image.json: {problem}")
+    assert "hint: `imagegen build` builds the image again" in said.err
+
+
 def test_the_json_report_holds_what_the_table_says(tmp_path: Path) -> None:
     target = tmp_path / "report.json"
     assert _validate(tmp_path, "--only", "limits,horovod", "--json", str(target)) == 0
