@@ -116,11 +116,13 @@ class TooOld(NamedTuple):
 class Loaded(NamedTuple):
     """Hold what was seen of some objects and all that they load.
 
-    `missing` maps each SONAME that is not found to who needs it.
+    `missing` maps each SONAME that is not found to who needs it. `files` are the real paths of all
+    that was read.
     """
 
     missing: Dict[str, str]
     too_old: List[TooOld]
+    files: Set[str]
 
 
 class Loader:
@@ -166,7 +168,7 @@ class Loader:
             for name in (name for name in elf.needed if not found[name]):
                 wanted.setdefault(name, path)
             too_old += self._too_old(path, elf, found)
-        return Loaded({n: by for n, by in wanted.items() if n not in loaded}, too_old)
+        return Loaded({n: by for n, by in wanted.items() if n not in loaded}, too_old, seen)
 
     def _elf(self, real: str) -> Optional[Elf]:
         if real not in self._read:

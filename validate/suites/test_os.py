@@ -12,7 +12,7 @@ from validate.probes import gpu, ldcache, secrets, ssh
 from validate.probes.files import started_at, under
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
-from validate.probes.sites import extensions, frameworks, site_packages
+from validate.probes.sites import LOADED, extensions, frameworks, site_packages
 from validate.process import run
 
 REBUILD = "imagegen build   # on the base that the recipe names"
@@ -142,6 +142,7 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
     )
     libraries = _training_libraries(image)
     loaded = loader.load(libraries)
+    image.memory[LOADED] = loaded.files
     measure("{} libraries and all that they load".format(len(libraries)))
     real = {name: by for name, by in loaded.missing.items() if name not in gpu.DRIVER_LIBRARIES}
     if real:
