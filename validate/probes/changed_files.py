@@ -8,7 +8,7 @@ import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from validate.probes.files import is_mounted, mount_points, under
-from validate.probes.installed_files import Excluded, Listed
+from validate.probes.package_lists import Excluded, Listed
 
 CHUNK = 1 << 20
 SLACK_SECONDS = 2.0

@@ -116,8 +116,7 @@ class TooOld(NamedTuple):
 class Loaded(NamedTuple):
     """Hold what was seen of some objects and all that they load.
 
-    `missing` maps each SONAME that is not found to who needs it. `files` are the real paths of all
-    that was read.
+    `missing` maps each SONAME that is not found to who needs it. `files` are real paths.
     """
 
     missing: Dict[str, str]
@@ -143,12 +142,17 @@ class Loader:
         """
         return self.load(paths).missing
 
+    def closure(self, paths: Iterable[str]) -> List[str]:
+        """List these objects and all that they load, by real path."""
+        return sorted(self.load(paths).files)
+
     def load(self, paths: Iterable[str], program: str = "") -> Loaded:
         """Follow what these objects need; `program` is the one that loads them, if it has RPATH."""
         start = self._elf(os.path.realpath(program)) if program else None
         folders = _origin(start.rpath, os.path.realpath(program)) if start else ()
         todo: List[Tuple[str, Tuple[str, ...]]] = [(path, folders) for path in paths]
         seen: Set[str] = set()
+        files: Set[str] = set()
         loaded: Set[str] = set()
         wanted: Dict[str, str] = {}
         too_old: List[TooOld] = []
@@ -159,6 +163,7 @@ class Loader:
             real = os.path.realpath(path)
             elf = None if real in seen else self._elf(real)
             seen.update((path, real))
+            files.add(real)
             if elf is None:
                 continue
             loaded.update((elf.soname, os.path.basename(path)))
@@ -168,7 +173,8 @@ class Loader:
             for name in (name for name in elf.needed if not found[name]):
                 wanted.setdefault(name, path)
             too_old += self._too_old(path, elf, found)
-        return Loaded({n: by for n, by in wanted.items() if n not in loaded}, too_old, seen)
+        missing = {name: by for name, by in wanted.items() if name not in loaded}
+        return Loaded(missing, too_old, files)
 
     def _elf(self, real: str) -> Optional[Elf]:
         if real not in self._read:

@@ -6,11 +6,11 @@ from typing import Callable, List, Set
 
 from validate.check import check, fail, skip, warn
 from validate.fixtures import Measure, Situation
-from validate.probes import changed_files, installed_files
+from validate.probes import changed_files, package_lists
 from validate.probes.changed_files import Seen
 from validate.probes.files import under
-from validate.probes.installed_files import Listed
 from validate.probes.interpreter import find_python
+from validate.probes.package_lists import Listed
 from validate.probes.sites import LOADED, frameworks, site_packages
 from validate.remedy import Remedy, in_image, in_shell
 
@@ -32,11 +32,11 @@ def test_files(image: Situation, measure: Measure) -> None:
     ones first, for 4.5 s. `patched` of image.json names the files that the recipe changes"""
     started = time.monotonic()
     patched = image.expected.patched
-    diverted = installed_files.diversions(image.root)
-    packages = list(installed_files.of_packages(image.root, diverted))
+    diverted = package_lists.diversions(image.root)
+    packages = list(package_lists.of_packages(image.root, diverted))
     known = {one.path for one in packages}
     folders = site_packages(image)
-    listed = packages + list(installed_files.of_wheels(folders, known))
+    listed = packages + list(package_lists.of_wheels(folders, known))
     if not listed:
         skip("not-applicable", "neither dpkg nor a wheel names a file here")
     listed = [one for one in listed if one.path not in patched]
@@ -45,7 +45,7 @@ def test_files(image: Situation, measure: Measure) -> None:
         image.root,
         listed,
         training,
-        installed_files.left_out(image.root),
+        package_lists.left_out(image.root),
         SECONDS - (time.monotonic() - started),
     )
     measure(_covered(seen, time.monotonic() - started, len(patched)))
@@ -67,7 +67,7 @@ def test_files(image: Situation, measure: Measure) -> None:
         fail(_first(wrong), "", _again(lost))
     if wrong:
         warn(_first(wrong), "", _again(lost))
-    bare = installed_files.without_record(folders, known)
+    bare = package_lists.without_record(folders, known)
     if bare:
         text = "{} has no RECORD: pip can neither check nor remove it"
         warn("; ".join(map(text.format, bare[:4])), "it was copied in without pip", _again([]))

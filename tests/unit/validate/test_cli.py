@@ -53,7 +53,7 @@ def test_a_long_table_ends_with_what_failed(
     monkeypatch.setattr(limits, "shm_bytes", lambda _: 64 << 20)
     arguments = ["--only", "limits,nccl,rdma,os", "--root", str(tmp_path)]
     _validate(tmp_path, *arguments, device="gpu")
-    _, _, end = capsys.readouterr().out.partition("What failed, in the order in which to mend it:")
+    _, _, end = capsys.readouterr().out.partition("What failed, in the order in which to fix it:")
     lines = [line.split() for line in end.splitlines() if line.strip()]
     assert {line[1] for line in lines if "." in line[0]} <= {"FAIL", "ERROR"}
     assert [line[0] for line in lines[-4:-1]] == ["lim.shm", "cause:", "remedy:"]

@@ -8,8 +8,8 @@ import os
 from typing import TYPE_CHECKING
 
 from unit.validate import trees
-from validate.probes import changed_files, installed_files
-from validate.probes.installed_files import Diversion, Listed
+from validate.probes import changed_files, package_lists
+from validate.probes.package_lists import Diversion, Listed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,9 +32,9 @@ def _package(root: Path, name: str, files: dict[str, str]) -> None:
 
 
 def _look(root: Path, seconds: float = 60.0) -> changed_files.Seen:
-    diverted = installed_files.diversions(str(root))
-    listed = list(installed_files.of_packages(str(root), diverted))
-    rules = installed_files.left_out(str(root))
+    diverted = package_lists.diversions(str(root))
+    listed = list(package_lists.of_packages(str(root), diverted))
+    rules = package_lists.left_out(str(root))
     training = {"torch"}
     return changed_files.look(str(root), listed, lambda o: o.owner in training, rules, seconds)
 
@@ -82,7 +82,7 @@ def test_a_diverted_file_is_looked_at_where_it_is(tmp_path: Path) -> None:
     trees.write(tmp_path, "/bin/bash", "patched")
     lines = ["/bin/sh", "/bin/sh.distrib", "dash", "/bin/bash", "/bin/bash.kept", ":"]
     trees.write(tmp_path, "/var/lib/dpkg/diversions", "\n".join(lines) + "\n")
-    diverted = installed_files.diversions(str(tmp_path))
+    diverted = package_lists.diversions(str(tmp_path))
     assert diverted["/bin/bash"] == Diversion("/bin/bash.kept", ":")
     seen = _look(tmp_path)
     assert (seen.changed, seen.gone, seen.files) == ([], [], 3)
@@ -127,11 +127,11 @@ def _wheel(site: Path, name: str, files: dict[str, str], installer: str = "pip")
 
 def test_the_files_of_wheels_are_compared_with_record(tmp_path: Path) -> None:
     _wheel(tmp_path, "torch", {"torch/a.py": "a", "../bin/torchrun": "run"})
-    listed = list(installed_files.of_wheels([str(tmp_path)], ()))
-    assert [one.owner for one in listed] == ["torch 1.0"] * 2
+    listed = list(package_lists.of_wheels([str(tmp_path)], ()))
+    assert [one.owner for one in listed] == ["torch==1.0"] * 2
     (tmp_path / "torch/a.py").write_text("another")
     (tmp_path.parent / "bin/torchrun").unlink()
-    rules = installed_files.left_out("/")
+    rules = package_lists.left_out("/")
     seen = changed_files.look("/", listed, lambda _: True, rules, 60.0)
     assert _paths(seen.changed) == [str(tmp_path / "torch/a.py")]
     assert _paths(seen.gone) == [str(tmp_path.parent / "bin/torchrun")]
@@ -140,8 +140,8 @@ def test_the_files_of_wheels_are_compared_with_record(tmp_path: Path) -> None:
 def test_a_file_of_two_wheels_is_right_as_either_of_them_says(tmp_path: Path) -> None:
     _wheel(tmp_path, "one", {"shared/__init__.py": "one"})
     _wheel(tmp_path, "two", {"shared/__init__.py": "two"})
-    listed = list(installed_files.of_wheels([str(tmp_path)], ()))
-    rules = installed_files.left_out("/")
+    listed = list(package_lists.of_wheels([str(tmp_path)], ()))
+    rules = package_lists.left_out("/")
     assert changed_files.look("/", listed, lambda _: True, rules, 60.0).changed == []
 
 
@@ -149,7 +149,7 @@ def test_the_record_of_a_package_or_of_conda_is_left_to_them(tmp_path: Path) -> 
     _wheel(tmp_path, "chardet", {"chardet/a.py": "a"})
     _wheel(tmp_path, "pip", {"pip/a.py": "a"}, installer="conda")
     known = [str(tmp_path / "chardet-1.0.dist-info/RECORD")]
-    assert list(installed_files.of_wheels([str(tmp_path)], known)) == []
+    assert list(package_lists.of_wheels([str(tmp_path)], known)) == []
 
 
 def test_a_wheel_without_record_is_named_unless_a_package_brings_it(tmp_path: Path) -> None:
@@ -157,5 +157,5 @@ def test_a_wheel_without_record_is_named_unless_a_package_brings_it(tmp_path: Pa
         _wheel(tmp_path, name, {})
         (tmp_path / f"{name}-1.0.dist-info/RECORD").unlink()
     known = [str(tmp_path / "packaged-1.0.dist-info/METADATA")]
-    found = installed_files.without_record([str(tmp_path)], known)
+    found = package_lists.without_record([str(tmp_path)], known)
     assert found == [str(tmp_path / "alone-1.0.dist-info")]
