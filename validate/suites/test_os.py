@@ -15,7 +15,7 @@ from validate.probes.dpkg import lost_library
 from validate.probes.files import started_at, under
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
-from validate.probes.sites import extensions, frameworks, site_packages
+from validate.probes.sites import LOADED, extensions, frameworks, site_packages
 from validate.process import run
 from validate.remedy import at_launch, in_image, in_shell
 
@@ -147,6 +147,7 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
     )
     libraries = _training_libraries(image)
     loaded = loader.load(libraries)
+    image.memory[LOADED] = loaded.files
     measure("{} libraries and all that they load".format(len(libraries)))
     real = {name: by for name, by in loaded.missing.items() if name not in gpu.DRIVER_LIBRARIES}
     if real:
