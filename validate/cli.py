@@ -1,7 +1,7 @@
 """Read the command line of `validate` and run what it asks for.
 
-Exit codes: 0 all passed, 1 something failed, 2 bad usage or no usable expectation file, 3 a required thing
-did not run or nothing ran at all, 130 interrupted.
+Exit codes: 0 all passed, 1 something failed, 2 bad usage or no usable expectation file, 3 a
+required thing did not run or nothing ran at all, 130 interrupted.
 """
 
 import argparse

@@ -10,7 +10,7 @@ import time
 from typing import List, NamedTuple
 
 from validate.probes.files import read, under
-from validate.remedy import in_image, in_shell
+from validate.remedy import Remedy, in_image, in_shell
 
 PASSWD, SHADOW, SWITCH = "/etc/passwd", "/etc/shadow", "/etc/nsswitch.conf"
 OF_FILES = ("files", "compat", "systemd", "altfiles", "db")
@@ -24,7 +24,7 @@ class Problem(NamedTuple):
 
     seen: str = ""
     cause: str = ""
-    remedy: str = ""
+    remedy: Remedy = Remedy()
 
 
 def root_missing(root: str) -> Problem:

@@ -14,13 +14,15 @@ from validate.probes.files import read, under
 from validate.probes.import_errors import Why
 from validate.probes.memory import free_on_host, memory
 from validate.process import Result
-from validate.remedy import at_launch, in_image, in_shell, on_host
+from validate.remedy import at_launch, in_image, in_shell, on_host, only_look
 
 MIB = 1 << 20
 SMALL_STACK = 1 * MIB
 FULL = 0.98
 """The share of a file system in use at which a page of a mapped file finds no room."""
-FAULT = "python3 -X faulthandler -c 'import torch'   # says in which function a program crashes"
+FAULT = only_look(
+    "python3 -X faulthandler -c 'import torch'   # says in which function a program crashes"
+)
 MORE_MEMORY = at_launch("docker run --memory 16g IMAGE   # a pod: resources.limits.memory")
 
 

@@ -86,3 +86,15 @@ def whole_again(root: str, path: str) -> Remedy:
     if packages:
         return in_shell(install_again(*packages))
     return in_image("imagegen build   # brings a whole {}".format(os.path.basename(path)))
+
+
+def programs_packages(root: str, program: str) -> List[str]:
+    """List the packages that bring a program of this name, in a folder of programs."""
+    found = (packages_with(root, "{}/{}".format(folder, program)) for folder in ("bin", "sbin"))
+    return [package for packages in found for package in packages]
+
+
+def lost_program(root: str, program: str) -> Remedy:
+    """Return what brings a program back that was lost after its installation."""
+    packages = programs_packages(root, program)
+    return in_shell(install_again(packages[0])) if packages else in_image("imagegen build")

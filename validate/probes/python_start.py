@@ -10,13 +10,14 @@ import re
 from typing import Any, Dict, List, NamedTuple, Sequence
 
 from validate.fixtures import Situation
+from validate.probes.aside import aside, export, unset
 from validate.probes.crashes import of_files, out_of_memory
 from validate.probes.damage import damaged
 from validate.probes.files import names
 from validate.probes.import_errors import SLOW, Why, why
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, find_python
 from validate.process import MISSING, Result, run
-from validate.remedy import in_image, in_shell
+from validate.remedy import Remedy, in_image, in_shell
 
 SECONDS = 30.0
 SCRIPT = """
@@ -60,7 +61,7 @@ class Finding(NamedTuple):
 
     seen: str = ""
     cause: str = ""
-    remedy: str = ""
+    remedy: Remedy = Remedy()
     harmless: bool = False
     """Whether imports work all the same."""
 
@@ -111,7 +112,7 @@ def _does_not_start(image: Situation, python: str, usual: Result, apart: Result)
     if guilty:
         said = " ".join("{}={}".format(name, image.env[name]) for name in guilty)
         cause = "Python does not start with {}".format(said)
-        return Finding(seen, cause, unset(guilty))
+        return Finding(seen, cause, without(guilty))
     cause = "a file in the working folder {} has the name of a module that Python loads first"
     return Finding(seen, cause.format(_folder()), in_shell("cd /   # and train there"))
 
@@ -124,10 +125,13 @@ def _without(env: Dict[str, str], gone: Sequence[str]) -> Dict[str, str]:
     return {name: value for name, value in env.items() if name not in gone}
 
 
-def unset(gone: Sequence[str]) -> str:
-    """Return the command line that removes variables here and from sessions of SSH."""
-    line = "unset {}; sed -i -E '/^({})=/d' /etc/environment"
-    return in_shell(line.format(" ".join(gone), "|".join(gone)))
+def without(gone: Sequence[str]) -> Remedy:
+    """Return the line that removes variables here and from sessions of SSH."""
+    return unset(gone, "sed -i -E 's/^({})=/# &/' /etc/environment".format("|".join(gone)))
+
+
+def _aside(image: Situation, path: str) -> Remedy:
+    return in_shell(aside(image.root, os.path.realpath(path.rstrip("/"))))
 
 
 def _first_error(result: Result) -> str:
@@ -148,8 +152,7 @@ def _start_up_file(image: Situation, python: str, apart: Result) -> Finding:
     paths = [one or other for one, other in files]
     path = (paths or ["a .pth file"])[-1]
     cause = "{} runs at each start of Python, and ends it".format(path)
-    line = "mv {0} {0}.off".format(os.path.realpath(path))
-    remedy = in_shell(line) if paths else in_image("imagegen build")
+    remedy = _aside(image, path) if paths else in_image("imagegen build")
     return Finding(_first_error(apart), cause, remedy)
 
 
@@ -160,14 +163,14 @@ def _differs(
     if facts["prefix"] != apart["prefix"]:
         home = image.env.get("PYTHONHOME", "")
         seen = "Python takes {} for its home, not {}".format(facts["prefix"], apart["prefix"])
-        return Finding(seen, "PYTHONHOME={}".format(home), unset(["PYTHONHOME"]))
+        return Finding(seen, "PYTHONHOME={}".format(home), without(["PYTHONHOME"]))
     hidden = _hidden(facts["path"], apart["path"], apart["builtin"], here)
     if hidden:
         return _by_hidden(image, hidden, here)
     if facts["inspect"]:
         cause = "PYTHONINSPECT={}".format(image.env.get("PYTHONINSPECT", ""))
         seen = "Python waits for input after each script"
-        return Finding(seen, cause, unset(["PYTHONINSPECT"]))
+        return Finding(seen, cause, without(["PYTHONINSPECT"]))
     said = usual.out.partition('\n{"path"')[0].strip()
     if said:
         file = "".join(filter(None, facts["files"])) or "a .pth file"
@@ -222,17 +225,19 @@ def _by_hidden(image: Situation, hidden: List[Hidden], here: str) -> Finding:
     named = [one for one in folders if one in listed]
     if named:
         rest = ":".join(one for one in listed if one and one not in named)
-        line = "export PYTHONPATH={}".format(rest)
-        remedy = in_shell(line) if rest else unset(["PYTHONPATH"])
+        remedy = export({"PYTHONPATH": rest}) if rest else without(["PYTHONPATH"])
         return Finding(seen, "PYTHONPATH names {}".format(" and ".join(named)), remedy)
     if folders[0] in (here, "/"):
         cause = "Python looks for modules in the working folder first, and that is {}"
-        line = "cd / " if folders[0] != "/" else "mv {0} {0}.off".format(hidden[0].by.rstrip("/"))
-        line += "  # or give {} another name".format(hidden[0].by)
-        return Finding(seen, cause.format(folders[0]), in_shell(line))
+        away = in_shell("cd /   # or give {} another name".format(hidden[0].by))
+        remedy = away if folders[0] != "/" else _all_aside(image, hidden)
+        return Finding(seen, cause.format(folders[0]), remedy)
     cause = "somebody installed it in {}, where Python looks first".format(folders[0])
-    remedy = "mv {0} {0}.off".format(hidden[0].by.rstrip("/"))
-    return Finding(seen, cause, in_shell(remedy))
+    return Finding(seen, cause, _all_aside(image, hidden))
+
+
+def _all_aside(image: Situation, hidden: List[Hidden]) -> Remedy:
+    return in_shell("; ".join(_aside(image, one.by) for one in hidden))
 
 
 def guilty_setting(image: Situation, script: str) -> Why:
@@ -250,8 +255,7 @@ def guilty_setting(image: Situation, script: str) -> Why:
     files = [str(one) for one in facts.get("files", []) if one]
     if files and _runs([python, "-I", "-S", "-c", line + script], promised):
         cause = "{} runs at each start of Python, and changes what it imports"
-        line = "mv {0} {0}.off".format(os.path.realpath(files[0]))
-        return Why(cause.format(" and ".join(files)), in_shell(line))
+        return Why(cause.format(" and ".join(files)), _aside(image, files[0]))
     return Why()
 
 
@@ -266,9 +270,9 @@ def _guilty_variable(image: Situation, python: str, script: str, promised: Dict[
     for name in changed[:MOST_TRIES]:
         if _runs([python, "-c", script], _without(image.env, [name])):
             setting = "{}={}".format(name, image.env[name])
-            return Why("it works without {}".format(setting), unset([name]))
+            return Why("it works without {}".format(setting), without([name]))
     text = "it works in the environment of the image alone: {} are set beside it"
-    return Why(text.format(", ".join(changed[:4])), unset(changed[:4])) if changed else Why()
+    return Why(text.format(", ".join(changed[:4])), without(changed[:4])) if changed else Why()
 
 
 def why_not(image: Situation, answer: Answer, script: str) -> Why:

@@ -2,16 +2,18 @@
 
 import os
 import re
-from typing import Dict, List, Sequence
+from shlex import quote
+from typing import Dict, List, Sequence, Tuple
 
 from validate.check import check, fail
 from validate.endings import Complaint
 from validate.fixtures import Measure, Situation
+from validate.probes.aside import pattern, unset
 from validate.probes.dlopen import LoaderPath, loader_path
 from validate.probes.files import names, read, under
-from validate.probes.libraries import out_of_the_way
+from validate.probes.libraries import strays_out_of_the_way
 from validate.process import run
-from validate.remedy import in_shell
+from validate.remedy import Remedy, in_shell
 
 FAMILIES = re.compile(r"lib(nccl|cudnn|cudart|mpi|ibverbs|rdmacm)\.so\.\d+(\.0)?$")
 """Names as programs ask for them; `libcudart.so.11.0` has a zero."""
@@ -43,8 +45,8 @@ def test_shadowed(image: Situation, measure: Measure) -> None:
     text = "{} is {}, which hides {}"
     hidden = [text.format(n, p[0], ", ".join(p[1:])) for n, p in found.items() if len(p) > 1]
     if hidden:
-        first = next(paths[0] for paths in found.values() if len(paths) > 1)
-        fail("; ".join(hidden), *out_of_the_way(image, first))
+        twice = {name: paths for name, paths in found.items() if len(paths) > 1}
+        fail("; ".join(hidden), *strays_out_of_the_way(image, twice))
 
 
 @check(
@@ -74,8 +76,7 @@ def test_preload(image: Situation, measure: Measure) -> None:
             seen.append("{} in {} does not load: {}".format(*one))
             lost.append((one.library, one.setting))
     if lost:
-        lines = [_not_before(name, where) for name, where in lost]
-        fail("; ".join(seen), "", in_shell("; ".join(dict.fromkeys(lines))))
+        fail("; ".join(seen), remedy=_without(lost, asked))
 
 
 def _complaints(image: Situation) -> Sequence[Complaint]:
@@ -83,7 +84,17 @@ def _complaints(image: Situation) -> Sequence[Complaint]:
     return run(["true"], env=image.env).complaints if image.root == "/" else ()
 
 
-def _not_before(name: str, where: str) -> str:
-    if where == PRELOADED:
-        return "sed -i 's#{}##' {}".format(name, PRELOADED)
-    return "unset {0}; sed -i '/^{0}=/d' /etc/environment".format(where)
+def _without(lost: Sequence[Tuple[str, str]], asked: Sequence[Tuple[str, str]]) -> Remedy:
+    """Return the line that takes lost libraries out of the variables and of the file."""
+    lines, variables = [], []
+    for name in (name for name, where in lost if where == PRELOADED):
+        lines.append("sed -i 's|{}||' {}".format(pattern(name), PRELOADED))
+    for variable in dict.fromkeys(where for _, where in lost if where != PRELOADED):
+        lines.append("sed -i 's|^{}=|# &|' /etc/environment".format(variable))
+        rest = [one for one, where in asked if where == variable and (one, where) not in lost]
+        if rest:
+            joined = " " if variable == "LD_PRELOAD" else ":"
+            lines.append("export {}={}".format(variable, quote(joined.join(rest))))
+        else:
+            variables.append(variable)
+    return unset(variables, "; ".join(lines)) if variables else in_shell("; ".join(lines))

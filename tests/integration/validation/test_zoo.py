@@ -57,6 +57,7 @@ def test_what_is_broken_is_named_and_nothing_else(zoo: Zoo, animal: Animal) -> N
     assert ids(report, "error") == []
     assert report["exit_code"] == animal.exit_code
     for check in report["checks"]:
+        assert animal.says.get(check["id"], "") in check["cause"]
         if check["id"] in animal.named:
             assert check["measured"]
             assert check["cause"]

@@ -12,6 +12,7 @@ from unit.validate import trees
 from validate import catalogue, pytest_plugin, pytest_run
 from validate.check import Check, CheckResult
 from validate.fixtures import Situation
+from validate.probes import crashes
 from validate.remedy import Remedy
 from validate.requirements import not_run
 
@@ -201,8 +202,11 @@ def test_an_interrupt_is_no_result(suites: Path) -> None:
         _run(suites, text)
 
 
-def test_a_command_that_broke_is_why_a_check_fails(suites: Path) -> None:
+def test_a_command_that_broke_is_why_a_check_fails(
+    suites: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The check itself need not look at how its command ended."""
+    monkeypatch.setattr(crashes, "damaged", lambda *_: [])
     found, broken = _run(
         suites,
         """

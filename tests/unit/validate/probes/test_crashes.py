@@ -202,7 +202,7 @@ def test_an_instruction_that_the_processor_does_not_know(tmp_path: Path) -> None
 def test_other_signals(tmp_path: Path, number: int, words: str) -> None:
     why = crashes.explain(situation(tmp_path), ended(number, said="terminate called"))
     assert words in why.cause
-    assert why.remedy or why.remedy.look  # type: ignore[attr-defined]
+    assert why.remedy or why.remedy.look
 
 
 def test_messages_about_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

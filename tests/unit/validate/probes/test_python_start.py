@@ -82,7 +82,7 @@ def test_a_folder_of_pythonpath_hides_a_module(
     folder = write(tmp_path, "/other/random.py").parent
     found = finding(make(PYTHONPATH=f"/kept:{folder}"))
     assert found.cause == f"PYTHONPATH names {folder}"
-    assert found.remedy == "export PYTHONPATH=/kept"
+    assert found.remedy.startswith("export PYTHONPATH=/kept ")
 
 
 def test_a_framework_that_another_folder_hides() -> None:
@@ -133,7 +133,7 @@ def test_a_start_up_file_that_ends_python(tmp_path: Path, monkeypatch: pytest.Mo
     assert found.seen.endswith("Failed to import the site module; SystemExit: 3")
     cause = "/usr/lib/python3.11/sitecustomize.py runs at each start of Python, and ends it"
     assert found.cause == cause
-    assert found.remedy.endswith("sitecustomize.py.off")
+    assert "sitecustomize.py" in found.remedy
 
 
 def test_the_variable_that_keeps_an_import_from_working(make: Callable[..., Situation]) -> None:
