@@ -46,10 +46,11 @@ class Situation(NamedTuple):
         """
         if key not in self.memory:
             before = len(BROKEN)
-            self.memory[key] = self.prefetched.pop(key, look)(), BROKEN[before:]
+            self.memory[key] = self.prefetched.pop(key, look)()
+            self.memory["broken for " + key] = BROKEN[before:]
         else:
-            BROKEN.extend(self.memory[key][1])
-        return self.memory[key][0]
+            BROKEN.extend(self.memory.get("broken for " + key, ()))
+        return self.memory[key]
 
 
 class SlowProbe(NamedTuple):

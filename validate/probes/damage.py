@@ -6,11 +6,11 @@ import struct
 from typing import Dict, Iterable, List, NamedTuple, Sequence
 
 from validate.fixtures import Situation
+from validate.probes import changed_files, package_lists
 from validate.probes.dlopen import loader_path
 from validate.probes.dpkg import install_again
 from validate.probes.elf import PT_LOAD
 from validate.probes.files import names, under
-from validate.probes.installed_files import Installed, changed, installed
 from validate.probes.interpreter import find_python
 from validate.probes.programs import interpreter_of
 from validate.probes.sites import extensions, frameworks, site_packages
@@ -86,16 +86,48 @@ def _ends(table: bytes, length: int) -> List[int]:
 def damaged(image: Situation, argv: Sequence[str], said: str) -> List[Damage]:
     """List the files that are not whole, of those that a command loads or that its message names.
 
-    First by their headers, which is quick; if all headers fit, by the digests of their packages.
+    First by their headers, which is quick; if all headers fit, by the checksums of their packages.
     """
     sites = _sites(image, argv)
     files = list(dict.fromkeys(_loaded_by(image, argv, sites) + _named(said)))
     found = [Damage(path, how) for path, how in _by_headers(files)]
-    known = installed(image.root, [one.path for one in found] or files, sites)
+    known = _installed(image, [one.path for one in found] or files, sites)
     if not found:
-        return [_different(one) for one in changed(known, SECONDS_TO_READ)]
-    owners: Dict[str, Installed] = {one.path: one for one in known}
-    return [_with_owner(one, owners) for one in found]
+        listed = list(known.values())
+        every = package_lists.Excluded([])
+        seen = changed_files.look(image.root, listed, lambda _: True, every, SECONDS_TO_READ)
+        return [_different(image.root, one) for one in seen.changed]
+    return [_with_owner(one, known) for one in found]
+
+
+def _installed(
+    image: Situation, paths: Sequence[str], sites: Sequence[str]
+) -> Dict[str, package_lists.Listed]:
+    """Map the real paths of files to what their packages say of them.
+
+    What the recipe itself changes is left out.
+    """
+    wanted = {os.path.realpath(path) for path in paths}
+    ends = {os.path.basename(path) for path in wanted}
+    listed = list(package_lists.of_packages(image.root, package_lists.diversions(image.root)))
+    listed += package_lists.of_wheels(sites, {one.path for one in listed})
+    found: Dict[str, package_lists.Listed] = {}
+    folders: Dict[str, str] = {}
+    for one in listed:
+        folder, name = os.path.split(one.path)
+        if name in ends and one.path not in image.expected.patched:
+            # The same file may have another name here: /lib is a link to /usr/lib.
+            if folder not in folders:
+                folders[folder] = os.path.realpath(_here(image.root, folder))
+            real = os.path.join(folders[folder], name)
+            if real in wanted:
+                found[real] = one
+    return found
+
+
+def _here(root: str, path: str) -> str:
+    """Return where a path is; one of a wheel is below `root` already."""
+    return path if root == "/" or path.startswith(root) else under(root, path)
 
 
 def _by_headers(files: Iterable[str]) -> List[List[str]]:
@@ -103,14 +135,14 @@ def _by_headers(files: Iterable[str]) -> List[List[str]]:
     return [pair for pair in pairs if pair[1]]
 
 
-def _different(one: Installed) -> Damage:
+def _different(root: str, one: package_lists.Listed) -> Damage:
     how = "it is not what {} installed, by its {} sum".format(one.owner, one.algorithm)
-    return Damage(one.path, how, one.owner, one.of_wheel)
+    return Damage(_here(root, one.path), how, one.owner, one.of_wheel)
 
 
-def _with_owner(one: Damage, owners: Dict[str, Installed]) -> Damage:
-    known = owners.get(os.path.realpath(one.path))
-    return one._replace(owner=known.owner, of_wheel=known.of_wheel) if known else one
+def _with_owner(one: Damage, known: Dict[str, package_lists.Listed]) -> Damage:
+    of = known.get(os.path.realpath(one.path))
+    return one._replace(owner=of.owner, of_wheel=of.of_wheel) if of else one
 
 
 def _named(said: str) -> List[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import resource
 import struct
@@ -12,7 +11,7 @@ import pytest
 
 from unit.validate.trees import expected, write
 from validate.fixtures import Situation
-from validate.probes import crashes, damage, installed_files, limits
+from validate.probes import crashes, damage, limits
 from validate.probes.memory import Memory, memory
 from validate.process import Result
 
@@ -131,24 +130,13 @@ def test_a_library_that_differs_from_its_package_is_named(tmp_path: Path) -> Non
     )
 
 
-def test_a_file_that_another_package_took_over_is_not_compared(tmp_path: Path) -> None:
+def test_a_file_that_somebody_diverted_is_not_compared(tmp_path: Path) -> None:
     path = write(tmp_path, "/usr/lib/a.py", "patched")
     write(tmp_path, "/var/lib/dpkg/info/a.md5sums", f"{'0' * 32}  usr/lib/a.py\n")
+    said = f'  File "{path}", line 3, in f'
+    assert [one.owner for one in damage.damaged(situation(tmp_path), ["/x"], said)] == ["a"]
     write(tmp_path, "/var/lib/dpkg/diversions", "/usr/lib/a.py\n/usr/lib/a.py.distrib\n:\n")
-    assert installed_files.installed(str(tmp_path), [str(path)]) == []
-
-
-def test_what_a_wheel_says_of_its_files(tmp_path: Path) -> None:
-    path = write(tmp_path, "/site/torch/a.so", "whole")
-    digest = base64.urlsafe_b64encode(hashlib.sha256(b"whole").digest()).decode().rstrip("=")
-    record = f"torch/a.so,sha256={digest},5\ntorch-1.0.dist-info/RECORD,,\n"
-    write(tmp_path, "/site/torch-1.0.dist-info/RECORD", record)
-    (one,) = installed_files.installed(str(tmp_path), [str(path)], [str(tmp_path / "site")])
-    assert (one.owner, one.size, one.differs()) == ("torch==1.0", 5, False)
-    path.write_text("WHOLE")
-    assert installed_files.changed([one], 9) == [one]
-    path.write_text("who")
-    assert one.differs()
+    assert damage.damaged(situation(tmp_path), ["/x"], said) == []
 
 
 @pytest.mark.parametrize(
