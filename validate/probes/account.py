@@ -131,7 +131,7 @@ def by_pam(root: str) -> Problem:
     gone = missing_modules(root)
     if gone:
         text = "PAM module missing: {} (named in /etc/pam.d/sshd)".format(", ".join(gone))
-        line = "sed -i '/{}/d' /etc/pam.d/sshd".format("/d; /".join(gone))
+        line = "; ".join("sed -i '/{}/s/^/# /' /etc/pam.d/*".format(name) for name in gone)
         return Problem(text, text, in_shell(line))
     found = login_refused(root)
     if found.seen and "locked" not in found.cause:  # PAM lets a key in all the same
@@ -143,7 +143,7 @@ def by_pam(root: str) -> Problem:
     ]
     if rules and any("pam_access.so" in line for line in _lines_of(root, "sshd", 4)):
         text = "pam_access refuses root: `{}` in /etc/security/access.conf".format(rules[0])
-        line = "sed -i '/pam_access.so/d' /etc/pam.d/sshd"
+        line = "sed -i '/pam_access.so/s/^/# /' /etc/pam.d/sshd"
         return Problem(text, text, in_shell(line))
     text = "PAM refuses the account of root: see the lines `account` of /etc/pam.d/sshd"
     return Problem(text, text, in_image("imagegen build   # brings the settings of PAM again"))

@@ -17,7 +17,7 @@ KEPT_BESIDE = ("__pycache__", "tests", "include")
 def _located(image: Situation) -> Dict[str, List[str]]:
     python = find_python(image.env, image.expected)
     answer = image.once("locate", lambda: ask(python, LOCATE, image.env, SECONDS))
-    if not answer.ok:  # perhaps by a variable: py.start says so
+    if not answer.facts:  # perhaps by a variable: py.start says so
         apart = lambda: ask(python, LOCATE, image.env, SECONDS, apart=True)  # noqa: E731
         answer = image.once("locate apart", apart)
     return dict(answer.facts)
