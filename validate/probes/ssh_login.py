@@ -140,11 +140,12 @@ def _no_user(image: Situation, groups: Tuple[str, ...]) -> Problem:
 
 
 LOOK = only_look("ssh -v -p 2222 localhost true   # says at which step")
+SETTINGS = "/etc/ssh/sshd_config /etc/ssh/sshd_config.d/*.conf"
 AGAIN = "; kill -HUP $(cat /run/sshd.pid)"
 KNOWN = (
     Known(r"no (?:more sessions)|no_more_sessions", _fixed(
         "MaxSessions of sshd allows no session on a connection",
-        "sed -i 's/^ *MaxSessions/# &/I' /etc/ssh/sshd_config /etc/ssh/sshd_config.d/*.conf" + AGAIN)),
+        "sed -i 's/^ *MaxSessions/# &/I' " + SETTINGS + AGAIN)),
     Known(r"Permissions \d+ for '(/etc/ssh/[^']+)' are too open", _fixed(
         "host keys can be read by others, so sshd ignores them: {0} is one",
         "chmod 600 /etc/ssh/ssh_host_*_key; /usr/sbin/sshd")),
@@ -173,16 +174,17 @@ KNOWN = (
         "sed -i 's/^[^#]/# &/' /etc/hosts.deny")),
     Known(r"algorithm (\S+) not in PubkeyAcceptedAlgorithms", _fixed(
         "sshd does not accept keys of the kind {0}: PubkeyAcceptedAlgorithms",
-        "sed -i 's/^ *PubkeyAccepted/# &/I' /etc/ssh/sshd_config /etc/ssh/sshd_config.d/*.conf"
+        "sed -i 's/^ *PubkeyAccepted/# &/I' " + SETTINGS
         + AGAIN)),
     Known(r"no matching ([^\n.]+) found\. Their offer: ([^\n]*?)(?: \[|\n|$)", _fixed(
         "ssh and sshd have no {0} in common: one of them is limited to {1}",
-        "sed -i -E 's/^ *(Ciphers|MACs|KexAlgorithms|HostKeyAlgorithms)/# &/I' /etc/ssh/ssh*_config "
-        "/etc/ssh/ssh*_config.d/*.conf" + AGAIN)),
+        "sed -i -E 's/^ *(Ciphers|MACs|KexAlgorithms|HostKeyAlgorithms)/# &/I' "
+        "/etc/ssh/ssh*_config /etc/ssh/ssh*_config.d/*.conf" + AGAIN)),
     Known(r"Permissions \d+ for '([^']+)' are too open", _fixed(
         "{0} can be read by others, so ssh does not use it", "chmod 600 {0}")),
     Known(r"Load key \"([^\"]+)\": (?!No such)([^\n]*)", _fixed(
-        "{0} is no whole key: {1}", "mv {0} {0}.off && IMAGEGEN_SSHD=off imagegen-entrypoint true")),
+        "{0} is no whole key: {1}",
+        "mv {0} {0}.off && IMAGEGEN_SSHD=off imagegen-entrypoint true")),
     Known(r"Bad owner or permissions on (\S+)", _fixed(
         "ssh refuses its own settings: others may write {0}",
         "chown root:root {0}; chmod go-w {0}")),
