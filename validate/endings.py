@@ -13,8 +13,8 @@ DEADLY = {
         *(signal.SIGSEGV, signal.SIGXCPU, signal.SIGXFSZ, signal.SIGSYS),
     )
 }
-RANK_ENDED = re.compile(r"exited on signal (\d+)")
-"""What mpirun says of a rank."""
+RANK_ENDED = re.compile(r"exited on signal (\d+)|exitcode\s*: -(\d+)\b|<Signals\.\w+: (\d+)>")
+"""What mpirun, torchrun and Python's subprocess say of a process that they started."""
 
 COMPLAINT = re.compile(
     r"^ERROR: ld\.so: object '([^']*)'(?: from (\S+))? cannot be "
@@ -34,6 +34,8 @@ class Complaint(NamedTuple):
     reason: str
 
 
+NO_REASON = re.compile(r"^\{|\[0x[0-9a-f]+\]$")
+"""A last line that is no reason: facts, or the end of a list of calls."""
 UNLOADED = re.compile(r"error while loading shared libraries: ([^\s:]+): ([^\n]*)")
 """What the loader prints of a program that it cannot start: a library, and what is wrong."""
 
@@ -44,7 +46,7 @@ def signal_of(code: int, printed: str) -> int:
         return -code
     rank = RANK_ENDED.search(printed) if code else None
     if rank:
-        return int(rank.group(1))
+        return int(next(filter(None, rank.groups())))
     return code - OF_A_SHELL if code - OF_A_SHELL in DEADLY else 0
 
 

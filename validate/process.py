@@ -82,7 +82,7 @@ class Result(NamedTuple):
         if self.timed_out:
             return "`{}` did not end within {:.0f} s".format(name, self.seconds)
         last = self.tail(1).strip() or "it said nothing"
-        last = "it said nothing" if last.startswith("{") else last  # facts are no reason
+        last = "it said nothing" if endings.NO_REASON.search(last) else last
         if self.killed_by:
             how = endings.name_of(self.killed_by)
             return "`{}` was ended by {}: {}".format(name, how, last)

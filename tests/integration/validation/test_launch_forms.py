@@ -59,7 +59,7 @@ def verdicts(container: Container, suites: str) -> dict[str, dict[str, Any]]:
         ),
         pytest.param(
             SMALL,
-            "openmpi,torch,horovod",
+            "openmpi,horovod",
             "hvd.size",
             "out of memory: the container may use 200 MiB, it has used ",
             id="little memory",

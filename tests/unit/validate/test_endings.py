@@ -33,6 +33,9 @@ AUDIT = (
         (137, RANK, 9),
         (1, RANK, 9),
         (0, RANK, 0),
+        (1, "  exitcode  : -11 (pid: 42)\n  traceback : Signal 11 (SIGSEGV) received", 11),
+        (1, "died with <Signals.SIGKILL: 9>.", 9),
+        (1, "  exitcode  : 1 (pid: 42)", 0),
         (1, "an error", 0),
         (255, "", 0),
         (130, "", 0),
@@ -76,6 +79,7 @@ def test_a_command_that_was_too_slow_was_not_killed_by_others(
     assert (result.timed_out, result.killed_by) == (True, 0)
 
 
-def test_facts_are_no_last_words() -> None:
-    said = Result(["/usr/bin/python3"], -7, '{"torch": {}}\n', "").says()
+@pytest.mark.parametrize("last", ['{"torch": {}}', "44  /usr/bin/python3(_start+0x21) [0x682581]"])
+def test_facts_and_lists_of_calls_are_no_last_words(last: str) -> None:
+    said = Result(["/usr/bin/python3"], -7, last + "\n", "").says()
     assert said == "`python3` was ended by signal 7 (SIGBUS): it said nothing"
