@@ -23,7 +23,7 @@ LISTS = ("allowusers", "denyusers", "allowgroups", "denygroups")
 MARK = "imagegen-answer"
 
 
-def marked(command: str) -> str:
+def between_marks(command: str) -> str:
     """Return a command for a shell whose answer can be told from what start-up files print."""
     return "echo {0}; {1}; echo {0}".format(MARK, command)
 

@@ -208,7 +208,7 @@ KNOWN = (
 )  # fmt: skip
 
 
-def explain(image: Situation, failed: Result) -> Problem:
+def refusal(image: Situation, failed: Result) -> Problem:
     """Return why a login failed; `seen` is the decisive line of a trial. Empty if unknown."""
     try_ = trial()
     if try_.login.ok:

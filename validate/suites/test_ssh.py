@@ -137,7 +137,7 @@ def _session(image: Situation, command: str, measure: Measure) -> Any:
 
 def _answer(image: Situation, command: str, measure: Measure) -> str:
     """Return what a command prints in a session; what start-up files print is left out."""
-    return ssh.answer_of(_session(image, ssh.marked(command), measure).out)
+    return ssh.answer_of(_session(image, ssh.between_marks(command), measure).out)
 
 
 @check(
@@ -152,7 +152,7 @@ def test_login(image: Situation, measure: Measure) -> None:
     where none listens. If it fails: the same with `sshd -d -e` on a spare port, which says why"""
     result = _session(image, "true", measure)
     if not result.ok:
-        found = ssh_login.explain(image, result)
+        found = ssh_login.refusal(image, result)
         seen = "; ".join(filter(None, (result.says(), found.seen)))
         fail(seen, found.cause, found.remedy)
 
@@ -213,7 +213,7 @@ def _of_interest(env: Dict[str, str]) -> Dict[str, str]:
 )
 def test_limits_parity(image: Situation, measure: Measure) -> None:
     """`ulimit -l; ulimit -n` here and over ssh"""
-    command = ssh.marked("ulimit -l; ulimit -n")
+    command = ssh.between_marks("ulimit -l; ulimit -n")
     here = ssh.answer_of(run(["bash", "-c", command]).out).split()
     there = _answer(image, "ulimit -l; ulimit -n", measure).split()
     measure("memlock {}, nofile {}".format(*(here + ["?", "?"])[:2]))

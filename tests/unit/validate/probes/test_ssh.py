@@ -67,5 +67,5 @@ def test_what_start_up_files_print_is_no_answer() -> None:
     printed = f"{banner}{ssh.MARK}\nunlimited\n1048576\n{ssh.MARK}\nbye\n"
     assert ssh.answer_of(printed).split() == ["unlimited", "1048576"]
     assert ssh.answer_of(banner) == ""
-    assert ssh.marked("ulimit -l") == f"echo {ssh.MARK}; ulimit -l; echo {ssh.MARK}"
+    assert ssh.between_marks("ulimit -l") == f"echo {ssh.MARK}; ulimit -l; echo {ssh.MARK}"
     assert peers.FACTS.count(ssh.MARK) == 2

@@ -188,6 +188,6 @@ def test_a_new_daemon_that_lets_root_in_accuses_the_running_one(
     reset = Result(
         ["ssh"], 255, "", "kex_exchange_identification: Connection closed by remote host"
     )
-    assert "MaxStartups" in ssh_login.explain(image, reset).cause
-    other = ssh_login.explain(image, Result(["ssh"], 255, "", "x")).cause
+    assert "MaxStartups" in ssh_login.refusal(image, reset).cause
+    other = ssh_login.refusal(image, Result(["ssh"], 255, "", "x")).cause
     assert other.startswith("the sshd that runs has other settings")
