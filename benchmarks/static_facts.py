@@ -73,6 +73,7 @@ def _system(system: dict[str, str]) -> list[Fact]:
         Command(("os.arch", "os.kernel"), "uname -mr", (rf"^\d\S* {system['arch']}$",)),
         Command(("os.glibc",), "getconf GNU_LIBC_VERSION", (f"^glibc {system['glibc']}$",)),
         Command(("os.locale",), "locale charmap", ("^UTF-8$",)),
+        Command(("os.account",), "getent passwd root", ("^root:[^:]*:0:0:",)),
         File(("os.tmp",), "/tmp", mode=0o1777, folder=True),
         File(("os.tmp",), "/var/tmp", mode=0o1777, folder=True),
         File(("os.preload",), "/etc/ld.so.preload", there=False),
@@ -119,6 +120,8 @@ def _python(row: dict[str, Any]) -> list[Fact]:
     interpreter = row["facts"]["interpreter"]
     same = (rf"{interpreter}[\d.]*$",)
     return [
+        Command(("py.start",), f"{interpreter} -c 'import random; print(random.__file__)'",
+                ("^/usr/lib/python",)),
         Command(("py.version",), f"{interpreter} --version", (f"^Python {row['version']}$",)),
         *[Command(("py.single",), f"readlink -f $(command -v {name})", same)
           for name in ("python", "python3")],
