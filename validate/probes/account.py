@@ -9,6 +9,7 @@ import re
 import time
 from typing import List, NamedTuple
 
+from validate.probes.dpkg import install_again, package_of
 from validate.probes.files import read, under
 from validate.remedy import Remedy, in_image, in_shell
 
@@ -71,12 +72,20 @@ def login_refused(root: str) -> Problem:
     shell = fields[6]
     if shell and not os.access(under(root, shell), os.X_OK):
         text = "the shell of root, {}, is missing or cannot be run".format(shell)
-        line = "sed -i '/^root:/s#{}$#/bin/bash#' {}".format(shell, PASSWD)
-        return Problem(text, text, in_shell(line))
+        return Problem(text, text, _shell_again(root, shell))
     if not os.path.isfile(under(root, SHADOW)):
         return Problem("no " + SHADOW, "{} is missing: PAM knows no account".format(SHADOW),
                        in_shell("pwconv"))  # fmt: skip
     return _by_shadow((_fields(root, SHADOW) + [""] * 9)[:9], time.time() / SECONDS_OF_A_DAY)
+
+
+def _shell_again(root: str, shell: str) -> Remedy:
+    """Return the line that gives root a shell: another one that is there, else its package."""
+    there = [one for one in ("/bin/bash", "/bin/sh") if os.access(under(root, one), os.X_OK)]
+    package = package_of(root, shell)[0]
+    if package or not there:
+        return in_shell(install_again(package or "bash"))
+    return in_shell("sed -i '/^root:/s#{}$#{}#' {}".format(shell, there[0], PASSWD))
 
 
 def _by_shadow(fields: List[str], today: float) -> Problem:

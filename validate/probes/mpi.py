@@ -1,6 +1,5 @@
 """Read what Open MPI prints about itself, and build the command line of a launch."""
 
-import os
 import re
 import sys
 from typing import Dict, List, Sequence
@@ -10,15 +9,6 @@ from validate.process import Result, run
 
 DAEMONS = {"orte": "orted", "prrte": "prted"}
 """What mpirun starts on the other machines: Open MPI up to 4 has ORTE, 5 has PRRTE."""
-
-
-def absence(path: str) -> str:
-    """Say in words why a program of Open MPI cannot be started."""
-    if os.path.islink(path) and not os.path.exists(path):
-        return "missing: {}, to which {} leads".format(os.path.realpath(path), path)
-    if os.path.exists(path):
-        return "{} cannot be run ({:04o})".format(path, os.stat(path).st_mode & 0o7777)
-    return "missing: {}".format(path)
 
 
 def parse_version(text: str) -> str:

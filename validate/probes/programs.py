@@ -20,6 +20,15 @@ def find_program(name: str, path: str) -> str:
     return next(iter(on_path([name], path)), "")
 
 
+def absence(path: str) -> str:
+    """Say in words why a program cannot be started."""
+    if os.path.islink(path) and not os.path.exists(path):
+        return "missing: {}, to which {} leads".format(os.path.realpath(path), path)
+    if os.path.exists(path):
+        return "{} cannot be run ({:04o})".format(path, os.stat(path).st_mode & 0o7777)
+    return "missing: {}".format(path)
+
+
 def interpreter_of(script: str, path: str = "") -> str:
     """Return the program that runs a script, from its first line, such as `/usr/bin/python3`.
 

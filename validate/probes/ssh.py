@@ -1,6 +1,7 @@
 """Find the SSH settings and keys of a container, and who made the keys."""
 
 import os
+import re
 import stat
 from typing import Dict, List, NamedTuple
 
@@ -68,6 +69,12 @@ def user_keys(root: str) -> List[str]:
     """List the private keys in and below the .ssh folders of all users."""
     folders = [os.path.join(home, ".ssh") for home in homes(root)]
     return [path for folder in folders for path in _keys(root, folder)]
+
+
+def any_user_key(root: str) -> bool:
+    """Return whether root has a key, also one that is no whole key."""
+    there = names(under(root, "/root/.ssh"))
+    return bool(user_keys(root)) or any(re.match(r"id_\w+$", name) for name in there)
 
 
 def host_keys(root: str) -> List[str]:

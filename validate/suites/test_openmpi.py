@@ -13,7 +13,7 @@ from validate.probes.files import distinct_files, read, under
 from validate.probes.libraries import out_of_the_way
 from validate.probes.limits import capabilities
 from validate.probes.other_programs import out_of_use
-from validate.probes.programs import find_program, on_path, parse_environment
+from validate.probes.programs import absence, find_program, on_path, parse_environment
 from validate.probes.settings import settings
 from validate.probes.sysfs import default_route, interfaces_up, with_address
 from validate.process import run
@@ -41,7 +41,7 @@ def test_prefix(image: Situation, measure: Measure) -> None:
     mpirun = _prefix(image) + "/bin/mpirun"
     if not os.access(mpirun, os.X_OK):
         text = "the file was deleted, or Open MPI is not installed where the recipe says"
-        fail(mpi.absence(mpirun), text, lost_program(image.root, "mpirun"))
+        fail(absence(mpirun), text, lost_program(image.root, "mpirun"))
     result = _info(image)
     if not result.ok and not result.timed_out:  # one plugin may be broken: ask for less
         ask = [_prefix(image) + "/bin/ompi_info", "--parsable", "--path", "prefix"]
@@ -146,7 +146,7 @@ def test_nonlogin_path(image: Situation, measure: Measure) -> None:
     own = under(image.root, os.path.join(_prefix(image), "bin", daemon))
     if not found and not os.access(own, os.X_OK):
         text = "`{}` is missing: it is neither in {}/bin nor on {}; {}"
-        seen = text.format(daemon, _prefix(image), path, mpi.absence(own))
+        seen = text.format(daemon, _prefix(image), path, absence(own))
         cause = "it was removed after the installation, or is no program any more"
         fail(seen, cause, lost_program(image.root, daemon))
     if not found:

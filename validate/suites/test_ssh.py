@@ -9,7 +9,8 @@ from validate.fixtures import Measure, Situation
 from validate.probes import account, ssh, ssh_login, ssh_rules
 from validate.probes.dpkg import install_again
 from validate.probes.entrypoint import environment_at_start
-from validate.probes.programs import find_program
+from validate.probes.files import under
+from validate.probes.programs import absence, find_program
 from validate.probes.sshd import daemon, effective_settings, login, temporary_key
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
@@ -40,8 +41,9 @@ def test_sshd(image: Situation, measure: Measure) -> None:
     """`sshd -t` with a temporary host key, `ssh -V`"""
     lost = [one for one in ssh.PROGRAMS if not find_program(os.path.basename(one), SEARCHED)]
     if lost:
-        text = "the file was deleted, or the package is not installed"
-        fail("missing: {}".format(", ".join(lost)), text, in_shell(install_again(*ssh.PACKAGES)))
+        text = "the file was deleted or changed, or the package is not installed"
+        seen = "; ".join(absence(under(image.root, one)) for one in lost)
+        fail(seen, text, in_shell(install_again(*ssh.PACKAGES)))
     _root_only()
     banner = run(["ssh", "-V"]).err.strip()
     version = banner.partition("OpenSSH_")[2].partition("p")[0]
@@ -127,7 +129,7 @@ def test_conf(image: Situation, measure: Measure) -> None:
 
 def _session(image: Situation, command: str, measure: Measure) -> Any:
     """Log in to this container itself; start sshd for it if none listens."""
-    if not ssh.user_keys(image.root) and not os.path.isdir(ssh.PRIVATE_COPIES):
+    if not ssh.any_user_key(image.root) and not os.path.isdir(ssh.PRIVATE_COPIES):
         skip("needs-start", "no key: keys are made by the entrypoint, and it did not run")
     with daemon(_port(image)) as was_there:
         result = login(_port(image), command)

@@ -45,3 +45,12 @@ def test_a_script_says_what_runs_it(tmp_path: Path) -> None:
 def test_the_environment_file_is_read_as_pam_does() -> None:
     text = '# x\nPATH="/a:/b"\nexport LANG=C.UTF-8\n'
     assert programs.parse_environment(text) == {"PATH": "/a:/b", "LANG": "C.UTF-8"}
+
+
+def test_why_a_program_cannot_be_started(tmp_path: Path) -> None:
+    gone, link, file = tmp_path / "gone", tmp_path / "orted", tmp_path / "ssh"
+    link.symlink_to(gone)
+    file.touch(0o600)
+    assert programs.absence(str(gone)) == f"missing: {gone}"
+    assert programs.absence(str(link)) == f"missing: {gone}, to which {link} leads"
+    assert programs.absence(str(file)) == f"{file} cannot be run (0600)"
