@@ -17,7 +17,7 @@ from typing import (
 
 import pytest
 
-from validate import catalogue
+from validate import catalogue, endings
 from validate.check import (
     ERROR,
     FAILED,
@@ -33,7 +33,8 @@ from validate.check import (
 )
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
-from validate.process import patience
+from validate.probes import crashes
+from validate.process import KILLED, patience
 from validate.remedy import Remedy, only_look
 from validate.requirements import out_of_profile
 
@@ -68,6 +69,7 @@ class Collector:
         self.results: List[CheckResult] = []
         self.unloaded: List[str] = []
         self._started: Dict[str, float] = {}
+        self._killed_before = 0
 
     @pytest.fixture
     def image(self) -> Situation:
@@ -123,6 +125,7 @@ class Collector:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Note when a test started."""
         self._started[nodeid] = time.time()
+        self._killed_before = len(KILLED)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: Any) -> None:
@@ -181,6 +184,8 @@ class Collector:
             if code not in SKIP_CODES:
                 code, why = "not-applicable", str(error)
             return CheckResult(check, suite, SKIPPED, why or measured, "", "", code, seconds)
+        if error is not None and not isinstance(error, KeyboardInterrupt):
+            error = self._with_signal(error)
         if isinstance(error, CheckFailed):
             warns = isinstance(error, CheckWarned) or check.severity != "fail"
             remedy = error.remedy if error.remedy.given else check.remedy
@@ -195,6 +200,16 @@ class Collector:
             found = CheckResult(check, suite, ERROR, text, check.cause, seconds=seconds)
             return found.with_remedy(only_look("validate --explain {}".format(check.id)))
         return CheckResult(check, suite, PASSED, measured, "", "", "", seconds)
+
+    def _with_signal(self, error: BaseException) -> BaseException:
+        """Return why a check failed: if a signal ended a command of it, that is the reason."""
+        if len(KILLED) == self._killed_before:
+            return error
+        last, seen = KILLED[-1], getattr(error, "measured", "")
+        if endings.name_of(last.killed_by) not in seen:
+            seen = "; ".join(filter(None, (seen, last.says())))
+        kind = CheckWarned if isinstance(error, CheckWarned) else CheckFailed
+        return kind(seen, *crashes.explain(self.situation, last))
 
 
 def _time_is_up(suite: str) -> Callable[..., None]:

@@ -40,10 +40,7 @@ def answer_to(
 ) -> ImageSpec | Refusal:
     """Find the image for the constraints, or why there is none and what is nearest to them."""
     constraints = meant(constraints, catalog)
-    cell = replace(as_cell(constraints, catalog), allow_unknown=allow_unknown)
-    space = space_of(catalog, cell.wants)
-    cell = _without_what_no_os_has(space, cell)
-    cell = replace(cell, wants=_by_default(space, cell))
+    space, cell = asked_cell(constraints, catalog, allow_unknown=allow_unknown)
     wants = constraints_of(cell)
     if fits(space, wants, allow_unknown=allow_unknown):
         spec = resolve_cell(cell, catalog, space)
@@ -56,6 +53,17 @@ def answer_to(
     instead = nearest(space, wants, conflict.wants, allow_unknown=allow_unknown)
     unknown = tuple(unknown_values(constraints, catalog))
     return Refusal(unknown, (conflict,), tuple(instead), catalog.request_keys, allow_unknown)
+
+
+def asked_cell(
+    constraints: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
+) -> tuple[Space, Cell]:
+    """Make the cell of a request with all that it needs and does not name, and its candidates."""
+    asked = meant(constraints, catalog)
+    cell = replace(as_cell(asked, catalog), allow_unknown=allow_unknown)
+    space = space_of(catalog, cell.wants)
+    cell = _without_what_no_os_has(space, cell)
+    return space, replace(cell, wants=_by_default(space, cell))
 
 
 def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:

@@ -47,7 +47,7 @@ def parse(arguments: Sequence[str], catalog: Catalog) -> dict[str, str]:
         name, equals, value = text.partition("=")
         problem = _problem(name, value, known, catalog) if equals and value else _malformed(text)
         if problem is None and name in found:
-            problem = Problem(f"`{name}` is wished for twice", hint="give it once")
+            problem = Problem(f"`{name}` is given twice", hint="give it once")
         if problem is not None:
             problems.append(problem)
         found[name] = value
@@ -103,7 +103,7 @@ def _unknown_name(name: str, value: str, known: Sequence[str]) -> Problem:
     near = [bare] if bare in known else get_close_matches(bare, known, 1)
     meant = f"{near[0]}='{operator}={value}'" if near and operator else "".join(near)
     return Problem(
-        f"{quoted(name)} is nothing that can be asked for",
+        f"{quoted(name)} is not a key of a request",
         evidence=(f"known: {few_like(bare, known, 'imagegen catalog')}",),
         hint=f"did you mean `{meant}`?" if near else "such as `torch=1.13.1`",
     )

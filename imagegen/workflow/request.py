@@ -12,6 +12,8 @@ from imagegen.errors import ConfigError, ImagegenError, RenderError, ResolutionE
 from imagegen.request.answer import answer_to, may_be, same_image
 from imagegen.request.arguments import parse
 from imagegen.request.existing import check_registry, image_of, tagged_images
+from imagegen.request.like import compare
+from imagegen.request.like_report import show_like
 from imagegen.request.report import Answer, as_data, next_command, show
 from imagegen.request.saved import check_saving, read_request, save
 from imagegen.resolver.refusal import Refusal
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from imagegen.console.console import Console
     from imagegen.model.image import ImageSpec
     from imagegen.request.existing import Found
+    from imagegen.request.like_report import Like
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class RequestOptions:
     The image is also searched for in `registry`. `save` is the name of the matrix to write, with
     `owner` and `expires`; `overwrite` allows to replace a matrix of that name. `why`
     also shows who asked for what, and where it stands. With `build` the image is built afterwards,
-    so there is nothing to run next.
+    so there is nothing to run next. `like` is an image: the arguments win over what is in it.
     """
 
     arguments: tuple[str, ...]
@@ -44,6 +47,7 @@ class RequestOptions:
     expires: str = ""
     why: bool = False
     build: bool = False
+    like: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,10 @@ def request(options: RequestOptions, console: Console) -> Answered:
     check_registry(options.registry)
     project = Project(options.overlay)
     path = _path_to_save(project, options)
+    given = parse(options.arguments, project.catalog)
+    like = _like(options, project)
+    if like is not None:
+        options = replace(options, arguments=like.nearest.arguments)
     constraints = parse(options.arguments, project.catalog)
     answer = answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
     if isinstance(answer, Refusal):
@@ -70,10 +78,24 @@ def request(options: RequestOptions, console: Console) -> Answered:
     if path is not None:
         save(path, answer, options.owner, options.expires)
     command = "" if options.build else _next_command(answered, project, options)
-    show(replace(answered, command=command), console, why=options.why)
+    answered = replace(answered, command=command)
+    if like is not None:
+        show_like(answered, like, compare(like.found, answer, like.nearest, given), console)
+    else:
+        show(answered, console, why=options.why)
     if path is not None:
         console.line(f"wrote {path}")
     return Answered(0, None if answered.found.where else answered.spec)
+
+
+def _like(options: RequestOptions, project: Project) -> Like | None:
+    """Read the image that a request is to be like, where it names one."""
+    if not options.like:
+        return None
+    # An engine is needed for this alone, and its client takes most of the time to load.
+    from imagegen.workflow.request_like import read_like
+
+    return read_like(options, project)
 
 
 def answer_queue(options: RequestOptions, console: Console) -> int:

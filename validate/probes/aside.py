@@ -48,12 +48,12 @@ def library_aside(root: str, *paths: str) -> Remedy:
 
 def without_line(file: str, line: str) -> str:
     """Return the line that turns a line of a settings file into a comment."""
-    return "sed -i 's|^ *{}/* *$|# &|' {}".format(pattern(line), quote(file))
+    return "sed -i -E 's|^ *(include +)?{}/* *$|# &|' {}".format(pattern(line), quote(file))
 
 
 def pattern(text: str) -> str:
-    """Return a text as a basic regular expression of sed, in a command delimited by `|`."""
-    return "".join("\\" + char if char in "\\.*[]^$|" else char for char in text)
+    """Return a text as an extended regular expression of sed, in a command delimited by `|`."""
+    return "".join("\\" + char if char in "\\.*[]^$|+?(){}" else char for char in text)
 
 
 def one_line(lines: Iterable[str]) -> str:

@@ -12,21 +12,13 @@ from validate.probes.dlopen import LoaderPath, loader_path
 from validate.probes.dpkg import package_of
 from validate.probes.files import distinct_files, names, read, under
 from validate.probes.import_errors import without
-from validate.probes.interpreter import ask, find_python
+from validate.probes.ldcache import OF_DISTRIBUTION
+from validate.probes.sites import sites
 from validate.remedy import Remedy, in_image, in_shell
 
-SITES = """
-import json, os, sys
-print(json.dumps({"sites": [path for path in sys.path if path and os.path.isdir(path)]}))
-"""
-SECONDS = 30.0
 ASKED = re.compile(r"lib.+\.so(\.\d+)?$")
 """Names by which programs ask for libraries."""
 SETTINGS = "/etc/ld.so.conf.d"
-OF_DISTRIBUTION = re.compile(r"libc\.conf$|\S+-linux-gnu\.conf$")
-"""Settings files of the distribution. They must stay: a wrong library in one of their folders is
-removed instead.
-"""
 
 
 class Libraries(NamedTuple):
@@ -67,23 +59,18 @@ def libraries(image: Situation) -> Libraries:
 
 def _look(image: Situation) -> Libraries:
     lib_dir = image.expected.os.get("lib_dir", "/usr/lib")
-    return Libraries(loader_path(image.root, image.env, lib_dir), _sites(image))
-
-
-def _sites(image: Situation) -> List[str]:
-    answer = ask(find_python(image.env, image.expected), SITES, image.env, SECONDS)
-    return [str(path) for path in answer.facts.get("sites", [])]
+    return Libraries(loader_path(image.root, image.env, lib_dir), sites(image))
 
 
 def _inside(image: Situation, path: str) -> str:
     return path if image.root == "/" else "/" + os.path.relpath(path, image.root)
 
 
-def out_of_the_way(image: Situation, path: str) -> Tuple[str, Remedy]:
+def out_of_the_way(image: Situation, path: str, whole_folder: bool = False) -> Tuple[str, Remedy]:
     """Return cause and remedy of a library that should not be on the loader's path.
 
-    The setting that names its folder goes, if nothing else is lost by that; else the library itself
-    gets another name.
+    The setting that names its folder goes, if nothing else is lost by that, or if the whole folder
+    should not be there; else the library itself gets another name.
     """
     path = _inside(image, path)
     folder = os.path.dirname(path)
@@ -97,7 +84,7 @@ def out_of_the_way(image: Situation, path: str) -> Tuple[str, Remedy]:
         file = _setting(image, folder)
         if file:
             cause = "{} names {}".format(file, folder)
-            if _alone_in(image, folder):
+            if whole_folder or _alone_in(image, folder):
                 remedy = in_shell(without_line(file, folder) + "; ldconfig")
     return cause, remedy
 

@@ -12,7 +12,7 @@ from validate.probes.dpkg import lost_program, package_of
 from validate.probes.files import distinct_files, read, under
 from validate.probes.libraries import out_of_the_way
 from validate.probes.limits import capabilities
-from validate.probes.other_programs import out_of_use
+from validate.probes.other_programs import choices, out_of_use
 from validate.probes.programs import find_program, on_path, parse_environment
 from validate.probes.sysfs import default_route, interfaces_up, with_address
 from validate.process import run
@@ -86,7 +86,13 @@ def test_version(image: Situation, measure: Measure) -> None:
     measure(version)
     promised = image.expected.version("openmpi")
     if not version:
-        fail(result.says() if not result.ok else "not Open MPI: " + result.tail(1))
+        text = result.says() if not result.ok else "not Open MPI: " + result.tail(1)
+        own = _own_mpirun(image)
+        here = _prefix(image) + "/bin/mpirun"
+        fail(
+            text,
+            remedy=out_of_use(image, [(here, own)]) if own != os.path.realpath(here) else Remedy(),
+        )
     if not same_version(promised, version):
         fail("Open MPI {}, the recipe says {}".format(version, promised))
 
@@ -99,7 +105,7 @@ def test_version(image: Situation, measure: Measure) -> None:
 def test_single(image: Situation, measure: Measure) -> None:
     """every mpirun on PATH by real path, every libmpi.so.* in `ldconfig -p`"""
     path = image.env.get("PATH", "")
-    ours = os.path.realpath(_prefix(image) + "/bin/mpirun")
+    ours = _own_mpirun(image)
     found = distinct_files(on_path(["mpirun"], path))
     measure("{} is {}".format(find_program("mpirun", path), ours))
     others = [seen for seen in found if os.path.realpath(seen) != ours]
@@ -117,6 +123,16 @@ def test_single(image: Situation, measure: Measure) -> None:
         lines = [out_of_the_way(image, path)[1] for path in others]
         remedy = in_shell(one_line(lines)) if len(others) < len(libraries) else in_image(REBUILD)
         fail("more than one libmpi in the loader's cache: " + ", ".join(libraries), remedy=remedy)
+
+
+def _own_mpirun(image: Situation) -> str:
+    """Return the recipe's mpirun: that of its prefix, or the one of the distribution's package."""
+    home = str(image.expected.fact("openmpi", "home", ""))
+    if not home or home == _prefix(image):
+        return os.path.realpath(_prefix(image) + "/bin/mpirun")
+    offered = [os.path.realpath(home + "/bin/mpirun"), *choices(image.root, "mpirun")]
+    packaged = [one for one in offered if "mpirun" in one and package_of(image.root, one)[0]]
+    return next((one for one in packaged if os.access(one, os.X_OK)), offered[0])
 
 
 def _ours(image: Situation, path: str) -> bool:

@@ -13,10 +13,12 @@ from validate.probes import gpu, ldcache, links, secrets, ssh
 from validate.probes.aside import export, renamed, taken_out
 from validate.probes.dpkg import lost_library
 from validate.probes.files import started_at, under
-from validate.probes.interpreter import LOCATE, ask, find_python
+from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
+from validate.probes.own_address import OWN_ADDRESS
+from validate.probes.sites import extensions, frameworks, site_packages
 from validate.process import run
-from validate.remedy import at_launch, in_image, in_shell
+from validate.remedy import Remedy, at_launch, in_image, in_shell
 
 REBUILD = in_image("imagegen build   # on the base that the recipe names")
 PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
@@ -137,29 +139,40 @@ def test_broken_links(image: Situation, measure: Measure) -> None:
 def test_elf_deps(image: Situation, measure: Measure) -> None:
     """DT_NEEDED of every .so of torch, horovod and Open MPI, its plugins included, of libmpi,
     libibverbs, librdmacm and libnccl, resolved as ld.so(8) does: RPATH, LD_LIBRARY_PATH, RUNPATH,
-    cache, default folders"""
+    cache, default folders. Symbol versions (DT_VERNEED) of these and of all extension modules of
+    the image's Python, against those of the library that is found (DT_VERDEF)"""
     lib_dir = image.expected.os.get("lib_dir", "/usr/lib")
     folders = [f for f in image.env.get("LD_LIBRARY_PATH", "").split(":") if f]
     loader = ldcache.Loader(
         _cache(image), folders, ["/lib64", "/usr/lib64", lib_dir, "/lib", "/usr/lib"]
     )
     libraries = _training_libraries(image)
-    missing = loader.missing(libraries)
+    loaded = loader.load(libraries)
     measure("{} libraries and all that they load".format(len(libraries)))
-    real = {name: by for name, by in missing.items() if name not in gpu.DRIVER_LIBRARIES}
+    real = {name: by for name, by in loaded.missing.items() if name not in gpu.DRIVER_LIBRARIES}
     if real:
         seen = ["{} needs {}".format(by, name) for name, by in sorted(real.items())]
         fail(
             "; ".join(seen[:4]),
             remedy=lost_library(image.root, *sorted(real)),
         )
+    others = [path for site in site_packages(image) for path in extensions(site)]
+    too_old = loaded.too_old or loader.load(others, find_python(image.env, image.expected)).too_old
+    measure("{}, {} extensions of Python".format(measure.text, len(others)))
+    if too_old:
+        cause = "it was built on a newer system, or an older copy of {} comes first"
+        fail("; ".join(map(str, too_old[:4])), cause.format(too_old[0].library), _newer(too_old))
+
+
+def _newer(found: List[ldcache.TooOld]) -> Remedy:
+    """Return what brings objects that were built for this system."""
+    remedy = "imagegen build   # with builds for this system of what needs newer versions"
+    return in_image(remedy, look="dpkg -S {}".format(quote(found[0].by)))
 
 
 def _training_libraries(image: Situation) -> List[str]:
-    python = find_python(image.env, image.expected)
-    where: Dict[str, Any] = image.once("locate", lambda: ask(python, LOCATE, image.env, 30)).facts
     found: List[str] = []
-    for folder in filter(None, [*where.values(), *_folders_of_mpi(image)]):
+    for folder in [*frameworks(image), *_folders_of_mpi(image)]:
         for top, _, files in os.walk(folder):
             found += [os.path.join(top, name) for name in sorted(files) if name.endswith(".so")]
     cache = _cache(image)
@@ -259,23 +272,13 @@ def test_secrets(image: Situation, measure: Measure) -> None:
         fail("; ".join(str(one) for one in found[:4]), remedy=remedy)
 
 
-OWN_ADDRESS = (
-    "own=$(hostname -I | cut -d' ' -f1); "
-    '[ "$own" ] && { echo "$own $(hostname)"; cat /etc/hosts; } > /run/hosts && '
-    "cat /run/hosts > /etc/hosts"
-)
-"""The line comes first, because the first one counts. The engine mounts the file: it cannot be
-replaced by another one, as `sed -i` does.
-"""
-
-
 @check(
     "os.hostname",
     "the host's name leads to an address that peers can reach",
     severity="warn",
     tier="live",
     cause="/etc/hosts maps the name to a loopback address: peers would connect to themselves",
-    remedy=in_shell(OWN_ADDRESS, look="cat /etc/hosts"),
+    remedy=OWN_ADDRESS,
 )
 def test_hostname(host: Any, measure: Measure) -> None:
     """getent ahostsv4 $(hostname): an address that is not 127.*"""

@@ -1,6 +1,5 @@
 """Check the verbs libraries of the image, and the RDMA devices that the host gives it."""
 
-import ctypes
 import errno
 import os
 import re
@@ -13,6 +12,7 @@ from validate.probes import fabric, kubernetes, sysfs, verbs_stack
 from validate.probes.dlopen import loader_path
 from validate.probes.files import names, under
 from validate.probes.libraries import out_of_the_way
+from validate.probes.native import call_functions
 from validate.probes.programs import find_program
 from validate.probes.verbs_remedies import modules_aside, one_build, packages_back, tools_back
 from validate.process import run
@@ -40,11 +40,8 @@ def _variant(image: Situation) -> str:
 
 def _loads(image: Situation, name: str) -> str:
     """Return why the loader cannot load a library; empty if it can."""
-    try:
-        ctypes.CDLL(name if image.root == "/" else _library(image, name))
-    except OSError as error:
-        return str(error)
-    return ""
+    path = name if image.root == "/" else _library(image, name)
+    return call_functions(path, {}, image.env).problem
 
 
 @check(

@@ -6,9 +6,10 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from imagegen.engine import sdk
+from imagegen.engine.api import checked
 from imagegen.engine.client import Engine, engine_errors
 from imagegen.engine.images import local_images
 from imagegen.errors import EngineError
@@ -17,7 +18,7 @@ from imagegen.model.labels import LABEL_MATRIX
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from imagegen.engine.answers import CacheEntry, ContainerRow, ImageRow
+    from imagegen.engine.answers import CacheEntry, ContainerRow, DiskAnswer, ImageRow, PruneAnswer
 
 DF_SECONDS = 600
 """The engine reads all files that it has not counted before."""
@@ -135,7 +136,8 @@ def build_cache(engine: Engine) -> tuple[CacheEntry, ...]:
     with engine_errors("count its build cache"), engine.fresh(timeout=DF_SECONDS) as api:
         answer = api.get(engine.url("/system/df"), params={"type": "build-cache"})
         answer.raise_for_status()
-        return tuple(answer.json().get("BuildCache") or ())
+        found = cast("DiskAnswer", checked(answer, answer.json()))
+        return tuple(found.get("BuildCache") or ())
 
 
 def old_cache_bytes(cache: tuple[CacheEntry, ...], days: int, now: datetime) -> int:
@@ -163,7 +165,8 @@ def prune_cache(engine: Engine, days: int) -> int:
         filters = json.dumps({"until": [f"{days * 24}h"]})
         answer = api.post(engine.url("/build/prune"), params={"filters": filters})
         answer.raise_for_status()
-        return int(answer.json().get("SpaceReclaimed") or 0)
+        found = cast("PruneAnswer", checked(answer, answer.json()))
+        return int(found.get("SpaceReclaimed") or 0)
 
 
 def remove_image(engine: Engine, image_id: str) -> bool:

@@ -60,11 +60,11 @@ def test_every_argument_that_is_no_wish_is_told(project: Project) -> None:
     texts = [problem.text for problem in caught.value.problems]
     assert texts == [
         "`torch` is not of the form KEY=VALUE",
-        "`` is nothing that can be asked for",
-        "`toch` is nothing that can be asked for",
+        "`` is not a key of a request",
+        "`toch` is not a key of a request",
         "`os=` is not of the form KEY=VALUE",
         "ssh: `9;rm` has characters that no version has",
-        "`rdma` is wished for twice",
+        "`rdma` is given twice",
     ]
     assert caught.value.problems[2].hint == "did you mean `torch`?"
 
