@@ -5,7 +5,7 @@ from shlex import quote
 from typing import List, Sequence, Tuple
 
 from validate.fixtures import Situation
-from validate.probes.aside import aside, export
+from validate.probes.aside import aside, export, one_line
 from validate.probes.files import read, under
 from validate.remedy import Remedy, in_shell
 
@@ -32,7 +32,7 @@ def out_of_use(image: Situation, pairs: Sequence[Tuple[str, str]]) -> Remedy:
     if foreign:
         rest = ":".join(folder for folder in path.split(":") if folder not in foreign)
         lines.append(export({"PATH": rest}))
-    return in_shell("; ".join(lines))
+    return in_shell(one_line(lines))
 
 
 def _replaced(image: Situation, wrong: str, right: str) -> str:

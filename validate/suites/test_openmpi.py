@@ -1,6 +1,7 @@
 """Check that there is one Open MPI, that it is the recipe's, and that it launches."""
 
 import os
+import re
 from typing import Any, Tuple
 
 from validate.check import check, fail, skip
@@ -8,7 +9,7 @@ from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import ldcache, mpi
 from validate.probes.aside import aside, export, one_line, unset
-from validate.probes.dpkg import lost_program, package_of
+from validate.probes.dpkg import lost_library, lost_program, package_of
 from validate.probes.files import distinct_files, read, under
 from validate.probes.libraries import out_of_the_way
 from validate.probes.limits import capabilities
@@ -20,6 +21,7 @@ from validate.remedy import Remedy, in_image, in_shell, only_look
 
 LAUNCH_SECONDS = 60
 REBUILD = "imagegen build"
+LOST_LIBRARY = re.compile(r"loading shared libraries: ([^\s:]+): cannot open")
 
 
 def _prefix(image: Situation) -> str:
@@ -53,6 +55,10 @@ def test_prefix(image: Situation, measure: Measure) -> None:
     measure(prefix)
     homes = {_prefix(image), str(image.expected.fact("openmpi", "home", _prefix(image)))}
     if not result.ok:
+        lost = LOST_LIBRARY.search(result.out + result.err)
+        if lost:
+            cause = "{} is missing".format(lost.group(1))
+            fail(result.says(), cause, lost_library(image.root, lost.group(1)))
         fail(result.says(), *_moved(image))
     if prefix not in homes:
         text = "ompi_info says {}, the recipe says {}"

@@ -71,6 +71,7 @@ def assert_remedy(one: CheckResult) -> None:
         return
     assert one.kind in KINDS, one
     assert one.remedy or one.look, one
+    assert one.remedy.count("   # ") < 2, one  # a comment hides what comes after it
     if one.kind == SHELL:
         assert readable(one.remedy), one
 
