@@ -47,9 +47,13 @@ def test_prefix(image: Situation, measure: Measure) -> None:
             "Open MPI is not installed where the recipe says",
             in_image("imagegen build"),
         )
+    program = _prefix(image) + "/bin/ompi_info"
+    if not os.access(program, os.X_OK):
+        remedy = lost_program(image.root, "ompi_info")
+        fail("{} is not there".format(program), "it was removed after the installation", remedy)
     result = _info(image)
     if not result.ok and not result.timed_out:  # one plugin may be broken: ask for less
-        ask = [_prefix(image) + "/bin/ompi_info", "--parsable", "--path", "prefix"]
+        ask = [program, "--parsable", "--path", "prefix"]
         result = run(ask, 30, image.env)
     prefix = mpi.parse_prefix(result.out)
     measure(prefix)
@@ -111,7 +115,8 @@ def test_version(image: Situation, measure: Measure) -> None:
 def test_single(image: Situation, measure: Measure) -> None:
     """every mpirun on PATH by real path, every libmpi.so.* in `ldconfig -p`"""
     path = image.env.get("PATH", "")
-    ours = _own_mpirun(image)
+    own = _own_mpirun(image)
+    ours = os.path.realpath(own)
     found = distinct_files(on_path(["mpirun"], path))
     measure("{} is {}".format(find_program("mpirun", path), ours))
     others = [seen for seen in found if os.path.realpath(seen) != ours]
@@ -119,7 +124,7 @@ def test_single(image: Situation, measure: Measure) -> None:
         text = "also on PATH: {}; `mpirun` runs {}"
         fail(
             text.format(", ".join(others), find_program("mpirun", path)),
-            remedy=out_of_use(image, [(one, ours) for one in others]),
+            remedy=out_of_use(image, [(one, own) for one in others]),
         )
     cache = ldcache.parse_cache(run(["/sbin/ldconfig", "-p"]).out)
     paths = [path for name in cache if name.startswith("libmpi.so.") for path in cache[name]]
@@ -132,13 +137,17 @@ def test_single(image: Situation, measure: Measure) -> None:
 
 
 def _own_mpirun(image: Situation) -> str:
-    """Return the recipe's mpirun: that of its prefix, or the one of the distribution's package."""
+    """Return the recipe's mpirun: that of its prefix, or the one of the distribution's Open MPI."""
     home = str(image.expected.fact("openmpi", "home", ""))
     if not home or home == _prefix(image):
-        return os.path.realpath(_prefix(image) + "/bin/mpirun")
-    offered = [os.path.realpath(home + "/bin/mpirun"), *choices(image.root, "mpirun")]
-    packaged = [one for one in offered if "mpirun" in one and package_of(image.root, one)[0]]
-    return next((one for one in packaged if os.access(one, os.X_OK)), offered[0])
+        return _prefix(image) + "/bin/mpirun"
+    package = package_of(image.root, home + "/bin/ompi_info")[0]
+    offered = [home + "/bin/mpirun", *choices(image.root, "mpirun")]
+    for one in offered:
+        real = os.path.realpath(one)
+        if os.access(one, os.X_OK) and package_of(image.root, real)[0] == package:
+            return one
+    return offered[0]
 
 
 def _ours(image: Situation, path: str) -> bool:

@@ -18,16 +18,12 @@ EVERY_FLAG = in_shell(
     "'import torch.distributed.elastic.multiprocessing.api as m; print(m.__file__)')\""
 )
 
+NO_INTERFACE = "GLOO_SOCKET_IFNAME={} names no interface of this container with an address"
 Known = Tuple[str, str, Remedy]
 KNOWN: Tuple[Known, ...] = (
     (r"libuv", LIBUV, export({"USE_LIBUV": "0"})),
     (
-        r"Unable to find interface for: *(\S*)",
-        "GLOO_SOCKET_IFNAME={env[GLOO_SOCKET_IFNAME]} names no interface of this container",
-        unset(["GLOO_SOCKET_IFNAME"]),
-    ),
-    (
-        r"Unable to find address for|[Nn]ame or service not known|in name resolution",
+        r"Unable to find (?:interface|address) for|[Nn]ame or service not known|in name resolution",
         "the host's name leads to no address: gloo tells the other ranks the address of that name",
         OWN_ADDRESS,
     ),
@@ -61,10 +57,11 @@ KNOWN: Tuple[Known, ...] = (
 
 def _fail(problem: str, env: Dict[str, str], more: Tuple[Known, ...] = ()) -> None:
     """Fail with the cause of a problem, if it is a known one."""
+    if "Unable to find " in problem and env.get("GLOO_SOCKET_IFNAME"):
+        fail(problem, NO_INTERFACE.format(env["GLOO_SOCKET_IFNAME"]), unset(["GLOO_SOCKET_IFNAME"]))
     for pattern, cause, remedy in (*more, *KNOWN):
         if re.search(pattern, problem):
-            known = dict.fromkeys(("GLOO_SOCKET_IFNAME",), "")
-            fail(problem, cause.format(env=dict(known, **env)), remedy)
+            fail(problem, cause, remedy)
     fail(problem)
 
 
