@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from running_image import started
-from zoo_keeper import IN_LAYERS, ZOO, animals, ids
+from zoo_keeper import ZOO, animals, ids
 
 from imagegen.engine.images import local_images
 from imagegen.validation.in_container import contract_of, launch_spec
@@ -121,7 +121,7 @@ def specified(zoo: Zoo, ref: str) -> LaunchSpec:
 
 def look(zoo: Zoo, animal: Animal, ref: str, spec: LaunchSpec) -> Mapping[str, Any]:
     """Return what `validate` says in a new container; of layers, what the host says."""
-    if animal.name == IN_LAYERS:
+    if animal.in_the_image:
         return zoo.keeper.look(ref, animal.run, look_into_layers=True)
     with container(zoo, spec) as one:
         return validated(one, animal.run, "")

@@ -72,6 +72,11 @@ class Animal:
         return ("--static",) if "--static" in self.run else ()
 
     @property
+    def in_the_image(self) -> bool:
+        """Return whether its fault is in a layer or a setting, and in none of its containers."""
+        return any(name.startswith("image.") for name in self.fails)
+
+    @property
     def named(self) -> set[str]:
         return {*self.fails, *self.warns}
 
@@ -199,10 +204,6 @@ class Keeper:
             self.remove(tag)
 
 
-IN_LAYERS = "key-in-a-deleted-layer"
-"""Its fault is in a layer, and in none of its containers."""
-
-
 @dataclass
 class Zoo:
     """Hold the healthy images, each checked once, and the animals on top of them."""
@@ -221,7 +222,7 @@ class Zoo:
     def look_at(self, animal: Animal) -> dict[str, Any]:
         ref = self.keeper.make(ZOO / animal.name, self.image(animal.image))
         try:
-            return self.keeper.look(ref, animal.run, look_into_layers=animal.name == IN_LAYERS)
+            return self.keeper.look(ref, animal.run, look_into_layers=animal.in_the_image)
         finally:
             self.keeper.remove(ref)
 

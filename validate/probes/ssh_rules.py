@@ -9,7 +9,7 @@ import re
 from shlex import quote
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from validate.probes.aside import pattern, taken_out
+from validate.probes.aside import moved_out, pattern
 from validate.probes.files import names, read, under
 from validate.probes.programs import parse_environment
 from validate.probes.ssh import PRIVATE_COPIES
@@ -171,7 +171,7 @@ def made_anew(root: str, keys: List[str]) -> Remedy:
     """
     files = [name for key in keys for name in (key, key + ".pub")
              if os.path.lexists(under(root, name))]  # fmt: skip
-    lines = [str(taken_out(files)).partition("   # ")[0]]
+    lines = [moved_out(files)]
     for path in [*SERVER_FILES, *_server_folder(root)]:
         named = [key for key in keys if re.search(_host_key(key), read(under(root, path)))]
         lines += ["sed -i -E 's|^ *HostKey +{}|# &|I' {}".format(pattern(key), quote(path))

@@ -9,14 +9,14 @@ from typing import Any, Dict, List
 from validate.check import check, fail, skip
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
-from validate.probes import gpu, ldcache, links, secrets, ssh
-from validate.probes.aside import export, renamed, taken_out
+from validate.probes import gpu, ldcache, links, secrets
+from validate.probes.aside import export, renamed
 from validate.probes.dpkg import lost_library
 from validate.probes.files import started_at, under
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
 from validate.probes.own_address import OWN_ADDRESS
-from validate.probes.sites import extensions, frameworks, site_packages
+from validate.probes.sites import LOADED, extensions, frameworks, site_packages
 from validate.process import run
 from validate.remedy import Remedy, at_launch, in_image, in_shell
 
@@ -148,6 +148,7 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
     )
     libraries = _training_libraries(image)
     loaded = loader.load(libraries)
+    image.memory[LOADED] = loaded.files
     measure("{} libraries and all that they load".format(len(libraries)))
     real = {name: by for name, by in loaded.missing.items() if name not in gpu.DRIVER_LIBRARIES}
     if real:
@@ -250,26 +251,6 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
             ", ".join(found[:4]),
             remedy=in_shell(line.format(" ".join(map(quote, found)))),
         )
-
-
-@check(
-    "os.secrets",
-    "no credential, token or private key travels in the image",
-    cause=(
-        "it was copied in, or made, while the image was built: everyone who pulls the image has it"
-    ),
-)
-def test_secrets(image: Situation, measure: Measure) -> None:
-    """known credential files; private keys and AWS, GitHub and Hugging Face tokens in files up to
-    64 KiB. In every folder of / that is not the distribution's own, and in /usr/local/etc, /usr/src
-    and /var/tmp; mounts are left out"""
-    # The ssh suite checks SSH keys: it knows those that the entrypoint makes.
-    owned = ssh.host_keys(image.root) + ssh.user_keys(image.root)
-    found = secrets.secrets(image.root, owned if image.expected.has("ssh") else ())
-    measure("none in {}".format(" ".join(secrets.places(image.root))))
-    if found:
-        remedy = taken_out([one.path for one in found])
-        fail("; ".join(str(one) for one in found[:4]), remedy=remedy)
 
 
 @check(

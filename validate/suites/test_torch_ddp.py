@@ -30,7 +30,7 @@ KNOWN: Tuple[Known, ...] = (
     (
         r"'NoneType' object has no attribute 'get'",
         "torchrun of PyTorch before 2.0 does not work on Python 3.11 (pytorch/pytorch#92319)",
-        EVERY_FLAG,
+        in_shell(EVERY_FLAG),
     ),
     (
         r"No usable temporary directory",
