@@ -15,15 +15,16 @@ DATABASE = "/var/lib/dpkg/alternatives/"
 FEW_LINKS = 8
 
 
-def out_of_use(image: Situation, pairs: Sequence[Tuple[str, str]]) -> Remedy:
+def out_of_use(image: Situation, pairs: Sequence[Tuple[str, str]], home: str = "") -> Remedy:
     """Return the line that takes programs out of use: pairs of a wrong program and the right one.
 
-    A folder that neither the recipe nor the distribution has on the PATH goes from it. A link of
-    update-alternatives(1) gets the right program as its choice. Any other program gets another
-    name, and a link to the right one its place.
+    A folder that neither the recipe nor the distribution has on the PATH goes from it, except
+    `home` and those of the right programs. A link of update-alternatives(1) gets the right program
+    as its choice. Any other program gets another name, and a link to the right one its place.
     """
     path = image.env.get("PATH", "")
     kept = [*str(image.expected.env.get("PATH", "")).split(":"), *USUAL.split(":")]
+    kept += [home, *(os.path.dirname(right) for _, right in pairs)]
     foreign = {os.path.dirname(wrong) for wrong, _ in pairs} - set(kept)
     lines: List[str] = []
     for wrong, right in pairs:

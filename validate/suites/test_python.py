@@ -88,7 +88,7 @@ def _first_again(image: Situation, wrong: Dict[str, str]) -> Remedy:
         links = [link_in_place(image.root, one, os.path.basename(target)) for one in beside]
         return in_shell("; ".join(links))
     pairs = [(program, target if n.startswith("python") else "") for n, program in wrong.items()]
-    return out_of_use(image, sorted(pairs))
+    return out_of_use(image, sorted(pairs), home)
 
 
 @check(
