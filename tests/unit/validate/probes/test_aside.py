@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -119,11 +120,9 @@ def test_links_come_back_with_their_package_or_by_the_choice_of_the_system(tmp_p
 class _Image:
     """What `out_of_use` reads of an image."""
 
-    class expected:
-        env = {"PATH": "/opt/own/bin:/usr/bin"}
-
     def __init__(self, root: Path, path: str) -> None:
         self.root, self.env = str(root), {"PATH": path}
+        self.expected = SimpleNamespace(env={"PATH": "/opt/own/bin:/usr/bin"})
 
 
 def test_a_choice_of_the_system_is_chosen_again_and_nothing_is_removed(tmp_path: Path) -> None:
