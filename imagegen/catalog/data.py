@@ -64,6 +64,7 @@ class ReleaseData(TypedDict):
     build_apt: NotRequired[Mapping[str, str]]
     wheels: NotRequired[Mapping[str, str]]
     facts: NotRequired[Mapping[str, object]]
+    patched: NotRequired[Mapping[str, str]]
     origin: str
     source: str
 
@@ -152,6 +153,16 @@ class PipPinsData(TypedDict):
     warning: str
 
 
+class ClueData(TypedDict):
+    """What shows that an image has a component; see `model.catalog.Clue`."""
+
+    kind: str
+    name: str
+    version: NotRequired[str]
+    variant: NotRequired[str]
+    value: NotRequired[str]
+
+
 class VirtualData(TableData):
     """A file of `dockerfiles/virtual`."""
 
@@ -171,6 +182,7 @@ class ComponentData(TableData):
     aliases: NotRequired[Mapping[str, str]]
     one_of: NotRequired[list[str]]
     rules: NotRequired[Mapping[str, str]]
+    unknown: NotRequired[Mapping[str, str]]
     needs: NotRequired[list[str]]
     churn: NotRequired[str]
     megabytes: NotRequired[str | Mapping[str, str]]
@@ -186,6 +198,7 @@ class ComponentData(TableData):
     request: NotRequired[RequestData]
     checks: NotRequired[ChecksData]
     launch: NotRequired[LaunchData]
+    found_by: NotRequired[list[ClueData]]
 
 
 class RuleData(TypedDict):

@@ -135,6 +135,11 @@ def shipped_root() -> Path:
     return inside if inside.is_dir() else package.parent
 
 
+def in_checkout() -> bool:
+    """Say whether the tool runs from a checkout, where its own files may have been edited."""
+    return shipped_root() == Path(__file__).parents[2]
+
+
 def expose_validate() -> None:
     """Make the checks that travel with the tool importable as `validate`.
 

@@ -40,7 +40,7 @@ def last_build(journal: Journal, state: Path, cwd: str) -> Unfinished:
     if run.exit_code is None and not free(run_lock_path(state, run.id)):
         raise ConfigError.of(f"run {run.id} still builds", hint="wait for it, or stop it")
     if run.exit_code == 0:
-        text = f"the last build, run {run.id}, came to its end: nothing is left of it"
+        text = f"the last build, run {run.id}, is complete: nothing is left to build"
         raise NothingSelectedError.of(text, evidence=_said(run))
     if run.cwd != as_text(cwd):
         text = f"run {run.id} was started in another folder, `{run.cwd}`"

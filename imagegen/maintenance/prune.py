@@ -47,15 +47,17 @@ def superfluous(
 
 
 def without_image(
-    billed: Iterable[str], goes: Collection[str], there: Set[str], published: Set[str]
+    with_sbom: Iterable[str], removed: Collection[str], on_engine: Set[str], published: Set[str]
 ) -> list[str]:
     """List the images whose SBOMs may be removed, because the image is or was removed.
 
-    `billed` are the images with SBOMs, `goes` those that are removed now, `there` all images of the
-    engine. An image that was published still exists somewhere, so its SBOMs are kept.
+    `with_sbom` are the images with SBOMs, `removed` those that are removed now. An image that was
+    published still exists somewhere, so its SBOMs are kept.
     """
     return sorted(
-        one for one in billed if one not in published and (one in goes or one not in there)
+        one
+        for one in with_sbom
+        if one not in published and (one in removed or one not in on_engine)
     )
 
 

@@ -81,6 +81,25 @@ class OwnPart:
 
 
 @dataclass(frozen=True)
+class Clue:
+    """What shows that an image of any maker has a component, and its version."""
+
+    kind: str
+    """One of CLUES: what the clue is about."""
+    name: str
+    """A glob for the name of the package, variable or library, or for the path of a folder."""
+    version: str = ""
+    """A regular expression with one group, the version; empty for the usual form of its kind."""
+    variant: str = ""
+    """The variant of the component that it shows."""
+    value: str = ""
+    """The value of a release that it shows, such as `torchvision`, in place of the component."""
+
+
+CLUES = ("wheel", "deb", "conda", "env", "library", "folder")
+
+
+@dataclass(frozen=True)
 class Component:
     """One `dockerfiles/components/<name>/component.yaml` with its folder of templates and files.
 
@@ -89,8 +108,10 @@ class Component:
     it, `contract` is what a launch must give it. `trees` maps a context folder to a tree of the
     payload. `installs` are the ways (see `renderer.ways`) of its templates, `aliases` other names
     of variants. It needs one of `one_of`, the first if none is asked for. `rules` explain its
-    constraints; `role` is one of ROLES. `own_copies` are values of its releases that are copies of
-    a component, `pip_pins` facts of its releases that name the wheels that its own wheel requires.
+    constraints, `unknown` says what is not known of releases without facts about a name; `role` is
+    one of ROLES. `own_copies` are values of its releases that are copies of a component, `pip_pins`
+    facts of its releases that name the wheels that its own wheel requires.
+    `found_by` shows it in an image of any maker, the strongest clue first.
     """
 
     name: str
@@ -109,6 +130,7 @@ class Component:
     aliases: Mapping[str, str] = field(default_factory=dict)
     one_of: tuple[str, ...] = ()
     rules: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
     megabytes: Mapping[str, float] = field(default_factory=dict)
     churn: float = 0.1
     role: str = ""
@@ -117,6 +139,7 @@ class Component:
     request: Question = field(default_factory=Question)
     checks: Checks = field(default_factory=Checks)
     launch: Launch = field(default_factory=Launch)
+    found_by: tuple[Clue, ...] = ()
 
     @property
     def variants(self) -> tuple[str, ...]:

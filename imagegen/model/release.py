@@ -105,6 +105,11 @@ class Release:
     """The name in `artifacts.yaml` of a vendor part that the user must provide."""
     notes: tuple[str, ...] = ()
     """What a user of this release should know; each note is a warning."""
+    patched: Mapping[str, str] = field(default_factory=dict)
+    """Files of its packages that the image has changed, each with the reason.
+
+    The change is `files/patches/<version>.patch` of the component.
+    """
 
     @cached_property
     def name(self) -> str:

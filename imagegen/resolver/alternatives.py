@@ -15,14 +15,14 @@ from imagegen.model.constraint import (
     is_version,
     version_key,
 )
+from imagegen.resolver.blame import fits
 from imagegen.resolver.candidates import (
     COMPILER,
     DRIVER,
     OS,
 )
-from imagegen.resolver.conflict import fits
 from imagegen.resolver.propagation import bits, domains_of
-from imagegen.resolver.search import any_answer, search
+from imagegen.resolver.search import best_answer, search
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,7 +97,7 @@ def _instead(
 ) -> list[Alternative]:
     opened = [replace(want, constraint=ANY) if want in some else want for want in wants]
     domains = domains_of(space, opened, allow_unknown=allow_unknown)
-    if any_answer(domains) is None:
+    if best_answer(domains) is None:
         return []
     if len(some) == 1:
         return list(_of_one(space, wants, some[0], domains, allow_unknown))

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from imagegen.model import constraint
 from imagegen.model.release import OsRelease, Release
+from imagegen.resolver.memory import Remembering, remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from imagegen.model.catalog import Catalog
 
@@ -41,10 +42,11 @@ class Edge(NamedTuple):
         return f"{self.source.name} asks for {self.target} {wanted}"
 
 
-class Space:
+class Space(Remembering):
     """The candidates of a catalog; `drivers` are the versions that constraints name."""
 
     def __init__(self, catalog: Catalog, drivers: Iterable[str] = ()) -> None:
+        super().__init__()
         self.catalog = catalog
         self.candidates: dict[str, tuple[Release, ...]] = {
             OS: tuple(_os_release(one) for one in sorted(catalog.os.values(), key=_age)[::-1])
@@ -66,37 +68,28 @@ class Space:
         self.overruling = {name: providers.pop(name, "") for name in (GLIBC, COMPILER)}
         """The component, if any, whose compiler (or glibc) replaces the one of the OS."""
         self._providers = providers
+        self.choices = frozenset(
+            name
+            for name, one in catalog.virtual.items()
+            if not any(row.requires or row.provides for row in one.releases)
+        )
+        """The names that are only a choice, such as a device; others are hardware."""
         self._silent: dict[str, dict[str, str]] = {}
         for provided, provider in self._providers.items():
             self._silent.setdefault(provider, {})[provided] = UNKNOWN
-        self._edges: dict[tuple[str, int, frozenset[str], Choice], tuple[Edge, ...]] = {}
-        self._single: dict[tuple[int, Kind, str, bool, bool], Edge] = {}
-        self._of_sets: dict[Hashable, Mapping[int, tuple[Edge, ...]]] = {}
-        self._targets: dict[Hashable, frozenset[str]] = {}
-        self._masks: dict[tuple[str, tuple[str, ...], bool], int] = {}
-        self.answers: dict[Hashable, dict[str, int] | None] = {}
-        """The results of searches, by what was open, for later searches with the same."""
-        self.presences: dict[Hashable, frozenset[str]] = {}
-        """The names that constraints add, for later constraints that add the same."""
-        self._hidden: dict[tuple[str, str], int] = {}
-        self._meant: dict[tuple[str, str], int] = {}
-        self._places: dict[str, dict[int, int]] = {}
-        self._spoken_of: dict[tuple[str, int], tuple[frozenset[str], frozenset[str]]] = {}
 
     def every(self, name: str) -> int:
         """Return the set of all candidates of a name."""
         return (1 << len(self.candidates.get(name, ()))) - 1
 
+    @remembered
     def mask(self, name: str, constraints: tuple[str, ...], allow_unknown: bool = False) -> int:
         """Return the candidates of a name that satisfy one of the constraints."""
-        key = (name, constraints, allow_unknown)
-        if key not in self._masks:
-            self._masks[key] = sum(
-                1 << index
-                for index, candidate in enumerate(self.candidates.get(name, ()))
-                if any(self._accepts(name, one, candidate, allow_unknown) for one in constraints)
-            )
-        return self._masks[key]
+        return sum(
+            1 << index
+            for index, candidate in enumerate(self.candidates.get(name, ()))
+            if any(self._accepts(name, one, candidate, allow_unknown) for one in constraints)
+        )
 
     def _accepts(self, name: str, wanted: str, candidate: Release, allow_unknown: bool) -> bool:
         if candidate.variant in (UNKNOWN, "unsure") and allow_unknown:
@@ -123,46 +116,52 @@ class Space:
 
     def place(self, name: str, row: Release) -> int:
         """Return the index of a candidate among those of its name."""
-        places = self._places.get(name)
-        if places is None:
-            rows = self.candidates[name]
-            places = self._places[name] = {id(one): index for index, one in enumerate(rows)}
-        return places[id(row)]
+        return self._places(name)[id(row)]
 
+    @remembered
+    def _places(self, name: str) -> dict[int, int]:
+        return {id(one): index for index, one in enumerate(self.candidates[name])}
+
+    @remembered
     def spoken_of(self, name: str, mask: int) -> tuple[frozenset[str], frozenset[str]]:
         """Return the names that some of these candidates bring in, and those that they limit."""
-        key = (name, mask)
-        if key not in self._spoken_of:
-            rows = [row for at, row in enumerate(self.candidates.get(name, ())) if mask >> at & 1]
-            brought = {other for row in rows for other in row.requires}
-            if name in self.catalog.virtual:
-                brought |= {other for row in rows for other in row.provides}
-            constrained = frozenset(other for row in rows for other in row.limits)
-            self._spoken_of[key] = frozenset(brought), constrained
-        return self._spoken_of[key]
+        rows = [row for at, row in enumerate(self.candidates.get(name, ())) if mask >> at & 1]
+        brought = {other for row in rows for other in row.requires}
+        if name in self.catalog.virtual:
+            brought |= {other for row in rows for other in row.provides}
+        return frozenset(brought), frozenset(other for row in rows for other in row.limits)
+
+    @remembered
+    def without(self, name: str, mask: int, asked: tuple[tuple[str, int], ...]) -> int:
+        """Return those of a set that require nothing else of names than what is asked for."""
+        rows = self.candidates.get(name, ())
+        return mask & sum(
+            1 << index
+            for index, row in enumerate(rows)
+            if all(
+                self.mask(other, row.requires[other]) & there
+                for other, there in asked
+                if other in row.requires and other != name
+            )
+        )
 
     def meant(self, name: str, wanted: str) -> int:
         """Return the candidates that a constraint asks for."""
-        key = (name, wanted)
-        if key not in self._meant:
-            self._meant[key] = self.mask(name, (wanted,)) & ~self.hidden(name, wanted)
-        return self._meant[key]
+        return self.mask(name, (wanted,)) & ~self.hidden(name, wanted)
 
     def needing_more(self, name: str, present: frozenset[str]) -> int:
         """Return the candidates that need a name which is not present."""
         rows = enumerate(self.candidates.get(name, ()))
         return sum(1 << index for index, row in rows if not row.requires.keys() <= present)
 
+    @remembered
     def hidden(self, name: str, wanted: str = "") -> int:
         """Return the candidates that need their full name, which the constraint is not."""
-        key = (name, wanted)
-        if key not in self._hidden:
-            self._hidden[key] = sum(
-                1 << index
-                for index, row in enumerate(self.candidates.get(name, ()))
-                if row.only_by_full_name and wanted not in (row.version, row.variant or row.version)
-            )
-        return self._hidden[key]
+        return sum(
+            1 << index
+            for index, row in enumerate(self.candidates.get(name, ()))
+            if row.only_by_full_name and wanted not in (row.version, row.variant or row.version)
+        )
 
     def provided(self, name: str) -> bool:
         """Say whether a name only has values that rows of other names provide."""
@@ -177,49 +176,50 @@ class Space:
     def statements_of(
         self, name: str, mask: int, present: frozenset[str], choice: Choice
     ) -> Mapping[int, tuple[Edge, ...]]:
-        """Map each candidate of a set, by its index, to its `statements`."""
-        key = (name, mask, present, choice)
-        if key not in self._of_sets:
-            places = [index for index in range(mask.bit_length()) if mask >> index & 1]
-            self._of_sets[key] = {
-                index: self.statements(name, index, present, choice) for index in places
-            }
-        return self._of_sets[key]
+        """Map each candidate of a set, by its index, to what it requires of those present."""
+        exact = frozenset({name}) & choice.exact
+        return self._of_set(
+            name, mask, present & self._mentioned(name), exact, choice.allow_unknown
+        )
 
-    def targets_of(
-        self, name: str, mask: int, present: frozenset[str], choice: Choice
-    ) -> frozenset[str]:
-        """Return the names that some of these candidates make statements about."""
-        key = (name, mask, present, choice)
-        if key not in self._targets:
-            every = self.statements_of(name, mask, present, choice).values()
-            self._targets[key] = frozenset(edge.target for edges in every for edge in edges)
-        return self._targets[key]
+    @remembered
+    def _mentioned(self, name: str) -> frozenset[str]:
+        """List the names that decide what the candidates of a name state."""
+        found = {COMPILER, GLIBC, *filter(None, self.overruling.values())}
+        for row in self.candidates.get(name, ()):
+            silent = self._silent.get(row.component, {})
+            found.update(row.limits, row.known_with, row.built_for, row.provides, silent)
+        return frozenset(found)
 
-    def statements(
-        self, name: str, index: int, present: frozenset[str], choice: Choice
+    @remembered
+    def _of_set(
+        self, name: str, mask: int, present: frozenset[str], exact: frozenset[str], lax: bool
+    ) -> Mapping[int, tuple[Edge, ...]]:
+        places = [index for index in range(mask.bit_length()) if mask >> index & 1]
+        return {index: self._statements(name, index, present, exact, lax) for index in places}
+
+    def _statements(
+        self, name: str, index: int, present: frozenset[str], exact: frozenset[str], lax: bool
     ) -> tuple[Edge, ...]:
-        """List what a candidate requires of the names that are present."""
-        key = (name, index, present, choice)
-        if key not in self._edges:
-            row = self.candidates[name][index]
-            self._edges[key] = tuple(self._statements(row, present, choice))
-        return self._edges[key]
+        row = self.candidates[name][index]
+        return tuple(self._edges(row, present, bool(exact), lax))
 
-    def _statements(self, row: Release, present: frozenset[str], choice: Choice) -> Iterator[Edge]:
-        yield from self._of_kind(row, "requires", row.requires, choice)
+    def _edges(
+        self, row: Release, present: frozenset[str], exact: bool, lax: bool
+    ) -> Iterator[Edge]:
+        yield from self._of_kind(row, "requires", row.requires, lax)
         for kind, asked in (("limits", row.limits), ("known_with", row.known_with)):
             here = {name: texts for name, texts in asked.items() if name in present}
-            if not (kind == "known_with" and choice.allow_unknown):
-                yield from self._of_kind(row, kind, here, choice)  # type: ignore[arg-type]
+            if not (kind == "known_with" and lax):
+                yield from self._of_kind(row, kind, here, lax)  # type: ignore[arg-type]
         built_for = {name: texts for name, texts in row.built_for.items() if name in present}
-        if row.component in choice.exact:
+        if exact:
             built_for = {
                 name: tuple(_same_major(one) for one in texts)
                 for name, texts in built_for.items()
                 if COMPILER in present
             }
-        yield from self._of_kind(row, "built_for", built_for, choice)
+        yield from self._of_kind(row, "built_for", built_for, lax)
         for name, value in {**self._silent.get(row.component, {}), **row.provides}.items():
             overruled = row.component == OS and self.overruling[name] in present
             if name in present and not overruled:
@@ -227,16 +227,11 @@ class Space:
                 yield Edge(row, name, (value,), "provides", mask)
 
     def _of_kind(
-        self, row: Release, kind: Kind, constraints: Mapping[str, tuple[str, ...]], choice: Choice
+        self, row: Release, kind: Kind, constraints: Mapping[str, tuple[str, ...]], lax: bool
     ) -> Iterator[Edge]:
-        exact = row.component in choice.exact
         for name, alternatives in constraints.items():
-            key = (id(row), kind, name, exact, choice.allow_unknown)
-            edge = self._single.get(key)
-            if edge is None:
-                mask = self.mask(name, alternatives, choice.allow_unknown)
-                edge = self._single[key] = Edge(row, name, alternatives, kind, mask)
-            yield edge
+            mask = self.mask(name, alternatives, lax)
+            yield Edge(row, name, alternatives, kind, mask)
 
     def _provided_mask(self, name: str, value: str) -> int:
         wanted = _value(name, value)
@@ -281,7 +276,7 @@ def _os_release(one: OsRelease) -> Release:
 
 
 def _value(name: str, text: str) -> Release:
-    """Make a value of a name without rows; `2.4.8?` is 2.4.8 by a source that is not certain."""
+    """Make a release of a value, such as a GPU; `2.4.8?` is 2.4.8 by an uncertain source."""
     variant = UNKNOWN if text == UNKNOWN else "unsure" if text.endswith("?") else ""
     version = "0" if variant == UNKNOWN else text.removesuffix("?")
     return Release(name, version, variant, {}, {}, {}, {}, {}, "", "", "", 0)

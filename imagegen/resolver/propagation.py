@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from imagegen.model.constraint import NONE
 from imagegen.resolver.candidates import OS, Choice, Edge
+from imagegen.resolver.memory import remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 
     from imagegen.model.cell import Want
     from imagegen.model.release import Release
@@ -31,7 +32,6 @@ class Domains:
     present: frozenset[str]
     asked: Mapping[str, int]
     left: dict[str, int] = field(default_factory=dict)
-    start: Mapping[str, int] = field(default_factory=dict)
     touching: dict[str, set[str]] = field(default_factory=dict)
     edges: dict[str, Mapping[int, tuple[Edge, ...]]] = field(default_factory=dict)
 
@@ -64,12 +64,31 @@ def bits(mask: int) -> Iterator[int]:
 
 def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> Domains:
     """Find the names that constraints bring into an image, and the candidates left of each."""
-    domains = _situation(space, wants, allow_unknown=allow_unknown)
+    domains = situation_of(space, wants, allow_unknown=allow_unknown)
     for name in domains.present:
         everything = space.every(name) & ~space.hidden(name)
         domains.left[name] = domains.asked.get(name, everything)
     _prune_all(domains)
-    domains.start = dict(domains.left)
+    return domains
+
+
+def open_domains(
+    space: Space,
+    choice: Choice,
+    present: frozenset[str],
+    undecided: tuple[tuple[str, int], ...],
+) -> Domains:
+    """Make domains of some names alone, where all that others accept is what is left of them."""
+    domains = Domains(space, choice, present, {}, dict(undecided))
+    for name, mask in undecided:
+        domains.touching.setdefault(name, set()).add(name)
+        statements = space.statements_of(name, mask, present, choice)
+        domains.edges[name] = {
+            index: tuple(edge for edge in edges if edge.target in domains.left)
+            for index, edges in statements.items()
+        }
+        for target in {edge.target for edges in domains.edges[name].values() for edge in edges}:
+            domains.touching.setdefault(target, set()).add(name)
     return domains
 
 
@@ -91,7 +110,7 @@ class Descent:
 
     def domains_of(self, wants: Sequence[Want], *, allow_unknown: bool = False) -> Domains:
         """Return the same as the function `domains_of`."""
-        situation = _situation(self._space, wants, allow_unknown=allow_unknown)
+        situation = situation_of(self._space, wants, allow_unknown=allow_unknown)
         key = (situation.choice, situation.present, tuple(situation.asked))
         path = self._paths.get(key)
         if path is None and self._alone[key] < FEW:
@@ -112,7 +131,7 @@ class Descent:
             shared += 1
         last = path[-1].domains
         left = dict(last.left)
-        return replace(last, asked=situation.asked, left=left, start=last.left)
+        return replace(last, asked=situation.asked, left=left)
 
     def _first(self, situation: Domains) -> Domains:
         """Compute the domains with all constraints open.
@@ -138,12 +157,12 @@ class _Step(NamedTuple):
         return self.name == name and self.mask == mask
 
 
-def _situation(space: Space, wants: Sequence[Want], *, allow_unknown: bool) -> Domains:
+def situation_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool) -> Domains:
     """Find what is asked for, and the names that it adds, before candidates are removed."""
     choice = Choice(
         frozenset(want.component for want in wants if "+" in want.constraint), allow_unknown
     )
-    asked = _asked(space, wants)
+    asked = _without_what_is_ruled_out(space, _asked(space, wants))
     present = _present(space, asked, {w.component for w in wants if w.constraint != NONE})
     return Domains(space, choice, present, asked)
 
@@ -152,8 +171,8 @@ def _prune_all(domains: Domains) -> None:
     space, present, choice = domains.space, domains.present, domains.choice
     domains.touching = {name: {name} for name in domains.left}
     for name, mask in domains.left.items():
-        domains.edges[name] = space.statements_of(name, mask, present, choice)
-        for target in space.targets_of(name, mask, present, choice):
+        domains.edges[name] = statements = space.statements_of(name, mask, present, choice)
+        for target in {edge.target for edges in statements.values() for edge in edges}:
             domains.touching[target].add(name)
     prune(domains, sorted(domains.left))
 
@@ -166,35 +185,51 @@ def _asked(space: Space, wants: Sequence[Want]) -> dict[str, int]:
     return asked
 
 
+def _without_what_is_ruled_out(space: Space, asked: dict[str, int]) -> dict[str, int]:
+    """Drop the builds for another device than the one asked for, and those that need a `none`.
+
+    So a build of the CPU brings nothing that only those of the GPU need.
+    """
+    decisive = {n: m for n, m in asked.items() if not m or n in space.catalog.virtual}
+    kept = {
+        name: space.without(name, mask, tuple(decisive.items())) for name, mask in asked.items()
+    }
+    return {name: kept[name] or mask for name, mask in asked.items()}
+
+
 def _present(space: Space, asked: Mapping[str, int], wanted: set[str]) -> frozenset[str]:
     """Find all names that are present: those required, and those that a provided value needs.
 
     A name that a constraint keeps out is present only if another needs it; then nothing is left of
     it.
     """
-    spoken = tuple((name, space.spoken_of(name, mask)) for name, mask in asked.items())
-    key = (spoken, frozenset(wanted))
-    if key not in space.presences:
-        space.presences[key] = _closed(space, asked, wanted)
-    return space.presences[key]
+    spoken = tuple((name, *space.spoken_of(name, mask)) for name, mask in asked.items())
+    return _closed(space, spoken, frozenset(wanted))
 
 
-def _closed(space: Space, asked: Mapping[str, int], wanted: set[str]) -> frozenset[str]:
+@remembered
+def _closed(
+    space: Space,
+    asked: tuple[tuple[str, frozenset[str], frozenset[str]], ...],
+    wanted: frozenset[str],
+) -> frozenset[str]:
+    spoken = {name: (brought, limited) for name, brought, limited in asked}
     providers = {space.provider(name) for name in wanted if space.provided(name)}
     present = {OS, *wanted, *(providers - {""})}
     queue = deque(sorted(present))
     while queue:
         name = queue.popleft()
-        mask = asked.get(name, space.every(name))
-        for other in sorted(_brought_by(space, name, mask, present) - present):
+        brought, limited = spoken.get(name) or space.spoken_of(name, space.every(name))
+        for other in sorted(_brought_by(space, name, brought, limited, present) - present):
             present.add(other)
             queue.append(other)
     return frozenset(present)
 
 
-def _brought_by(space: Space, name: str, mask: int, present: set[str]) -> set[str]:
-    brought, constrained = space.spoken_of(name, mask)
-    found = {*brought, *(one for one in constrained if space.provider(one) in present)}
+def _brought_by(
+    space: Space, name: str, brought: Set[str], limited: Set[str], present: set[str]
+) -> set[str]:
+    found = {*brought, *(one for one in limited if space.provider(one) in present)}
     component = space.catalog.components.get(name)
     if component and component.one_of and not present & set(component.one_of):
         found.add(component.one_of[0])

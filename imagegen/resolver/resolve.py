@@ -1,7 +1,7 @@
 """Resolve cells: find a release of every component, or the facts that collide, in words.
 
-resolvelib searches in what arc consistency leaves of the catalog. Candidates come newest first, so
-the answer is the newest that fits, and the same every time.
+The search takes the newest candidate first, so the answer is the newest that fits, and the same
+every time.
 """
 
 from __future__ import annotations

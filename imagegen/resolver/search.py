@@ -1,181 +1,102 @@
-"""Search one candidate for each name with resolvelib, in what arc consistency has left."""
+"""Search one candidate for each name: depth first, in the order of preference.
+
+Arc consistency prunes after each choice, so that most branches end at once.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Resolver
-from resolvelib.resolvers import ResolutionTooDeep
+from typing import TYPE_CHECKING, NamedTuple
 
 from imagegen.model.catalog import INTERPRETER
 from imagegen.resolver.candidates import OS
-from imagegen.resolver.propagation import bits
+from imagegen.resolver.memory import remembered
+from imagegen.resolver.propagation import bits, open_domains
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from resolvelib.structs import RequirementInformation
+    from collections.abc import Iterator, Mapping, Sequence
 
     from imagegen.model.release import Release
+    from imagegen.resolver.candidates import Choice, Space
     from imagegen.resolver.propagation import Domains
-
-    _Information = RequirementInformation["Requirement", "Candidate"]
 
 LAST = 10**6
 """The place in the search of a name that has none."""
 
-MOST_ROUNDS = 20_000
 
-
-@dataclass(frozen=True)
-class Requirement:
-    """A name and the candidates that are accepted for it, as a set of bits."""
+class _Decision(NamedTuple):
+    """A name to decide; `ranked` only narrows it to its best rank."""
 
     name: str
-    mask: int
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A candidate, as the index in the candidates of its name."""
-
-    name: str
-    index: int
-
-
-class _Provider(AbstractProvider[Requirement, Candidate, str]):
-    def __init__(self, domains: Domains, decided: Collection[str]) -> None:
-        self._domains = domains
-        self._decided = decided
-
-    def identify(self, requirement_or_candidate: Requirement | Candidate) -> str:
-        return requirement_or_candidate.name
-
-    def get_preference(
-        self,
-        identifier: str,
-        resolutions: Mapping[str, Candidate],
-        candidates: Mapping[str, Iterator[Candidate]],
-        information: Mapping[str, Iterator[_Information]],
-        backtrack_causes: Sequence[_Information],
-    ) -> tuple[int, str]:
-        del resolutions, candidates, information, backtrack_causes
-        return _turn(self._domains, identifier)
-
-    def find_matches(
-        self,
-        identifier: str,
-        requirements: Mapping[str, Iterator[Requirement]],
-        incompatibilities: Mapping[str, Iterator[Candidate]],
-    ) -> Iterable[Candidate]:
-        mask = self._domains.left[identifier]
-        for requirement in requirements[identifier]:
-            mask &= requirement.mask
-        for refused in incompatibilities[identifier]:
-            mask &= ~(1 << refused.index)
-        return [Candidate(identifier, index) for index in bits(mask)]
-
-    def is_satisfied_by(self, requirement: Requirement, candidate: Candidate) -> bool:
-        return bool(requirement.mask >> candidate.index & 1)
-
-    def get_dependencies(self, candidate: Candidate) -> Iterable[Requirement]:
-        edges = self._domains.edges[candidate.name][candidate.index]
-        return [
-            Requirement(edge.target, edge.mask)
-            for edge in edges
-            if edge.target not in self._decided
-        ]
+    ranked: bool = False
 
 
 def search(domains: Domains) -> dict[str, Release] | None:
-    """Find the best candidate for every name that is present; return None if nothing fits.
-
-    The names are decided one after the other, each for the newest with which the rest still fits.
-    This narrows the domains to the answer. Many cells may leave the same names open: these are
-    searched once.
-    """
-    if domains.empty:
-        return None
-    undecided = tuple((name, mask) for name, mask in domains.left.items() if mask & (mask - 1))
-    key = (domains.choice, domains.present, undecided)
-    answers = domains.space.answers
-    if key not in answers:
-        answers[key] = _settled(domains, [name for name, _ in undecided])
-    answer = answers[key]
+    """Find the best candidate for every name that is present; return None if nothing fits."""
+    answer = best_answer(domains)
     if answer is None:
         return None
-    domains.left.update(answer)
-    found = {name: mask.bit_length() - 1 for name, mask in domains.left.items()}
-    _prefer_fewer_warnings(domains, found)
-    return {name: domains.space.candidates[name][index] for name, index in found.items()}
+    _prefer_fewer_warnings(domains, answer)
+    return {name: domains.space.candidates[name][index] for name, index in answer.items()}
 
 
-def _settled(domains: Domains, undecided: Sequence[str]) -> dict[str, int] | None:
-    """Decide the undecided names; each becomes a set of one."""
-    found = any_answer(domains)
-    if found is None:
-        return None
-    # An OS that has the interpreter comes before a newer OS that would need another source of it.
-    interpreter = domains.space.catalog.with_role(INTERPRETER)
-    found = _settle(domains, interpreter, found, ranked=True)
-    for name in sorted(undecided, key=lambda name: _turn(domains, name)):
-        found = _settle(domains, name, found)
-    return {name: domains.left[name] for name in undecided}
-
-
-def _turn(domains: Domains, name: str) -> tuple[int, str]:
-    """Make a key for the order in which names take their newest release, the lowest first."""
-    order = domains.space.catalog.search_order
-    return (0 if name == OS else order.get(name, LAST), name)
-
-
-def any_answer(domains: Domains) -> dict[str, int] | None:
-    """Map names to the indices of some answer, not of the best one; None if nothing fits.
+def best_answer(domains: Domains) -> dict[str, int] | None:
+    """Map each name to the index of its best candidate; None if nothing fits.
 
     A name with one candidate left is decided: all that others have left accepts it.
     """
     if domains.empty:
         return None
-    decided = {n: m.bit_length() - 1 for n, m in domains.left.items() if not m & (m - 1)}
-    asked = [Requirement(n, domains.left[n]) for n in sorted(domains.left) if n not in decided]
-    if not asked:
-        return decided
-    resolver = Resolver(_Provider(domains, decided), BaseReporter())
-    try:
-        found = resolver.resolve(asked, max_rounds=MOST_ROUNDS)
-    except (ResolutionImpossible, ResolutionTooDeep):
+    undecided = tuple((name, mask) for name, mask in domains.left.items() if mask & (mask - 1))
+    found = _of_open(domains.space, domains.choice, domains.present, undecided)
+    if found is None:
         return None
-    return {**decided, **{name: candidate.index for name, candidate in found.mapping.items()}}
+    return {name: found.get(name, mask.bit_length() - 1) for name, mask in domains.left.items()}
 
 
-def _settle(
-    domains: Domains, name: str, found: dict[str, int], *, ranked: bool = False
-) -> dict[str, int]:
-    """Narrow a name to its best candidate (`ranked`: its best rank) that lets the rest fit."""
-    mask = domains.left.get(name, 0)
-    if not mask & (mask - 1):
-        return found
-    for choice in _by_rank(domains, name) if ranked else (1 << index for index in bits(mask)):
-        if found[name] in bits(choice):
-            narrowed, answer = domains.narrowed(name, choice), found
-        else:
-            narrowed = domains.narrowed(name, choice)
-            again = any_answer(narrowed)
-            if again is None:
-                continue
-            answer = again
-        domains.left = narrowed.left
-        return answer
-    return found
+@remembered
+def _of_open(
+    space: Space,
+    choice: Choice,
+    present: frozenset[str],
+    undecided: tuple[tuple[str, int], ...],
+) -> dict[str, int] | None:
+    """Decide the open names; many cells leave the same ones open."""
+    if not undecided:
+        return {}
+    # An OS that has the interpreter comes before a newer OS that would need another source of it.
+    first = _Decision(space.catalog.with_role(INTERPRETER), ranked=True)
+    names = sorted((name for name, _ in undecided), key=lambda name: _turn(space, name))
+    return _walk(open_domains(space, choice, present, undecided), [first, *map(_Decision, names)])
 
 
-def _by_rank(domains: Domains, name: str) -> list[int]:
+def _turn(space: Space, name: str) -> tuple[int, str]:
+    """Make a key for the order in which names take their newest release, the lowest first."""
+    return (0 if name == OS else space.catalog.search_order.get(name, LAST), name)
+
+
+def _walk(domains: Domains, decisions: Sequence[_Decision]) -> dict[str, int] | None:
+    if domains.empty:
+        return None
+    for at, decision in enumerate(decisions):
+        mask = domains.left.get(decision.name, 0)
+        if mask & (mask - 1):
+            tried = (domains.narrowed(decision.name, one) for one in _choices(domains, decision))
+            found = (_walk(one, decisions[at + 1 :]) for one in tried)
+            return next((one for one in found if one is not None), None)
+    return {name: mask.bit_length() - 1 for name, mask in domains.left.items()}
+
+
+def _choices(domains: Domains, decision: _Decision) -> Iterator[int]:
+    """List the sets to narrow a name to, best first: one candidate, or all of one rank."""
+    mask = domains.left[decision.name]
+    if not decision.ranked:
+        yield from (1 << index for index in bits(mask))
+        return
+    rows = domains.space.candidates[decision.name]
     by_rank: dict[int, int] = {}
-    for index in bits(domains.left.get(name, 0)):
-        rank = domains.space.candidates[name][index].rank
-        by_rank[rank] = by_rank.get(rank, 0) | 1 << index
-    return [by_rank[rank] for rank in sorted(by_rank)]
+    for index in bits(mask):
+        by_rank[rows[index].rank] = by_rank.get(rows[index].rank, 0) | 1 << index
+    yield from (by_rank[rank] for rank in sorted(by_rank))
 
 
 def _prefer_fewer_warnings(domains: Domains, chosen: dict[str, int]) -> None:
@@ -186,7 +107,7 @@ def _prefer_fewer_warnings(domains: Domains, chosen: dict[str, int]) -> None:
         if not taken.recommends:
             continue
         best = (reservations(domains, taken, chosen), chosen[name])
-        for index in bits(domains.start[name]) if best[0] else ():
+        for index in bits(domains.left[name]) if best[0] else ():
             same = rows[index].version == taken.version and rows[index].rank == taken.rank
             if same and _fits(domains, name, index, chosen):
                 best = min(best, (reservations(domains, rows[index], chosen), index))

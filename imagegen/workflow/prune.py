@@ -161,10 +161,10 @@ def _show(
         rows = [(one.id[7:19], one.cell, human_bytes(one.size_bytes), one.why) for one in images]
         console.table(("image", "cell", "its own", "why"), rows)
     for name in containers:
-        why = "the run that started it was killed" if name in running else "stopped, and of no use"
+        why = "the run that started it was killed" if name in running else "stopped, and not needed"
         console.line(f"container {name}: {why}")
     for image_id in bills:
-        console.line(f"sbom of {image_id[7:19]}: its image is gone, or goes")
+        console.line(f"sbom of {image_id[7:19]}: its image does not exist, or is removed now")
     verb = "would go" if dry_run else "went"
     sizes = f"{human_bytes(whole)} and {human_bytes(cache_bytes)} of cache"
     console.line(f"{len(images)} images with {sizes} {verb}")

@@ -1,0 +1,36 @@
+"""Remember what functions find out about an object that never changes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+P = ParamSpec("P")
+S = TypeVar("S", bound="Remembering")
+T = TypeVar("T")
+
+
+class Remembering:
+    """An object with the results of the functions that are `remembered`."""
+
+    def __init__(self) -> None:
+        self.results: defaultdict[Hashable, dict[Hashable, object]] = defaultdict(dict)
+
+
+def remembered(find: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Call a function once for the same arguments; its first one remembers the result."""
+
+    @wraps(find)
+    def known(where: S, /, *about: P.args, **named: P.kwargs) -> T:
+        results = cast("dict[Hashable, T]", where.results[find])
+        key: Hashable = (about, *named.items()) if named else about
+        try:
+            return results[key]
+        except KeyError:
+            return results.setdefault(key, find(where, *about, **named))
+
+    return known
