@@ -37,6 +37,8 @@ def validate_hosts(
     from validate.report.report import summary
     from validate.report.table import as_table
 
+    if not hosts.isprintable():
+        raise ConfigError.of(f"`--hosts {hosts!a}` has characters that no host has", hint=HINT)
     asked = cli.parsed(["--hosts", hosts, *arguments])
     reports, problems = visits([one for one in hosts.split(",") if one.strip()], asked)
     for one in reports:
