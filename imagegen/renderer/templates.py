@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import traceback
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jinja2 import (
@@ -27,6 +26,7 @@ from imagegen.renderer.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from jinja2 import Environment
 
@@ -46,15 +46,24 @@ class _MarkingLoader(FileSystemLoader):
     def get_source(
         self, environment: Environment, template: str
     ) -> tuple[str, str, Callable[[], bool]]:
+        self._check(template)
         source, filename, uptodate = super().get_source(environment, template)
-        if not any(leads_into(Path(filename), folder) for folder in self._folders):
-            text = f"template `{template}` is a link that leads out of its folder"
-            raise TemplateSyntaxError(text, 1, template, filename)
-        if len(source) > MOST_TEXT:
-            text = f"template `{template}` has more than {MOST_TEXT} characters"
-            raise TemplateSyntaxError(text, 1, template, filename)
         self.hashes[template] = hashlib.sha256(source.encode()).hexdigest()[:_HASH_LETTERS]
         return marked(source, template), filename, uptodate
+
+    def _check(self, template: str) -> None:
+        """Raise TemplateSyntaxError for a link that leads out of its folder, and a huge file."""
+        paths = [folder / template for folder in self._folders]
+        path = next((path for path in paths if path.is_file()), None)
+        if path is None:
+            return
+        text = ""
+        if not any(leads_into(path, folder) for folder in self._folders):
+            text = f"template `{template}` is a link that leads out of its folder"
+        elif (size := path.stat().st_size) > MOST_TEXT:
+            text = f"template `{template}` has {size} bytes, {MOST_TEXT} are allowed"
+        if text:
+            raise TemplateSyntaxError(text, 1, template, str(path))
 
 
 class Templates:

@@ -208,6 +208,15 @@ def test_a_template_that_is_a_link_to_elsewhere_is_refused(
         Templates(overlay.payload).render("x.j2", {}, "")
 
 
+def test_a_template_without_end_is_refused(overlay: Overlay) -> None:
+    (overlay.root / "dockerfiles/x.j2").symlink_to("/dev/zero")
+    assert not Templates(overlay.payload).has("x.j2")
+    (overlay.root / "dockerfiles/x.j2").unlink()
+    overlay.write("dockerfiles/x.j2", "y" * 1_000_001)
+    with pytest.raises(RenderError, match="has 1000001 bytes, 1000000 are allowed"):
+        Templates(overlay.payload).has("x.j2")
+
+
 def test_a_line_of_many_tags_is_read_fast(overlay: Overlay) -> None:
     overlay.write("dockerfiles/x.j2", "{% if 1 %}{% endif %}" * 40 + "x")
     begun = time.monotonic()
