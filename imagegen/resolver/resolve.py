@@ -15,7 +15,7 @@ from imagegen.errors import ConfigError, Problem, ResolutionError
 from imagegen.model import constraint
 from imagegen.model.catalog import INTERPRETER
 from imagegen.model.cell import Cell, Want
-from imagegen.model.image import ImageSpec, Pin
+from imagegen.model.image import ImageSpec, Pin, name_problem
 from imagegen.resolver.candidates import DRIVER, OS, Space
 from imagegen.resolver.conflict import conflict_of
 from imagegen.resolver.propagation import Descent, domains_of
@@ -168,10 +168,24 @@ def resolve_cells(cells: Sequence[Cell], catalog: Catalog) -> tuple[ImageSpec, .
             problems.extend(error.problems)
     if problems:
         raise ResolutionError(*problems)
-    shared = list(_same_tags(specs))
-    if shared:
-        raise ConfigError(*shared)
+    wrong = [*_no_tags(specs)] or [*_same_tags(specs)]
+    if wrong:
+        raise ConfigError(*wrong)
     return tuple(specs)
+
+
+def _no_tags(specs: Sequence[ImageSpec]) -> Iterator[Problem]:
+    """Report the tags that no image can have; the values of axes make them long."""
+    for spec in specs:
+        if why := name_problem(spec.tag):
+            yield Problem(
+                f"cell `{spec.cell.name}` cannot have its tag: {why}",
+                file=spec.cell.file,
+                line=spec.cell.line,
+                key="tag",
+                evidence=(f"it would be `{spec.tag}`",),
+                hint="shorten or correct `tag`: it need not have every axis",
+            )
 
 
 def _same_tags(specs: Sequence[ImageSpec]) -> Iterator[Problem]:
