@@ -75,6 +75,7 @@ OS = _object(
     bootstrap={"type": "boolean"},
     gcc=_text(r"^[0-9]+(\.[0-9]+)*\??$"),
     notes=_list(_text(TEXT)),
+    missing=_text(TEXT),
     source=_text(TEXT),
 )
 
@@ -188,6 +189,7 @@ REQUEST = _object(
     keys=_map(NAME, _text(VARIANT)),
     index_prefix=_text(r"^[a-z]+$"),
     values=_list(_text(NAME)),
+    successors=_map(NAME, _text(VARIANT)),
     gpu_libraries=_list(_text(NAME)),
 )
 

@@ -198,6 +198,7 @@ class Space(Remembering):
         places = [index for index in range(mask.bit_length()) if mask >> index & 1]
         return {index: self._statements(name, index, present, exact, lax) for index in places}
 
+    @remembered
     def _statements(
         self, name: str, index: int, present: frozenset[str], exact: frozenset[str], lax: bool
     ) -> tuple[Edge, ...]:

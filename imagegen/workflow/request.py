@@ -110,7 +110,7 @@ def _possible_cells(project: Project, spec: ImageSpec) -> list[ImageSpec]:
     for cells in project.cells().values():
         with suppress(ImagegenError):
             possible = [cell for cell in cells if may_be(cell, spec, project.catalog)]
-            found += resolve_cells(possible, project.catalog)
+            found += resolve_cells(possible, project.catalog.buildable)
     return found
 
 
@@ -158,8 +158,8 @@ def _answer_file(
         return error.exit_code, *_wrong(error)
     answer = answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
     if isinstance(answer, Refusal):
-        text = answer.conflicts[0].text
-        return ResolutionError.exit_code, ("impossible", text), {**answer.as_data(), **about}
+        row = (answer.status, answer.text)
+        return ResolutionError.exit_code, row, {**answer.as_data(), **about}
     data = as_data(_with_image(project, answer, options.registry))
     return 0, (data["status"], str(data["image"])), {**data, **about}
 
