@@ -1,8 +1,9 @@
-"""Test that each answer can be rendered, in the usual form and in that of a locked build."""
+"""Test that each answer can be rendered, on each kind of base, and what is no answer."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.request.answer import answer_to, pinned
@@ -10,8 +11,10 @@ from imagegen.resolver.refusal import Refusal
 from unit.request.random_requests import random_requests
 
 if TYPE_CHECKING:
+    from imagegen.model.cell import BaseMode
     from imagegen.workflow.project import Project
 
+BASES: tuple[BaseMode, ...] = ("auto", "registry")
 COUNT = int(os.environ.get("IMAGEGEN_EXAMPLES", "100"))
 
 
@@ -20,8 +23,9 @@ def test_every_answer_can_be_rendered(project: Project) -> None:
     for request in random_requests(project.catalog, 29, COUNT):
         answer = answer_to(request, project.catalog)
         if not isinstance(answer, Refusal):
-            recipe = project.recipe_of(answer)
-            assert recipe.dockerfile.startswith("#"), request
+            for base in BASES:
+                one = replace(answer, cell=replace(answer.cell, base=base))
+                assert project.recipe_of(one).dockerfile.startswith("#"), request
             rendered += 1
     assert rendered > COUNT / 5
 
