@@ -14,7 +14,7 @@ from imagegen.model.release import OsRelease, Release
 from imagegen.resolver.memory import Remembering, remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from imagegen.model.catalog import Catalog
 
@@ -168,6 +168,11 @@ class Space(Remembering):
         return name in self.candidates and not (
             name in (OS, DRIVER) or name in self.catalog.components or name in self.catalog.virtual
         )
+
+    @property
+    def providers(self) -> Collection[str]:
+        """Return the components that contain a provided name."""
+        return self._providers.values()
 
     def provider(self, name: str) -> str:
         """Return the component that contains a provided name; empty for other names."""

@@ -98,7 +98,9 @@ def _path_to_save(project: Project, options: RequestOptions) -> Path | None:
     if options.save is None:
         return None
     about = (options.owner, options.expires)
-    return check_saving(options.save, *about, project.payload, force=options.overwrite)
+    return check_saving(
+        options.save, *about, project.payload, options.overlay, force=options.overwrite
+    )
 
 
 def _possible_cells(project: Project, spec: ImageSpec) -> list[ImageSpec]:
