@@ -107,7 +107,7 @@ def test_a_refusal_fits_a_screen_and_says_its_sentence_once(asked: str, project:
 def test_an_answer_reads_so(run: Run) -> None:
     ended = run("request", "torch=1.13.1", "os=debian12")
     assert ended.out == (
-        "imagegen/request:debian12-torch1.13.1  (not built yet)\n"
+        "imagegen/request:debian12-torch1.13.1  (not built yet, computes on the CPU)\n"
         "component  version   from\n"
         "os         debian12  debian:bookworm-slim\n"
         "openmpi    4.1.4     apt packages\n"
