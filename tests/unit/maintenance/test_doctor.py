@@ -180,9 +180,8 @@ def test_this_machine_can_be_looked_at() -> None:
 
 @pytest.mark.parametrize(("days", "level"), [(1, "ok"), (200, "warn")])
 def test_the_age_of_the_catalog_is_told(project: Project, days: int, level: str) -> None:
-    newest = date.fromisoformat(
-        doctor.catalog_age(project.catalog, date.max).detail.split()[5][:10]
-    )
+    words = doctor.catalog_age(project.catalog, date.max).detail.split()
+    newest = date.fromisoformat(words[5].rstrip(","))
     found = doctor.catalog_age(project.catalog, newest + timedelta(days=days))
     assert (found.level, found.name) == (level, "catalog")
     assert found.detail == f"its newest facts are of {newest.isoformat()}, {days} days old"

@@ -78,9 +78,8 @@ def test_rows_become_a_patch_that_only_adds(
 ) -> None:
     table = read_table(project.payload, name)
     assert table is not None
-    (one,) = proposals(
-        wheel, ["1.0"], told(f"{wheel.replace('-', '_')}-9.9.9-py3-none-manylinux2014_x86_64.whl")
-    )
+    file = f"{wheel.replace('-', '_')}-9.9.9-py3-none-manylinux2014_x86_64.whl"
+    (one,) = proposals(wheel, ["1.0"], told(file))
     patch = as_patch(table, [row_of(one, "python", "2026-11-22")]).splitlines()
     assert patch[:2] == [
         f"{sign} {side}/dockerfiles/components/{name}/releases.csv"
