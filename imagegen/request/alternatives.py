@@ -12,7 +12,7 @@ from imagegen.model.cell import Want
 from imagegen.model.constraint import ANY, NONE, is_version, version_key
 from imagegen.resolver.blame import fits
 from imagegen.resolver.candidates import COMPILER, DRIVER, OS
-from imagegen.resolver.distances import distance, values_of
+from imagegen.resolver.distances import FAR, distance, values_of
 from imagegen.resolver.propagation import domains_of
 from imagegen.resolver.refusal import Alternative
 
@@ -110,10 +110,26 @@ class Alternatives:
     def _without(self, constraints: Mapping[str, str], key: str) -> Iterator[Alternative]:
         if key == OS or constraints[key] == NONE:
             return
-        dropped = key in HARDWARE or self._component(key) not in self._catalog.components
+        component = self._component(key)
+        dropped = key in HARDWARE or component not in self._catalog.components
         one = self._made(constraints, {key: ANY if dropped else NONE})
-        if (one and self._component(key) not in one.pins) or (one and dropped):
+        if one and (dropped or component not in one.pins):
             yield one
+        elif not dropped:
+            yield from self._unasked(constraints, key, component)
+
+    def _unasked(
+        self, constraints: Mapping[str, str], key: str, component: str
+    ) -> Iterator[Alternative]:
+        """Take what an open request has, or leave the key out altogether."""
+        opened = self._answer({**constraints, key: ANY})
+        one = self._made(constraints, {key: opened.get(component, ANY)}) if opened else None
+        rest = {name: value for name, value in constraints.items() if name != key}
+        pins = self._answer(rest) if rest and not one else None
+        if one:
+            yield one
+        elif pins is not None:
+            yield Alternative(((component, constraints[key], ANY),), rest, (FAR,), pins)
 
     def _made(
         self, constraints: Mapping[str, str], changed: Mapping[str, str], *, added: str = ""
