@@ -208,6 +208,20 @@ class RuleData(TypedDict):
     source: list[str]
 
 
+class KnownBadData(TypedDict):
+    """A file of `dockerfiles/known-bad`."""
+
+    symptom: str
+    workaround: str
+    where: str
+    source: list[str]
+    expires: str
+    components: NotRequired[Mapping[str, OneOrMore]]
+    packages: NotRequired[Mapping[str, Mapping[str, str]]]
+    several: NotRequired[str]
+    unless_env: NotRequired[Mapping[str, str]]
+
+
 OsDocument = Document[OsData]
 VirtualDocument = Document[VirtualData]
 ComponentDocument = Document[ComponentData]

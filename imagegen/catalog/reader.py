@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from imagegen.catalog.claims import double_claims
 from imagegen.catalog.component import component_of
+from imagegen.catalog.known_bad import read_known_bad, unknown_names
 from imagegen.catalog.references import dangling_names
 from imagegen.catalog.rows import read_releases
 from imagegen.catalog.rules import rule_names
@@ -53,7 +54,9 @@ def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
     oses = _read_oses(payload, problems, trusted)
     components = _read_components(payload, problems, trusted)
     virtual = _read_virtual(payload, problems, trusted)
-    catalog = Catalog(oses, components, virtual, rule_names(payload))
+    known_bad = read_known_bad(payload, problems)
+    catalog = Catalog(oses, components, virtual, rule_names(payload), known_bad)
+    problems += unknown_names(catalog)
     problems += dangling_names(catalog)
     problems += double_claims(components)
     if problems:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from imagegen.model.catalog import CLUES, ROLES
+from imagegen.model.catalog import CLUES, PACKAGES, ROLES
 from imagegen.model.cell import MATRIX_PROFILES
 from imagegen.model.constraint import PATTERN as CONSTRAINT
 
@@ -29,6 +29,7 @@ OWN_ENV_NAME = r"^(?!PATH$)[A-Z][A-Z0-9_]*$"
 """The variables that a matrix may set; `PATH` is set by the components."""
 ENV_VALUE = r"^[A-Za-z0-9._/:,=+^-]*$"
 TEXT = r"^[^\x00-\x1f\x7f]+$"
+DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 TAG = r"^[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_{][A-Za-z0-9._{}-]*$"
 IMAGE = r"^[a-z0-9][a-z0-9._/:@-]*$"
 
@@ -139,7 +140,6 @@ VIRTUAL = _object(
 
 WAY = r"^[a-z][a-z0-9+-]*$"
 """The name of a transport or an acceleration of a launch, such as `rdma+gdr`."""
-
 LAUNCH_FLAG = _object(("flag", "why"), flag=_list(_text(TEXT), 1), why=_text(TEXT))
 
 LAUNCH = _object(
@@ -235,8 +235,20 @@ COMPONENT = _object(
     found_by=FOUND_BY,
 )
 
-RULE = _object(
-    ("what", "why", "source"), what=_text(TEXT), why=_text(TEXT), source=_list(_text(TEXT), 1)
+_TEXTS = _list(_text(TEXT), 1)
+RULE = _object(("what", "why", "source"), what=_text(TEXT), why=_text(TEXT), source=_TEXTS)
+
+KNOWN_BAD = _object(
+    ("symptom", "workaround", "where", "source", "expires"),
+    symptom=_text(TEXT),
+    workaround=_text(TEXT),
+    where={"enum": ["launch", "build", "host"]},
+    source=_list(_text(URL), 1),
+    expires=_text(DAY),
+    components=_CONSTRAINTS,
+    packages=_map(f"^({'|'.join(PACKAGES)})$", _map(PACKAGE, _CONSTRAINT)),
+    several=_text(r"^[a-z0-9][a-z0-9*-]*$"),
+    unless_env=_map(ENV_NAME, _text(ENV_VALUE)),
 )
 
 
@@ -283,5 +295,5 @@ MATRIX = _object(
         action={"enum": ["warn", "fail"]},
     ),
     owner=_text(TEXT),
-    expires=_text(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
+    expires=_text(DAY),
 )

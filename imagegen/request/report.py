@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from imagegen.model.image import base_of
@@ -53,7 +54,7 @@ def show(answer: Answer, console: Console, *, why: bool = False) -> None:
 
     `why` adds who asked for each component, and the file and line of its release.
     """
-    spec, found = answer.spec, answer.found
+    spec = answer.spec
     console.data(as_data(answer))
     columns, row = (_LONG, _long_row) if why else (_SHORT, _short_row)
     os = ("os", spec.os.id, base_of(spec).image, *(("", "") if why else ()))
@@ -61,8 +62,8 @@ def show(answer: Answer, console: Console, *, why: bool = False) -> None:
     console.table(columns, rows, title=title_of(answer))
     if spec.given:
         console.line(", ".join(f"{name} {value}" for name, value in spec.given.items()))
-    for warning in filter(None, [*spec.warnings, found.note]):
-        console.line(f"warning: {warning}")
+    for line in warning_lines(answer):
+        console.line(line)
     for line in next_lines(answer):
         console.line(line)
 
@@ -70,6 +71,16 @@ def show(answer: Answer, console: Console, *, why: bool = False) -> None:
 def title_of(answer: Answer) -> str:
     """Name the image of an answer, and say whether it exists."""
     return f"{answer.found.reference or answer.spec.tag}  ({_state(answer)})"
+
+
+def warning_lines(answer: Answer) -> list[str]:
+    """Write each warning of an answer; a long one continues below, with an indent."""
+    texts = filter(None, [*answer.spec.warnings, answer.found.note])
+    return [line for text in texts for line in _folded(f"warning: {text}")]
+
+
+def _folded(text: str) -> list[str]:
+    return fill(text, COLUMNS, subsequent_indent="  ", break_long_words=False).split("\n")
 
 
 def next_lines(answer: Answer) -> list[str]:

@@ -18,6 +18,7 @@ from imagegen.model.cell import Cell, Want
 from imagegen.model.image import ImageSpec, Pin
 from imagegen.resolver.candidates import DRIVER, OS, Space
 from imagegen.resolver.conflict import conflict_of
+from imagegen.resolver.known_bad import known_bad_warnings, without_known_bad
 from imagegen.resolver.propagation import Descent, domains_of
 from imagegen.resolver.refusal import THE_REQUEST
 from imagegen.resolver.search import search
@@ -52,7 +53,7 @@ def _shared_space(catalog: Catalog, drivers: tuple[str, ...]) -> Space:
 def choose(domains: Domains) -> tuple[dict[str, Release], Domains] | None:
     """Choose a candidate for each name; return them with the domains, None if nothing fits."""
     chosen = search(domains)
-    return None if chosen is None else (chosen, domains)
+    return None if chosen is None else without_known_bad(domains, chosen)
 
 
 def constraints_of(cell: Cell) -> tuple[Want, ...]:
@@ -97,6 +98,7 @@ def _spec(cell: Cell, chosen: Mapping[str, Release], domains: Domains) -> ImageS
         if name not in pins and (name in SHOWN or name in domains.asked)
     }
     notes = warnings(chosen, space, allow_unknown=domains.choice.allow_unknown)
+    notes += known_bad_warnings(chosen, space, cell.env)
     release = space.catalog.os[chosen[OS].version]
     own = tuple(pins[name] for name in sorted(pins) if name != OS)
     interpreter = space.catalog.with_role(INTERPRETER)

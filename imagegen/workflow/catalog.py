@@ -73,6 +73,19 @@ def show_rule(name: str, overlay: Path | None, console: Console) -> None:
         console.line(f"source: {source}")
 
 
+def show_known_bad(overlay: Path | None, console: Console) -> None:
+    """List all combinations that are known to fail: what, the symptom, what helps, the source."""
+    rows = Project(overlay).catalog.known_bad
+    today = datetime.now(timezone.utc).date().isoformat()
+    console.data([{**asdict(row), "expired": row.expires <= today} for row in rows])
+    for row in rows:
+        old = f"; look again: this is from before {row.expires}" if row.expires <= today else ""
+        console.line(f"{row.name}: {', '.join(row.what)}{old}")
+        console.line(f"  symptom: {row.symptom}")
+        console.line(f"  workaround: {row.workaround}")
+        console.line(f"  source: {' '.join(row.source)}")
+
+
 @dataclass(frozen=True)
 class RefreshOptions:
     """The options of the command line, with the same names."""
