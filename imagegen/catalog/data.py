@@ -182,6 +182,7 @@ class ComponentData(TableData):
     aliases: NotRequired[Mapping[str, str]]
     one_of: NotRequired[list[str]]
     rules: NotRequired[Mapping[str, str]]
+    unknown: NotRequired[Mapping[str, str]]
     needs: NotRequired[list[str]]
     churn: NotRequired[str]
     megabytes: NotRequired[str | Mapping[str, str]]
@@ -220,6 +221,21 @@ class KnownBadData(TypedDict):
     packages: NotRequired[Mapping[str, Mapping[str, str]]]
     several: NotRequired[str]
     unless_env: NotRequired[Mapping[str, str]]
+
+
+class ProofData(TypedDict):
+    """An entry of a file of `proofs`."""
+
+    cell: str
+    at: str
+    tier: str
+    passed: bool
+    image: str
+    recipe: str
+    tool: str
+    pins: Mapping[str, str]
+    suites: list[str]
+    failed: NotRequired[list[str]]
 
 
 OsDocument = Document[OsData]

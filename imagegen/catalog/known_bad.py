@@ -12,19 +12,45 @@ import orjson
 from imagegen.config import schemas
 from imagegen.config.payload import KNOWN_BAD_FOLDER, shown
 from imagegen.config.schema_check import check_schema
+from imagegen.config.schemas import properties_of
 from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
-from imagegen.model.catalog import KnownBad
+from imagegen.model.catalog import PACKAGES, KnownBad
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from imagegen.catalog.data import KnownBadData
     from imagegen.config.payload import Payload
+    from imagegen.config.schema_check import Schema
     from imagegen.model.catalog import Catalog
 
 FILE = "validate/known_bad.json"
 _YAML = ".yaml"
+_RELEASE, _MATRIX = properties_of(schemas.RELEASE), properties_of(schemas.MATRIX)
+_CLUE = properties_of(cast("Schema", schemas.FOUND_BY["items"]))
+_CONSTRAINT = _MATRIX["defaults"]["additionalProperties"]
+SCHEMA: Schema = {
+    "type": "object",
+    "required": ["symptom", "workaround", "where", "source", "expires"],
+    "properties": {
+        "symptom": _RELEASE["origin"],
+        "workaround": _RELEASE["origin"],
+        "where": {"enum": ["launch", "build", "host"]},
+        "source": {"type": "array", "items": _RELEASE["index"], "minItems": 1},
+        "expires": _MATRIX["expires"],
+        "components": _RELEASE["requires"],
+        "packages": {
+            "type": "object",
+            "propertyNames": {"enum": [*PACKAGES]},
+            "additionalProperties": {**_RELEASE["wheels"], "additionalProperties": _CONSTRAINT},
+        },
+        "several": _CLUE["name"],
+        "unless_env": _MATRIX["env"],
+    },
+    "additionalProperties": False,
+}
+"""The schema of a file of `dockerfiles/known-bad`."""
 _AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 
 
@@ -40,7 +66,7 @@ def read_known_bad(payload: Payload, problems: list[Problem]) -> tuple[KnownBad,
         except ConfigError as error:
             problems += error.problems
             continue
-        wrong = check_schema(document, schemas.KNOWN_BAD)
+        wrong = check_schema(document, SCHEMA)
         problems += wrong
         if not wrong:
             data = cast("KnownBadData", document.data)

@@ -34,6 +34,7 @@ def command() -> None:
 @click.option("--rules", is_flag=True, help="all rules that warnings name")
 @click.option("--rule", metavar="NAME", help="what a rule says, why, and where that stands")
 @click.option("--known-bad", is_flag=True, help="all combinations that are known to fail")
+@click.option("--proven", is_flag=True, help="what was built and validated, and what failed")
 @options.common
 def show_command(
     component: str | None,
@@ -41,13 +42,22 @@ def show_command(
     rules: bool,
     rule: str | None,
     known_bad: bool,
+    proven: bool,
     console: Console,
     overlay: Path | None,
 ) -> None:
     """All components, or every release of one."""
-    from imagegen.workflow.catalog import show, show_known_bad, show_rule, show_rules
+    from imagegen.workflow.catalog import (
+        show,
+        show_known_bad,
+        show_proofs,
+        show_rule,
+        show_rules,
+    )
 
-    if known_bad:
+    if proven:
+        show_proofs(overlay, console)
+    elif known_bad:
         show_known_bad(overlay, console)
     elif rule is not None:
         show_rule(rule, overlay, console)

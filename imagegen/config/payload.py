@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from imagegen.config.links import check_contents
 from imagegen.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ RELEASES_FILE = "releases.csv"
 RULES_FOLDER = "dockerfiles/rules"
 KNOWN_BAD_FOLDER = "dockerfiles/known-bad"
 MATRICES_FOLDER = "matrices"
+PROOFS_FOLDER = "proofs"
+"""What was built and validated, a file for each matrix."""
 ARTIFACTS_FILE = "artifacts.yaml"
 SUFFIXES_LEFT_OUT = (".pyc", ".pyo")
 
@@ -43,13 +46,13 @@ class Payload:
     def find(self, relative: str) -> Path | None:
         """Find a path in the first root that has it; return None if none has."""
         for root in self.roots:
-            if (root / relative).exists():
+            if there(root / relative):
                 return root / relative
         return None
 
     def rank(self, relative: str) -> int:
         """Return the index of the root that wins for a path; the number of roots if none has it."""
-        having = (place for place, root in enumerate(self.roots) if (root / relative).exists())
+        having = (place for place, root in enumerate(self.roots) if there(root / relative))
         return next(having, len(self.roots))
 
     def names(self, folder: str) -> tuple[str, ...]:
@@ -67,7 +70,7 @@ class Payload:
         components = self.names(COMPONENTS_FOLDER)
         relative = [f"{COMPONENTS_FOLDER}/{name}/component.yaml" for name in components]
         relative += [f"{COMPONENTS_FOLDER}/{name}/{RELEASES_FILE}" for name in components]
-        for folder in (OS_FOLDER, VIRTUAL_FOLDER, RULES_FOLDER, KNOWN_BAD_FOLDER):
+        for folder in (OS_FOLDER, VIRTUAL_FOLDER, RULES_FOLDER, KNOWN_BAD_FOLDER, PROOFS_FOLDER):
             relative += [f"{folder}/{name}" for name in self.names(folder)]
         found = (self.find(one) for one in relative)
         return tuple(path for path in found if path is not None)
@@ -95,9 +98,27 @@ class Payload:
         """List the files under a folder as `tree` does, but not those of the current directory."""
         return _tree(self.code_roots, folder)
 
+    def context(self, folder: str, *, code: bool = False) -> tuple[tuple[str, Path], ...]:
+        """List the files under a folder that go into a build context, as `code` or `tree` does.
+
+        Raises ConfigError for what cannot go there: a link that leaves the folder, for example.
+        """
+        roots = self.code_roots if code else self.roots
+        for root in roots:
+            check_contents(root, folder)
+        return _tree(roots, folder)
+
     def tree(self, folder: str) -> tuple[tuple[str, Path], ...]:
         """List every file under a folder as (path inside it, winning file), sorted by path."""
         return _tree(self.roots, folder)
+
+
+def there(path: Path) -> bool:
+    """Return whether a path exists; a name that no file can have does not."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _tree(roots: Sequence[Path], folder: str) -> tuple[tuple[str, Path], ...]:
@@ -117,6 +138,11 @@ def shipped_root() -> Path:
     return inside if inside.is_dir() else package.parent
 
 
+def in_checkout() -> bool:
+    """Say whether the tool runs from a checkout, where its own files may have been edited."""
+    return shipped_root() == Path(__file__).parents[2]
+
+
 def expose_validate() -> None:
     """Make the checks that travel with the tool importable as `validate`.
 
@@ -132,7 +158,7 @@ def open_payload(overlay: Path | None = None, cwd: Path | None = None) -> Payloa
 
     Raises ConfigError when the overlay is not a folder.
     """
-    if overlay is not None and not overlay.is_dir():
+    if overlay is not None and not (there(overlay) and overlay.is_dir()):
         raise ConfigError.of(
             f"overlay `{overlay}` is not a directory",
             hint="give a directory that has `dockerfiles/` or `matrices/` in it",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from imagegen.model.release import OsRelease, Release
+    from imagegen.model.validation import Proof
 
 INTERPRETER, TOOLKIT, CHECKS = ROLES = ("interpreter", "toolkit", "checks")
 """The roles of components that other code looks for: Python, the GPU toolkit, `validate`."""
@@ -108,8 +109,9 @@ class Component:
     it, `contract` is what a launch must give it. `trees` maps a context folder to a tree of the
     payload. `installs` are the ways (see `renderer.ways`) of its templates, `aliases` other names
     of variants. It needs one of `one_of`, the first if none is asked for. `rules` explain its
-    constraints; `role` is one of ROLES. `own_copies` are values of its releases that are copies of
-    a component, `pip_pins` facts of its releases that name the wheels that its own wheel requires.
+    constraints, `unknown` says what is not known of releases without facts about a name; `role` is
+    one of ROLES. `own_copies` are values of its releases that are copies of a component, `pip_pins`
+    facts of its releases that name the wheels that its own wheel requires.
     `found_by` shows it in an image of any maker, the strongest clue first.
     """
 
@@ -129,6 +131,7 @@ class Component:
     aliases: Mapping[str, str] = field(default_factory=dict)
     one_of: tuple[str, ...] = ()
     rules: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
     megabytes: Mapping[str, float] = field(default_factory=dict)
     churn: float = 0.1
     role: str = ""
@@ -214,6 +217,8 @@ class Catalog:
     """The names of all rules; `catalog.rules` reads what they say."""
     known_bad: tuple[KnownBad, ...] = ()
     """The combinations that are known to fail."""
+    proofs: tuple[Proof, ...] = ()
+    """What was built and validated."""
 
     @cached_property
     def roles(self) -> Mapping[str, str]:

@@ -41,6 +41,8 @@ def show_like(answer: Answer, like: Like, rows: tuple[Row, ...], console: Consol
     console.table(_COLUMNS, table, title=f"like {like.image}: {title_of(answer)}")
     for line in _remarks(like):
         console.line(line)
+    if answer.ground:
+        console.line(answer.ground.text)
     for line in (*warning_lines(answer), *next_lines(answer)):
         console.line(line)
 

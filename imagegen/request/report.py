@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from imagegen.console.console import Console
     from imagegen.model.image import ImageSpec, Pin
     from imagegen.request.existing import Found
+    from imagegen.request.proven import Ground
     from imagegen.resolver.refusal import AnswerData
 
 
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
 class Answer:
     """An answer with its image.
 
-    `cell` is its name in a matrix, empty if it is in none; `command` is what a user runs next.
+    `cell` is its name in a matrix, empty if it is in none; `command` is what a user runs next,
+    `ground` is what it rests on.
     """
 
     spec: ImageSpec
     found: Found
     cell: str = ""
     command: str = ""
+    ground: Ground | None = None
 
 
 def as_data(answer: Answer) -> AnswerData:
@@ -43,7 +46,8 @@ def as_data(answer: Answer) -> AnswerData:
         "rows": {pin.component: f"{pin.release.file}:{pin.release.line}" for pin in spec.pins},
         "image": found.reference or spec.tag,
         "cell": answer.cell or None,
-        "warnings": [*spec.warnings, *filter(None, [found.note])],
+        "warnings": [*spec.warnings, *filter(None, [found.note, _failure(answer)])],
+        "rests_on": _ground_data(answer.ground),
         "conflicts": [],
         "alternatives": [],
     }
@@ -62,6 +66,8 @@ def show(answer: Answer, console: Console, *, why: bool = False) -> None:
     console.table(columns, rows, title=title_of(answer))
     if spec.given:
         console.line(", ".join(f"{name} {value}" for name, value in spec.given.items()))
+    if answer.ground:
+        console.line(answer.ground.text)
     for line in warning_lines(answer):
         console.line(line)
     for line in next_lines(answer):
@@ -73,9 +79,21 @@ def title_of(answer: Answer) -> str:
     return f"{answer.found.reference or answer.spec.tag}  ({_state(answer)})"
 
 
+def _failure(answer: Answer) -> str:
+    return answer.ground.warning if answer.ground else ""
+
+
+def _ground_data(ground: Ground | None) -> dict[str, object]:
+    """Write what an answer rests on for programs."""
+    if ground is None:
+        return {}
+    proof = asdict(ground.proof) if ground.proof else None
+    return {"level": ground.level, "because": ground.because, "proof": proof}
+
+
 def warning_lines(answer: Answer) -> list[str]:
     """Write each warning of an answer; a long one continues below, with an indent."""
-    texts = filter(None, [*answer.spec.warnings, answer.found.note])
+    texts = filter(None, [*answer.spec.warnings, answer.found.note, _failure(answer)])
     return [line for text in texts for line in _folded(f"warning: {text}")]
 
 

@@ -86,6 +86,23 @@ def show_known_bad(overlay: Path | None, console: Console) -> None:
         console.line(f"  source: {' '.join(row.source)}")
 
 
+def show_proofs(overlay: Path | None, console: Console) -> None:
+    """List what was built and validated: the result of each cell, and its pins."""
+    proofs = Project(overlay).catalog.proofs
+    console.data([asdict(proof) for proof in proofs])
+    rows = [
+        (
+            f"{one.matrix}/{one.cell}",
+            "passed" if one.passed else f"failed: {', '.join(one.failed)}",
+            one.tier,
+            one.at[:10],
+            ", ".join(f"{name} {version}" for name, version in one.pins.items()),
+        )
+        for one in proofs
+    ]
+    console.table(("cell", "result", "tier", "day", "pins"), rows)
+
+
 @dataclass(frozen=True)
 class RefreshOptions:
     """The options of the command line, with the same names."""

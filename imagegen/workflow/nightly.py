@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from imagegen.catalog.proofs import add_proofs
 from imagegen.config.files import write_whole
 from imagegen.console.night_report import as_json, as_markdown
 from imagegen.engine.client import connect
@@ -20,19 +22,19 @@ from imagegen.model.night import CellReport, NightReport
 from imagegen.publisher.publish import PublishCandidate, publish, published_reference
 from imagegen.validation.failures import failed_checks
 from imagegen.validation.in_container import ValidationRequest, validate_image
+from imagegen.validation.proving import proof_of
 from imagegen.validation.reports import Files, of_problem, of_record, save
 from imagegen.workflow.build import ActiveRun, build_recipes, raise_failures
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from imagegen.console.console import Console
     from imagegen.engine.client import Engine
     from imagegen.model.build import BuildOptions, BuildRecord
     from imagegen.model.recipe import Recipe
-    from imagegen.model.validation import ValidationRecord
+    from imagegen.model.validation import Proof, ValidationRecord
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ def nightly(options: NightlyOptions, console: Console) -> None:
             raise_failures(built, console)
         report = validate_and_publish(recipes, built.records, engine, options.to, run)
         _write_reports(report, options.summary)
+        add_proofs(project.payload, options.build.overlay or Path.cwd(), report.proofs)
         _show(report, console)
         _raise_if_broken(report)
 
@@ -76,6 +79,7 @@ class _Night:
     cells: dict[str, CellReport]
     records: dict[str, ValidationRecord] = field(default_factory=dict)
     reports: list[Mapping[str, object]] = field(default_factory=list)
+    proofs: list[Proof] = field(default_factory=list)
 
     @property
     def healthy(self) -> list[CellReport]:
@@ -98,7 +102,9 @@ def validate_and_publish(
     except ImagegenError as error:
         failure = error
     matrices = tuple(dict.fromkeys(recipe.spec.cell.matrix for recipe in recipes))
-    return NightReport(matrices, tuple(night.cells.values()), tuple(night.reports), failure)
+    return NightReport(
+        matrices, tuple(night.cells.values()), tuple(night.reports), failure, tuple(night.proofs)
+    )
 
 
 def _cell_report(record: BuildRecord) -> CellReport:
@@ -128,6 +134,7 @@ def _validate(cell: CellReport, night: _Night, engine: Engine, run: ActiveRun) -
         night.reports.append(of_problem(cell.image, error.problems[0]))
         return
     run.journal.add_validation(run.id, found)
+    night.proofs.append(proof_of(engine, found))
     night.records[cell.image] = found
     night.reports.append(of_record(found))
     if found.passed:
