@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from imagegen.model import constraint
 from imagegen.model.catalog import CHECKS
 from imagegen.model.cell import Cell, Omission, Want
+from imagegen.model.image import FLAVOUR
 from imagegen.request.arguments import (
     MATRIX,
     as_cell,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec
 
-FLAVOUR = "flavour"
 MOST_TAG = 127
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from imagegen.request.answer import FLAVOUR, answer_to
+from imagegen.model.image import exact_pins
+from imagegen.request.answer import answer_to
 from imagegen.resolver.candidates import OS
 from imagegen.resolver.refusal import Refusal
 
@@ -47,15 +48,9 @@ class Ground:
         return f"a validation of exactly these pins failed on {self.failed.at[:10]}: {checks}"
 
 
-def pins_of(spec: ImageSpec) -> dict[str, str]:
-    """Return the pins of an answer in the form of a proof."""
-    pins = {OS: spec.os.id} | {pin.component: pin.release.pinned for pin in spec.pins}
-    return pins | {name: spec.given[name] for name in (FLAVOUR,) if name in spec.given}
-
-
 def ground_of(spec: ImageSpec, catalog: Catalog) -> Ground:
     """Find out what an answer rests on."""
-    own = pins_of(spec)
+    own = exact_pins(spec)
     same = sorted((one for one in catalog.proofs if one.pins == own), key=lambda one: one.at)
     failed = same[-1] if same and not same[-1].passed else None
     good = [one for one in same if one.passed and not _failed_since(one, same)]
@@ -104,7 +99,7 @@ def proven_instead(
     """
     if ground_of(spec, catalog).level == PROVEN:
         return spec
-    own = pins_of(spec)
+    own = exact_pins(spec)
     asked = {OS, *(catalog.request_keys.get(name, (name,))[0] for name in constraints)}
     for proof in sorted(catalog.proofs, key=lambda one: one.at, reverse=True):
         equal = proof.passed and proof.pins.keys() == own.keys() and proof.pins != own

@@ -18,10 +18,9 @@ from imagegen.model.cell import Cell, Want
 from imagegen.model.image import ImageSpec, Pin
 from imagegen.resolver.candidates import DRIVER, OS, Space
 from imagegen.resolver.conflict import conflict_of
-from imagegen.resolver.known_bad import known_bad_warnings, without_known_bad
 from imagegen.resolver.propagation import Descent, domains_of
 from imagegen.resolver.refusal import THE_REQUEST
-from imagegen.resolver.search import search
+from imagegen.resolver.search import known_bad_warnings, search, without_known_bad
 from imagegen.resolver.warnings import warnings
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from imagegen.model.night import CellReport, NightReport
 from imagegen.publisher.publish import PublishCandidate, publish, published_reference
 from imagegen.validation.failures import failed_checks
 from imagegen.validation.in_container import ValidationRequest, validate_image
-from imagegen.validation.proving import proof_of
+from imagegen.validation.proving import proof_of_recipe
 from imagegen.validation.reports import Files, of_problem, of_record, save
 from imagegen.workflow.build import ActiveRun, build_recipes, raise_failures
 from imagegen.workflow.project import Project
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from imagegen.engine.client import Engine
     from imagegen.model.build import BuildOptions, BuildRecord
     from imagegen.model.recipe import Recipe
-    from imagegen.model.validation import Proof, ValidationRecord
+    from imagegen.model.validation import ValidationRecord
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,15 @@ def nightly(options: NightlyOptions, console: Console) -> None:
 
 @dataclass
 class _Night:
-    """The state of a nightly: what is known of each cell, and the records of images that passed."""
+    """The state of a nightly: what is known of each cell, and the records of its images.
+
+    `new` are the tags of images that were validated in this run.
+    """
 
     cells: dict[str, CellReport]
     records: dict[str, ValidationRecord] = field(default_factory=dict)
     reports: list[Mapping[str, object]] = field(default_factory=list)
-    proofs: list[Proof] = field(default_factory=list)
+    new: set[str] = field(default_factory=set)
 
     @property
     def healthy(self) -> list[CellReport]:
@@ -102,9 +105,10 @@ def validate_and_publish(
     except ImagegenError as error:
         failure = error
     matrices = tuple(dict.fromkeys(recipe.spec.cell.matrix for recipe in recipes))
-    return NightReport(
-        matrices, tuple(night.cells.values()), tuple(night.reports), failure, tuple(night.proofs)
-    )
+    cells, reports = tuple(night.cells.values()), tuple(night.reports)
+    by_tag = {recipe.spec.tag: recipe for recipe in recipes}
+    proofs = tuple(proof_of_recipe(night.records[tag], by_tag[tag]) for tag in sorted(night.new))
+    return NightReport(matrices, cells, reports, failure, proofs)
 
 
 def _cell_report(record: BuildRecord) -> CellReport:
@@ -134,7 +138,7 @@ def _validate(cell: CellReport, night: _Night, engine: Engine, run: ActiveRun) -
         night.reports.append(of_problem(cell.image, error.problems[0]))
         return
     run.journal.add_validation(run.id, found)
-    night.proofs.append(proof_of(engine, found))
+    night.new.add(cell.image)
     night.records[cell.image] = found
     night.reports.append(of_record(found))
     if found.passed:

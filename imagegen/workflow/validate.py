@@ -16,7 +16,7 @@ from imagegen.journal.run import journal_run
 from imagegen.validation.failures import validation_failures
 from imagegen.validation.in_container import FULL_SECONDS, ValidationRequest
 from imagegen.validation.outside import failures, validate_hosts
-from imagegen.validation.proving import TIERS, proof_of
+from imagegen.validation.proving import TIERS, proof_of_image
 from imagegen.validation.reports import Files, of_problem, of_record, save
 from imagegen.validation.reuse import validate_open
 from imagegen.validation.soft_roce import BOOT_SECONDS, validate_on_soft_roce
@@ -126,7 +126,7 @@ def _prove(
     engine: Engine, records: Sequence[ValidationRecord], options: ValidateOptions, console: Console
 ) -> None:
     """Write what passed and what failed into the files of proofs."""
-    proofs = [proof_of(engine, record) for record in records if record.tier in TIERS]
+    proofs = [proof_of_image(engine, record) for record in records if record.tier in TIERS]
     payload = open_payload(options.overlay)
     for path in add_proofs(payload, options.overlay or Path.cwd(), proofs):
         console.line(f"wrote {shown(path)}")

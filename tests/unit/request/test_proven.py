@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.model.catalog import Catalog
+from imagegen.model.image import exact_pins
 from imagegen.model.validation import Proof
 from imagegen.request.answer import answer_to
 from imagegen.request.arguments import parse
-from imagegen.request.proven import ground_of, pins_of, proven_answer_to
+from imagegen.request.proven import ground_of, proven_answer_to
 from imagegen.resolver.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def proof(spec: ImageSpec, **changes: object) -> Proof:
         image="sha256:0123456789abcdef",
         recipe="sha256:2",
         tool="0.1.0",
-        pins=pins_of(spec),
+        pins=exact_pins(spec),
         suites=suites,
     )
     return replace(made, **changes)  # type: ignore[arg-type]
@@ -70,7 +71,7 @@ def test_facts_that_are_not_certain_make_it_likely(project: Project) -> None:
 
 def test_other_pins_prove_nothing(project: Project) -> None:
     spec = answer(with_proofs(project), "torch=1.13.1", "os=debian12")
-    other = proof(spec, pins={**pins_of(spec), "ssh": "9.9"})
+    other = proof(spec, pins={**exact_pins(spec), "ssh": "9.9"})
     assert ground_of(spec, with_proofs(project, other)).level == "known"
 
 
@@ -126,10 +127,10 @@ def test_among_equals_the_proven_answer_comes_first(project: Project) -> None:
     wanted = {"torch": "2.0.1", "os": "ubuntu22.04", "openmpi": "4.0.5 source"}
     older = answer_to(wanted, plain)
     assert not isinstance(older, Refusal)
-    assert pins_of(older) != pins_of(newest)
+    assert exact_pins(older) != exact_pins(newest)
     catalog = with_proofs(project, proof(older))
     found = answer(catalog, "torch=2.0.1", "os=ubuntu22.04")
-    assert pins_of(found) == pins_of(older)
+    assert exact_pins(found) == exact_pins(older)
     assert found.tag == newest.tag
     asked = answer(catalog, "torch=2.0.1", "os=ubuntu22.04", "openmpi=4.1.2")
-    assert pins_of(asked)["openmpi"].startswith("4.1.2")
+    assert exact_pins(asked)["openmpi"].startswith("4.1.2")

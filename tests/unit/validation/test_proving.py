@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imagegen.validation.proving import pins_of, proved_suites
+from imagegen.validation.proving import Promise, pins_of, proved_suites
 
 if TYPE_CHECKING:
     from imagegen.model.validation import Check
@@ -21,7 +21,10 @@ def check(suite: str, outcome: str, reason: str = "") -> Check:
 
 
 def test_the_pins_are_those_of_the_image() -> None:
-    promise = {
+    promise: Promise = {
+        "matrix": "mine",
+        "cell": "one",
+        "tool": "0.1.0",
         "os": {"id": "debian12"},
         "components": {
             "torch": {"version": "1.13.1", "variant": "", "facts": {}},
