@@ -249,6 +249,16 @@ class Catalog:
         }
 
     @cached_property
+    def copies(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
+        """Map a component to the components that bring a copy of it, with the copy's name."""
+        found: dict[str, tuple[tuple[str, str], ...]] = {}
+        for name, component in self.components.items():
+            for value, copy in component.own_copies.items():
+                for other in copy.of:
+                    found[other] = (*found.get(other, ()), (name, value))
+        return found
+
+    @cached_property
     def request_values(self) -> tuple[str, ...]:
         """List the values of releases that a request may ask for."""
         return tuple(dict.fromkeys(v for _, one in self._asked for v in one.request.values))

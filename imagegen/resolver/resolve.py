@@ -20,7 +20,7 @@ from imagegen.resolver.candidates import DRIVER, OS, Space
 from imagegen.resolver.conflict import conflict_of
 from imagegen.resolver.propagation import Descent, domains_of
 from imagegen.resolver.refusal import THE_REQUEST
-from imagegen.resolver.search import known_bad_warnings, search, without_known_bad
+from imagegen.resolver.search import known_bad_warnings, search
 from imagegen.resolver.warnings import warnings
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _shared_space(catalog: Catalog, drivers: tuple[str, ...]) -> Space:
 def choose(domains: Domains) -> tuple[dict[str, Release], Domains] | None:
     """Choose a candidate for each name; return them with the domains, None if nothing fits."""
     chosen = search(domains)
-    return None if chosen is None else without_known_bad(domains, chosen)
+    return None if chosen is None else (chosen, domains)
 
 
 def constraints_of(cell: Cell) -> tuple[Want, ...]:

@@ -34,7 +34,15 @@ class _Decision(NamedTuple):
 
 
 def search(domains: Domains) -> dict[str, Release] | None:
-    """Find the best candidate for every name that is present; return None if nothing fits."""
+    """Find the best candidate for every name that is present; return None if nothing fits.
+
+    An answer that is known to fail is given only where there is no other.
+    """
+    chosen = _best(domains)
+    return None if chosen is None else _without_known_bad(domains, chosen)
+
+
+def _best(domains: Domains) -> dict[str, Release] | None:
     answer = best_answer(domains)
     if answer is None:
         return None
@@ -146,9 +154,30 @@ def bad_rows(
     chosen: Mapping[str, Release], space: Space, env: Mapping[str, str] = NO_ENV
 ) -> Iterator[KnownBad]:
     """List the rows that an answer matches: all that a row names is in it."""
-    for row in space.catalog.known_bad:
-        if row.components and _matches(row, chosen, space) and not row.helped_by(env):
-            yield row
+    for name in _named_first(space):
+        one = chosen.get(name)
+        for row in _rows_of(space, name, space.place(name, one)) if one else ():
+            if _matches(row, chosen, space) and not row.helped_by(env):
+                yield row
+
+
+@remembered
+def _named_first(space: Space) -> tuple[str, ...]:
+    """List the names that rows name first, and the components that bring copies of these."""
+    first = [next(iter(row.components)) for row in space.catalog.known_bad if row.components]
+    owners = [owner for name in first for owner, _ in space.catalog.copies.get(name, ())]
+    return tuple(dict.fromkeys([*first, *owners]))
+
+
+@remembered
+def _rows_of(space: Space, name: str, place: int) -> tuple[KnownBad, ...]:
+    """List the rows of which a candidate is what they name first, or brings a copy of it."""
+    alone = {name: space.candidates[name][place]}
+    return tuple(
+        row
+        for row in space.catalog.known_bad
+        if row.components and _present(next(iter(row.components)), row, alone, space)
+    )
 
 
 def _matches(row: KnownBad, chosen: Mapping[str, Release], space: Space) -> bool:
@@ -173,12 +202,10 @@ def _present(name: str, row: KnownBad, chosen: Mapping[str, Release], space: Spa
     found = (
         [one.name] if one and space.mask(name, constraints) >> space.place(name, one) & 1 else []
     )
-    for owner in chosen.values():
-        component = space.catalog.components.get(owner.component)
-        for value, copy in component.own_copies.items() if component else ():
-            version = owner.provides.get(value, "").removesuffix("?")
-            if name in copy.of and any(_in_range(text, version) for text in constraints):
-                found.append(f"{name} {version} in {owner.name}")
+    for owner, value in space.catalog.copies.get(name, ()):
+        version = chosen[owner].provides.get(value, "").removesuffix("?") if owner in chosen else ""
+        if version and any(_in_range(text, version) for text in constraints):
+            found.append(f"{name} {version} in {chosen[owner].name}")
     return found
 
 
@@ -186,16 +213,14 @@ def _in_range(wanted: str, version: str) -> bool:
     return constraint.is_version(version) and constraint.matches(wanted, version)
 
 
-def without_known_bad(
-    domains: Domains, chosen: dict[str, Release]
-) -> tuple[dict[str, Release], Domains]:
+def _without_known_bad(domains: Domains, chosen: dict[str, Release]) -> dict[str, Release]:
     """Return the best answer that matches no row; where all do, the request asks for one."""
     tried: set[str] = set()
     while True:
         rows = bad_rows(chosen, domains.space)
         row = next((one for one in rows if one.name not in tried), None)
         if row is None:
-            return chosen, domains
+            return chosen
         tried.add(row.name)
         chosen, domains = _other(row, domains) or (chosen, domains)
 
@@ -205,7 +230,7 @@ def _other(row: KnownBad, domains: Domains) -> tuple[dict[str, Release], Domains
     for name, constraints in row.components.items():
         left = domains.left.get(name, 0) & ~domains.space.mask(name, constraints)
         narrowed = domains.narrowed(name, left) if left else None
-        found = search(narrowed) if narrowed is not None else None
+        found = _best(narrowed) if narrowed is not None else None
         if narrowed is not None and found is not None:
             return found, narrowed
     return None

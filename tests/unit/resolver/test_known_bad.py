@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -107,3 +108,16 @@ def test_shipped_rows_warn(arguments: tuple[str, ...], row: str, project: Projec
     if isinstance(found, Refusal):
         pytest.fail(str(found.problems()))
     assert [text for text in found.warnings if row in text]
+
+
+def test_alternatives_are_what_their_commands_answer(project: Project) -> None:
+    newest = version(asked(with_rows(project), "nccl=any", "cuda=12.1"), "nccl")
+    catalog = with_rows(project, bad(nccl=newest))
+    found = answer_to(parse(["nccl=any", "cuda=12.1", "torch=1.13.1"], catalog), catalog)
+    assert isinstance(found, Refusal)
+    instead = found.as_data()["alternatives"]
+    assert instead
+    for one in instead:
+        again = asked(catalog, *shlex.split(one["command"])[2:])
+        assert one["pins"].get("nccl", "") == version(again, "nccl")
+        assert one["pins"].get("nccl") != newest
