@@ -201,25 +201,6 @@ def test_locale(image: Situation, measure: Measure) -> None:
 
 
 @check(
-    "os.tmp",
-    "every user has a place for temporary files",
-    cause="a build step replaced the folder, or took its mode away: mpirun and others stop there",
-)
-def test_tmp(image: Situation, measure: Measure) -> None:
-    """/tmp and /var/tmp are folders of mode 1777"""
-    wrong = [path for path in ("/tmp", "/var/tmp") if not _for_everyone(under(image.root, path))]
-    measure("/tmp, /var/tmp")
-    if wrong:
-        line = "[ -d {0} ] || rm -f {0}; mkdir -p {0}; chmod 1777 {0}"
-        remedy = "; ".join(map(line.format, wrong))
-        fail("not a folder of mode 1777: {}".format(", ".join(wrong)), remedy=remedy)
-
-
-def _for_everyone(path: str) -> bool:
-    return os.path.isdir(path) and os.stat(path).st_mode & 0o1777 == 0o1777
-
-
-@check(
     "os.leftovers",
     "the build left no litter behind",
     severity="warn",

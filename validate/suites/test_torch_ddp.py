@@ -99,7 +99,7 @@ def test_init(image: Situation, measure: Measure) -> None:
     tier="live",
     cause="torchrun is missing, belongs to another Python, or does not fit this one",
     remedy=REBUILD,
-    needs=("torch.import", "ddp.init"),
+    needs=("torch.import", "ddp.init", "os.tmp"),
 )
 def test_torchrun(image: Situation, measure: Measure) -> None:
     """`torchrun --nproc_per_node 2` of a script: init_process_group("gloo"), all_reduce of rank + 1
