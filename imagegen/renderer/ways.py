@@ -15,7 +15,7 @@ def need_apt(spec: ImageSpec) -> None:
     """Raise RenderError for an OS without apt, which no template can install on yet."""
     if spec.os.family != "debian":
         raise RenderError.of(
-            f"no template installs anything on {spec.os.id} yet: all of them speak to apt",
+            f"no template installs anything on {spec.os.id} yet: all of them use apt",
             evidence=[f"`{spec.tag}` asks for it", f"{spec.os.file}: family {spec.os.family}"],
             hint="choose an OS of the Debian family, such as ubuntu22.04 or debian12",
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.config.allocation import no_collection
 from imagegen.config.cache import Memory, remembered
-from imagegen.config.payload import Payload, open_payload
+from imagegen.config.payload import Payload, in_checkout, open_payload
 from imagegen.errors import ImagegenError, NothingSelectedError
 from imagegen.text import few_like
 
@@ -61,7 +61,7 @@ class Project:
     def _read_catalog(self) -> Catalog:
         from imagegen.catalog.reader import read_catalog
 
-        return read_catalog(self.payload)
+        return read_catalog(self.payload, check_shipped=in_checkout())
 
     @cached_property
     def artifacts(self) -> Artifacts:

@@ -36,7 +36,7 @@ FLOORS = (
 """The rooms, the lowest floor first: a module imports its own room and those of lower floors."""
 
 VALIDATE_FLOORS = (
-    ("remedy", "streams", "unnamed"),
+    ("remedy", "endings", "growing_file", "streams", "unnamed"),
     ("restrictions",),
     ("check", "components", "expected", "process"),
     ("fixtures",),

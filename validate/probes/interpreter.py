@@ -33,6 +33,7 @@ HOME = "/usr/lib/python3/dist-packages"
 try:
     from importlib.metadata import distributions
     names = [d.metadata["Name"] for d in distributions() if str(d.locate_file("")).startswith(HOME)]
+    names = [name for name in names if name]
 except ImportError:
     import pkg_resources
     names = [d.project_name for d in pkg_resources.working_set if d.location.startswith(HOME)]

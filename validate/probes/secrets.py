@@ -5,7 +5,7 @@ import re
 import shlex
 from typing import List, Mapping, NamedTuple, Sequence
 
-from validate.probes.files import names, under, walk
+from validate.probes.files import is_mounted, mount_points, names, under, walk
 from validate.probes.secret_rules import (
     CREDENTIALS,
     IN_URL,
@@ -36,6 +36,7 @@ TAKE_OUT = {
     IN_URL: ("sed -Ei 's#(://)([^/@:[:space:]]*:[^/@[:space:]]+|[[:alnum:]_.-]{{20,}})@#\\1#g' {}"),
 }
 """Kind of a secret -> what takes it out of a file. Other files hold more than a secret."""
+APT_LISTS = "/var/lib/apt/lists"
 OF_PACKAGES = re.compile(r"/(?:site|dist)-packages/|/lib/python[\d.]+/(?:test|idlelib)/|\.pyc$")
 """Files of Python packages: what is in their tests is public."""
 
@@ -100,16 +101,21 @@ def take_out(found: Sequence[Secret]) -> str:
 
 
 def leftovers(root: str, started: float) -> List[str]:
-    """List leftovers of the build: caches, package lists, files in /tmp from before the start."""
-    found = []
+    """List leftovers of the build: caches, package lists, files in /tmp from before the start.
+
+    Mounts are not the image's.
+    """
+    found, points = [], mount_points(root)
     for folder in ("/tmp", "/var/tmp"):
         for name in names(under(root, folder)):
             path = os.path.join(folder, name)
+            if is_mounted(path, points):
+                continue
             if os.lstat(under(root, path)).st_mtime < started:
                 found.append(path)
     for path in ("/root/.cache/pip", "/root/.bash_history"):
-        if os.path.exists(under(root, path)):
+        if os.path.exists(under(root, path)) and not is_mounted(path, points):
             found.append(path)
-    lists = names(under(root, "/var/lib/apt/lists"))
-    found += ["/var/lib/apt/lists"] if set(lists) - {"lock", "partial", "auxfiles"} else []
-    return found
+    lists = set(names(under(root, APT_LISTS))) - {"lock", "partial", "auxfiles"}
+    # apt of Debian 11 and older does not make the folder itself: only what is in it may go.
+    return found + [os.path.join(APT_LISTS, name) for name in sorted(lists)]

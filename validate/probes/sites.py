@@ -8,6 +8,8 @@ from validate.probes.files import names
 from validate.probes.interpreter import LOCATE, ask, find_python
 
 SECONDS = 30.0
+LOADED = "files that training loads"
+"""The key of these real paths in the memory of a Situation; os.elf-deps leaves them there."""
 KEPT_BESIDE = ("__pycache__", "tests", "include")
 """Folders of packages that hold no extension which training loads."""
 

@@ -27,7 +27,7 @@ def as_table(report: Report, colour: bool) -> str:
         lines += _lines(group[0], width, also if more else "", colour)
     failed = [one for one in report.results if one.outcome in (FAILED, ERROR)]
     if failed and len(lines) > SCREEN:
-        lines += ["", "What failed, in the order in which to mend it:", ""]
+        lines += ["", "What failed, in the order in which to fix it:", ""]
         for one in failed:
             lines += _lines(one, width, "", colour)
     return "\n".join(lines)

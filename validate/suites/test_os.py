@@ -3,19 +3,24 @@
 import ctypes
 import os
 import sys
+from shlex import quote
 from typing import Any, Dict, List
 
 from validate.check import check, fail, skip
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
-from validate.probes import gpu, ldcache, secrets
+from validate.probes import gpu, ldcache, links, secrets
+from validate.probes.aside import export
+from validate.probes.dpkg import lost_library
 from validate.probes.files import started_at, under
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
-from validate.probes.sites import extensions, frameworks, site_packages
+from validate.probes.sites import LOADED, extensions, frameworks, site_packages
 from validate.process import run
+from validate.remedy import at_launch, in_image, in_shell
 
-REBUILD = "imagegen build   # on the base that the recipe names"
+REBUILD = in_image("imagegen build   # on the base that the recipe names")
+PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 
 
 @check(
@@ -38,13 +43,16 @@ def test_release(image: Situation, measure: Measure) -> None:
     "os.arch",
     "the processor is of the kind that the image was built for",
     cause="the image runs under emulation, or was pulled for another platform",
-    remedy="docker pull --platform linux/amd64 IMAGE   # or the platform of this host",
+    remedy=at_launch("docker run --platform linux/amd64 IMAGE   # or the platform of this host"),
 )
 def test_arch(expected: Expected, measure: Measure) -> None:
     """uname -m"""
     measure(os.uname().machine)
     if os.uname().machine != expected.os.get("arch"):
-        fail("{}, the recipe says {}".format(os.uname().machine, expected.os.get("arch")))
+        promised = str(expected.os.get("arch"))
+        remedy = "docker run --platform {} IMAGE".format(PLATFORMS.get(promised, promised))
+        text = "{}, the recipe says {}".format(os.uname().machine, promised)
+        fail(text, remedy=at_launch(remedy))
 
 
 @check(
@@ -91,7 +99,7 @@ def _folders(image: Situation) -> List[str]:
     "os.ldcache",
     "the loader's cache knows every library in the folders that it covers",
     cause="libraries were copied in without a run of ldconfig after them",
-    remedy="ldconfig   # in the image, as the last step that copies libraries",
+    remedy=in_shell("ldconfig   # in the recipe: after the last step that copies libraries"),
 )
 def test_ldcache(image: Situation, measure: Measure) -> None:
     """`ldconfig -p` against every lib*.so* (its SONAME) in the folders of /etc/ld.so.conf.d and the
@@ -117,10 +125,7 @@ def test_broken_links(image: Situation, measure: Measure) -> None:
     measure("none")
     if broken:
         paths = [link.split(" -> ")[0] for link in broken]
-        fail(
-            "; ".join(broken[:4]),
-            remedy="dpkg -S {}   # and install that package again".format(paths[0]),
-        )
+        fail("; ".join(broken[:4]), remedy=links.mended(image.root, paths))
 
 
 @check(
@@ -142,13 +147,14 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
     )
     libraries = _training_libraries(image)
     loaded = loader.load(libraries)
+    image.memory[LOADED] = loaded.files
     measure("{} libraries and all that they load".format(len(libraries)))
     real = {name: by for name, by in loaded.missing.items() if name not in gpu.DRIVER_LIBRARIES}
     if real:
         seen = ["{} needs {}".format(by, name) for name, by in sorted(real.items())]
         fail(
             "; ".join(seen[:4]),
-            remedy="apt-file search {}   # names the package".format(sorted(real)[0]),
+            remedy=lost_library(image.root, *sorted(real)),
         )
     others = [path for site in site_packages(image) for path in extensions(site)]
     too_old = loaded.too_old or loader.load(others, find_python(image.env, image.expected)).too_old
@@ -187,7 +193,7 @@ def _folders_of_mpi(image: Situation) -> List[str]:
     "text beyond ASCII does not crash a program",
     severity="warn",
     cause="no locale is set, so Python and others fall back to ASCII",
-    remedy="export LANG=C.UTF-8 LC_ALL=C.UTF-8",
+    remedy=export({"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}),
 )
 def test_locale(image: Situation, measure: Measure) -> None:
     """$LC_ALL, else $LANG ends in UTF-8, and `locale charmap` says so: the locale is there"""
@@ -211,10 +217,21 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
     found = secrets.leftovers(image.root, started_at(image.root))
     measure("none")
     if found:
+        line = "rm -rf {}   # in the recipe: in the step that makes them"
         fail(
             ", ".join(found[:4]),
-            remedy="rm -rf {}   # in the step that makes them".format(" ".join(found)),
+            remedy=in_shell(line.format(" ".join(map(quote, found)))),
         )
+
+
+OWN_ADDRESS = (
+    "own=$(hostname -I | cut -d' ' -f1); "
+    '[ "$own" ] && { echo "$own $(hostname)"; cat /etc/hosts; } > /run/hosts && '
+    "cat /run/hosts > /etc/hosts"
+)
+"""The line comes first, because the first one counts. The engine mounts the file: it cannot be
+replaced by another one, as `sed -i` does.
+"""
 
 
 @check(
@@ -223,7 +240,7 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="/etc/hosts maps the name to a loopback address: peers would connect to themselves",
-    remedy="echo \"$(hostname -I | cut -d' ' -f1) $(hostname)\" >> /etc/hosts",
+    remedy=in_shell(OWN_ADDRESS, look="cat /etc/hosts"),
 )
 def test_hostname(host: Any, measure: Measure) -> None:
     """getent ahostsv4 $(hostname): an address that is not 127.*"""

@@ -5,6 +5,7 @@ from typing import List
 
 from validate.check import check, fail
 from validate.fixtures import Measure, Situation
+from validate.probes.aside import renamed
 from validate.probes.files import under
 from validate.probes.writable import why_not
 from validate.remedy import in_shell
@@ -24,10 +25,17 @@ def test_tmp(image: Situation, measure: Measure) -> None:
     wrong = [path for path in PLACES if not _for_everyone(under(image.root, path))]
     measure(", ".join(PLACES))
     if wrong:
-        line = "[ -d {0} ] || rm -f {0}; mkdir -p {0}; chmod 1777 {0}"
-        remedy = in_shell("; ".join(map(line.format, wrong)))
-        fail("not a folder of mode 1777: {}".format(", ".join(wrong)), remedy=remedy)
+        lines = [_made_again(under(image.root, path), path) for path in wrong]
+        text = "not a folder of mode 1777: {}".format(", ".join(wrong))
+        fail(text, remedy=in_shell("; ".join(lines)))
     _must_be_writable(image)
+
+
+def _made_again(there: str, path: str) -> str:
+    """Return the line that makes a folder for everybody; what is in its place is kept beside it."""
+    taken = os.path.lexists(there) and not os.path.isdir(there)
+    line = "mkdir -p {0} && chmod 1777 {0}".format(path)
+    return "mv {} {} && {}".format(path, renamed(path), line) if taken else line
 
 
 def _for_everyone(path: str) -> bool:

@@ -183,7 +183,7 @@ def test_a_row_with_nothing_to_compile_has_no_build_stage(small: Overlay) -> Non
 
 def test_an_os_that_has_no_apt_is_an_error_in_words(small: Overlay) -> None:
     edit(small.root / "dockerfiles/os/debian12.yaml", "family: debian", "family: rhel")
-    with pytest.raises(RenderError, match="on debian12 yet: all of them speak to apt"):
+    with pytest.raises(RenderError, match="on debian12 yet: all of them use apt"):
         recipes(small)
 
 
