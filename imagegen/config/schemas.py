@@ -232,7 +232,6 @@ COMPONENT = _object(
     title=_text(TEXT),
     needs=_list(_text(NAME)),
     seconds=_text(NUMBER),
-    # Changes of its own files or rows for each build from nothing, which a new base causes.
     churn=_text(NUMBER),
     megabytes={"anyOf": [_text(DIGITS), _map(VARIANT, _text(DIGITS))]},
     env=_map(ENV_NAME, _text(ENV_VALUE)),

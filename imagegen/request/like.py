@@ -14,8 +14,9 @@ from imagegen.inspection.found import nearest_version
 from imagegen.model import constraint
 from imagegen.model.catalog import TOOLKIT
 from imagegen.request.answer import asked_cell
+from imagegen.resolver.blame import fits
 from imagegen.resolver.candidates import OS
-from imagegen.resolver.conflict import conflict_of, fits
+from imagegen.resolver.conflict import conflict_of
 from imagegen.resolver.refusal import EVERY_IMAGE, THE_REQUEST
 from imagegen.resolver.resolve import constraints_of, space_of
 
