@@ -10,7 +10,7 @@ from validate.check import check, fail, skip
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
 from validate.probes import gpu, ldcache, links, secrets
-from validate.probes.aside import export, renamed
+from validate.probes.aside import export
 from validate.probes.dpkg import lost_library
 from validate.probes.files import started_at, under
 from validate.probes.interpreter import find_python
@@ -207,32 +207,6 @@ def test_locale(image: Situation, measure: Measure) -> None:
     result = run(["locale", "charmap"], env=image.env)
     if result.ok and result.out.strip() != "UTF-8":
         fail("there is no locale `{}`".format(name), "the image names a locale that it has not")
-
-
-@check(
-    "os.tmp",
-    "every user has a place for temporary files",
-    cause="a build step replaced the folder, or took its mode away: mpirun and others stop there",
-)
-def test_tmp(image: Situation, measure: Measure) -> None:
-    """/tmp and /var/tmp are folders of mode 1777"""
-    wrong = [path for path in ("/tmp", "/var/tmp") if not _for_everyone(under(image.root, path))]
-    measure("/tmp, /var/tmp")
-    if wrong:
-        lines = [_made_again(under(image.root, path), path) for path in wrong]
-        text = "not a folder of mode 1777: {}".format(", ".join(wrong))
-        fail(text, remedy=in_shell("; ".join(lines)))
-
-
-def _made_again(there: str, path: str) -> str:
-    """Return the line that makes a folder for everybody; what is in its place is kept beside it."""
-    taken = os.path.lexists(there) and not os.path.isdir(there)
-    line = "mkdir -p {0} && chmod 1777 {0}".format(path)
-    return "mv {} {} && {}".format(path, renamed(path), line) if taken else line
-
-
-def _for_everyone(path: str) -> bool:
-    return os.path.isdir(path) and os.stat(path).st_mode & 0o1777 == 0o1777
 
 
 @check(
