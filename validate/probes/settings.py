@@ -117,7 +117,7 @@ class Setting(NamedTuple):
         return "{} in {}".format(text, " and ".join(self.places))
 
 
-def settings(
+def foreign_settings(
     root: str, env: Dict[str, str], recipe: Dict[str, str], prefix: str = ""
 ) -> List[Setting]:
     """List all settings that the recipe did not make; `prefix` is that of Open MPI."""
@@ -150,7 +150,7 @@ def _variables(env: Dict[str, str]) -> Iterator[Found]:
             yield name, value, ENVIRONMENT, Line()
 
 
-def homes(env: Dict[str, str]) -> List[str]:
+def home_folders(env: Dict[str, str]) -> List[str]:
     """Return the home folders that count: of this process, and of root, who starts ranks."""
     return list(dict.fromkeys([env.get("HOME") or "/root", "/root"]))
 
@@ -159,7 +159,9 @@ def _of_sessions(root: str, env: Dict[str, str]) -> Iterator[Found]:
     paths = [*OF_SESSIONS, env.get("BASH_ENV", "")]
     for folder in FOLDERS_OF_SESSIONS:
         paths += [os.path.join(folder, name) for name in names(under(root, folder))]
-    paths += [os.path.join(home, name) for home in homes(env) for name in OF_SESSIONS_AT_HOME]
+    paths += [
+        os.path.join(home, name) for home in home_folders(env) for name in OF_SESSIONS_AT_HOME
+    ]
     for path in filter(None, paths):
         for line in read(under(root, path)).splitlines():
             if line.lstrip().startswith(("#", "unset ")):
@@ -190,14 +192,14 @@ def _in_files(root: str, env: Dict[str, str], prefix: str) -> Iterator[Found]:
 def _files_of_mpi(env: Dict[str, str], prefix: str) -> List[str]:
     folders = [*SYSTEM, *([os.path.join(prefix, "etc")] if prefix else [])]
     paths = [os.path.join(folder, name) for folder in folders for name in OF_MPI + HOSTS]
-    paths += [os.path.join(home, name) for home in homes(env) for name in OF_MPI_AT_HOME]
+    paths += [os.path.join(home, name) for home in home_folders(env) for name in OF_MPI_AT_HOME]
     more = env.get("OMPI_MCA_mca_base_param_files", "") + "," + env.get("OMPI_MCA_param_files", "")
     return list(dict.fromkeys(paths + [path for path in re.split("[,:]", more) if path]))
 
 
 def _files_of_ucx(env: Dict[str, str]) -> List[str]:
     folders = ["/etc/ucx", "/usr/etc/ucx", "/usr/local/etc/ucx", "/opt/ucx/etc/ucx"]
-    folders += [env.get("UCX_CONFIG_DIR", ""), *homes(env)]
+    folders += [env.get("UCX_CONFIG_DIR", ""), *home_folders(env)]
     return [os.path.join(folder, "ucx.conf") for folder in dict.fromkeys(folders) if folder]
 
 
@@ -225,7 +227,7 @@ def effect(name: str, told: str = "") -> str:
     return (known or [told])[0]
 
 
-def removal(one: Setting) -> str:
+def taken_away(one: Setting) -> str:
     """Return the lines for a shell that take a setting away, from all places where it is made."""
     lines = []
     for place, line in zip(one.places, one.lines):  # noqa: B905  (Python 3.6 has no `strict`)

@@ -7,7 +7,7 @@ from validate.check import check, fail
 from validate.fixtures import Measure, Situation
 from validate.probes import mpi
 from validate.probes.dlopen import loader_path
-from validate.probes.settings import Setting, removal, settings
+from validate.probes.settings import Setting, foreign_settings, taken_away
 from validate.process import Result, run
 from validate.remedy import Remedy, at_launch, in_shell, only_look
 
@@ -30,7 +30,7 @@ def test_plain(image: Situation, measure: Measure) -> None:
     and with the parameters of the other checks"""
     prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
     command = mpi.plain_launch(prefix, mpi.messages(_library(image)))
-    found = settings(image.root, image.env, image.expected.env, prefix)
+    found = foreign_settings(image.root, image.env, image.expected.env, prefix)
     result = run(command, SECONDS, image.env)
     measure("2 ranks added up 1 MiB")
     if not mpi.added_up(result):
@@ -88,7 +88,7 @@ def _environment_without(env: Dict[str, str], found: List[Setting]) -> Dict[str,
 
 
 def _without(found: List[Setting]) -> Remedy:
-    return in_shell("; ".join(dict.fromkeys(map(removal, found))))
+    return in_shell("; ".join(dict.fromkeys(map(taken_away, found))))
 
 
 def _says(result: Result) -> str:

@@ -12,7 +12,7 @@ from validate.probes import gpu, ldcache, secrets, ssh
 from validate.probes.files import started_at, under
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
-from validate.probes.sites import LOADED, extensions, frameworks, site_packages
+from validate.probes.sites import LOADED, extension_modules, frameworks, site_packages
 from validate.process import run
 
 REBUILD = "imagegen build   # on the base that the recipe names"
@@ -151,7 +151,7 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
             "; ".join(seen[:4]),
             remedy="apt-file search {}   # names the package".format(sorted(real)[0]),
         )
-    others = [path for site in site_packages(image) for path in extensions(site)]
+    others = [path for site in site_packages(image) for path in extension_modules(site)]
     too_old = loaded.too_old or loader.load(others, find_python(image.env, image.expected)).too_old
     measure("{}, {} extensions of Python".format(measure.text, len(others)))
     if too_old:

@@ -7,9 +7,9 @@ from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes.distributions import (
     Distribution,
-    distributions,
     hollow,
-    leftovers,
+    in_folder,
+    left_by_pip,
     lost_links,
     twice,
 )
@@ -31,7 +31,7 @@ def test_dists(image: Situation, measure: Measure) -> None:
     folders = site_packages(image)
     if not folders:
         skip("not-installed", "the image's Python names no folder of packages")
-    found = {folder: distributions(folder) for folder in folders}
+    found = {folder: in_folder(folder) for folder in folders}
     several = [one for folder in folders for one in twice(found[folder])]
     measure("{} in {}".format(sum(map(len, found.values())), ", ".join(folders)))
     seen = ["{} is there {} times: {}".format(s[0].name, len(s), _named(s)) for s in several]
@@ -41,7 +41,7 @@ def test_dists(image: Situation, measure: Measure) -> None:
     empty = [text for folder in folders for text in hollow(found[folder])]
     if empty:
         fail("; ".join(empty[:4]))
-    left = [path for folder in folders for path in leftovers(folder)]
+    left = [path for folder in folders for path in left_by_pip(folder)]
     lost = [one for folder in folders for one in lost_links(folder)]
     if several:
         warn("; ".join(seen[:4]), "", _once(image, several))

@@ -5,7 +5,7 @@ from typing import Dict, List
 from validate.check import check, warn
 from validate.fixtures import Measure, Situation
 from validate.probes import mpi, nccl
-from validate.probes.settings import Setting, effect, removal, settings
+from validate.probes.settings import Setting, effect, foreign_settings, taken_away
 from validate.probes.sysfs import rdma_devices
 from validate.remedy import in_shell
 
@@ -25,7 +25,7 @@ def test_settings(image: Situation, measure: Measure) -> None:
     and nccl.conf, of the system and of the home folder. Not env of image.json, not what a package
     put in such a file, and not what a launch has to say, such as the network interface"""
     prefix = str(image.expected.fact("openmpi", "prefix", ""))
-    found = settings(image.root, image.env, image.expected.env, prefix)
+    found = foreign_settings(image.root, image.env, image.expected.env, prefix)
     given = [one for one in found if one.of_launch]
     measure("; ".join(map(str, given)) or "none besides the recipe's")
     others = [one for one in found if one not in given and not _named_elsewhere(image, one)]
@@ -33,7 +33,7 @@ def test_settings(image: Situation, measure: Measure) -> None:
         told = _told(image, prefix, others)
         seen = [_with_effect(one, told) for one in others]
         more = "; and {} more".format(len(seen) - 8) if len(seen) > 8 else ""
-        remedy = "; ".join(dict.fromkeys(map(removal, others)))
+        remedy = "; ".join(dict.fromkeys(map(taken_away, others)))
         warn("; ".join(seen[:8]) + more, "", in_shell(remedy))
 
 
