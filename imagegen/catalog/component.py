@@ -46,6 +46,7 @@ def component_of(data: ComponentData, file: str, releases: tuple[Release, ...]) 
         aliases=data.get("aliases", {}),
         one_of=tuple(data.get("one_of", ())),
         rules=data.get("rules", {}),
+        unknown=data.get("unknown", {}),
         megabytes=_megabytes(data.get("megabytes", MEGABYTES)),
         churn=float(data.get("churn", Component.churn)),
         role=data.get("role", ""),

@@ -182,6 +182,7 @@ class ComponentData(TableData):
     aliases: NotRequired[Mapping[str, str]]
     one_of: NotRequired[list[str]]
     rules: NotRequired[Mapping[str, str]]
+    unknown: NotRequired[Mapping[str, str]]
     needs: NotRequired[list[str]]
     churn: NotRequired[str]
     megabytes: NotRequired[str | Mapping[str, str]]

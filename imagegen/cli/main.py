@@ -60,7 +60,7 @@ class _Verbs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
-        with formatter.section("Verbs"):
+        with formatter.section("Commands"):
             formatter.write_dl([*VERBS.items()])
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), text) for code, text in EXIT_CODES])

@@ -76,11 +76,15 @@ def command(
         expires=expires,
         why=why,
         build=build_it,
-        like=like or "",
     )
     if check:
         return answer_queue(asked, console)
-    answered = request(asked, console)
+    if like:
+        from imagegen.workflow.request_like import request_like
+
+        answered = request_like(like, asked, console)
+    else:
+        answered = request(asked, console)
     if build_it and answered.to_build:
         from imagegen.workflow.build_request import build_request
 

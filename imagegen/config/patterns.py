@@ -57,8 +57,8 @@ CONSTRAINT = constraint.PATTERN
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 IN_WORDS: Mapping[str, tuple[str, str]] = {
-    NAME: ("a name of small letters, digits and `-`", "rdma-core"),
-    VARIANT: ("a name of small letters, digits, `.` and `-`", "mlnx-ofed"),
+    NAME: ("a name of small letters, digits and `-`", "my-name"),
+    VARIANT: ("a name of small letters, digits, `.` and `-`", "a-variant"),
     OS_ID: ("the name and version of an OS", "debian12"),
     PACKAGE: ("the name of a package", "libibverbs1"),
     PACKAGE_VERSION: ("the version of a package", "1.2.3-1"),
@@ -73,7 +73,7 @@ IN_WORDS: Mapping[str, tuple[str, str]] = {
     COLUMN: ("a name of small letters, digits and `_`", "built_with"),
     SHA256: ("a sha256 of 64 small hexadecimal digits, or `unverified`", "unverified"),
     URL: ("an address", "https://example.org/a.tar.gz"),
-    WAY: ("a name of small letters, digits, `+` and `-`", "rdma+gdr"),
+    WAY: ("a name of small letters, digits, `+` and `-`", "fast+direct"),
     WARNING: ("text with the fields own, release, component and other", "two: {own}, {other}"),
     DIGITS: ("a number of digits alone", "64"),
     NUMBER: ("a number", "1.5"),
@@ -82,7 +82,7 @@ IN_WORDS: Mapping[str, tuple[str, str]] = {
     INTEGER: ("a number without a fraction", "-1"),
     DIGIT: ("one digit", "5"),
     LETTERS: ("a word of small letters", "memlock"),
-    MODULE: ("the name of a module", "training"),
+    MODULE: ("the name of a module", "probe"),
     CAPABILITY: ("the name of a capability", "IPC_LOCK"),
     NUMBERS: ("a version of digits and dots", "22.04"),
     GLIBC: ("a version of glibc", "2.36"),

@@ -109,6 +109,7 @@ class ContainerRow(TypedDict, total=False):
     Names: list[str]
     ImageID: str
     State: str
+    Labels: dict[str, str] | None
 
 
 class CacheEntry(TypedDict, total=False):

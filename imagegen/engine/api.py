@@ -47,7 +47,11 @@ def _client_class() -> Any:
             method, path = _called(request)
             silent = (method, path) == _BUILD
             limit = _seconds(how.get("timeout"))
-            with nullcontext() if silent else waiting_for(f"{method} {path}", limit):
+            with (
+                nullcontext()
+                if silent
+                else waiting_for(f"the engine to answer {method} {path}", limit)
+            ):
                 return super().send(request, **how)
 
         def _result(

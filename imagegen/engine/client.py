@@ -102,7 +102,7 @@ def connect(environ: Mapping[str, str] | None = None) -> Engine:
     denied = False
     for endpoint in endpoints(os.environ if environ is None else environ):
         try:
-            with waiting_for(endpoint.url, PATIENCE_SECONDS):
+            with waiting_for(f"an engine at {endpoint.url}", PATIENCE_SECONDS):
                 return _open(endpoint)
         except sdk.transport_errors(OSError, ValueError) as error:
             denied = denied or "Permission denied" in str(error)

@@ -1,4 +1,4 @@
-"""Say it when an engine lets a call wait, so that nobody looks at a silent terminal for long."""
+"""Say it when an engine or a lock lets a run wait: nobody looks at a silent terminal for long."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PATIENCE_SECONDS = 4
-"""The seconds that an engine has for a connection; after them, a longer wait is told."""
+"""The seconds after which a wait is told."""
 
 _listeners: list[Callable[[str], None]] = []
 
@@ -29,8 +29,8 @@ def say(text: str) -> None:
 @contextmanager
 def waiting_for(what: str, limit: float) -> Iterator[None]:
     """Say after PATIENCE_SECONDS that this block still waits, and when it gives up."""
-    text = f"waiting for the engine: no answer to {what} for {PATIENCE_SECONDS} s"
-    late = threading.Timer(PATIENCE_SECONDS + 0.2, say, [f"{text} (at most {limit:g} s)"])
+    text = f"waiting for {what}: {PATIENCE_SECONDS} s so far"
+    late = threading.Timer(PATIENCE_SECONDS + 0.2, say, [f"{text}, at most {limit:g} s"])
     late.daemon = True
     late.start()
     try:

@@ -6,41 +6,21 @@ itself what it has; that counts where the packages agree with it.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from imagegen.inspection.clues import plain_name, sightings_of, wheels_of_users
 from imagegen.model import constraint
-from imagegen.model.recipe import OWN_FOLDER
+from imagegen.model.catalog import TOOLKIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from imagegen.engine.images.contents import ImageContents, Package
+    from imagegen.engine.images.contents import ImageContents
     from imagegen.engine.images.inventory import Inventory
-    from imagegen.model.catalog import Catalog, Clue, Component
+    from imagegen.inspection.clues import Sighting
+    from imagegen.model.catalog import Catalog, Component
     from imagegen.model.release import OsRelease, Release
-
-_USUAL = {
-    "wheel": re.compile(r"^(.+)$"),
-    "conda": re.compile(r"^(.+)$"),
-    "deb": re.compile(r"^(?:\d+:)?(\d+(?:\.\d+)*)"),
-    "env": re.compile(r"^v?(\d+(?:\.\d+)+)"),
-    "library": re.compile(r"\.so\.(\d+\.\d+(?:\.\d+)*)$"),
-    "folder": re.compile(r"(\d+(?:\.\d+)+)"),
-}
-"""Where the version stands in what a clue of a kind finds."""
-
-
-class Sighting(NamedTuple):
-    """What one clue found: a version (empty where it shows none), and where."""
-
-    version: str
-    evidence: str
-    package: str = ""
-    variant: str = ""
-    value: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,7 +29,8 @@ class Found:
 
     `version` is what the image has, `evidence` what shows it. `release` is the same release of the
     catalog, or the nearest one where it has none (`known` is false); None for a value, or where
-    the catalog has no release at all. `doubt` says what contradicts it.
+    the catalog has no release at all. `variant` is that of the release, where the image shows it.
+    `doubt` says what contradicts it.
     """
 
     name: str
@@ -57,6 +38,7 @@ class Found:
     evidence: str
     release: Release | None = None
     known: bool = True
+    variant: str = ""
     doubt: str = ""
 
 
@@ -80,17 +62,26 @@ class FoundImage:
         return next((one for one in self.components if one.name == name), None)
 
 
+@dataclass(frozen=True)
+class _Around:
+    """What an image has around a component, and the name of the GPU toolkit in facts."""
+
+    os: OsRelease | None
+    toolkit: str
+
+
 def find_components(image: Inventory, catalog: Catalog) -> FoundImage:
     """Map what an engine reported of an image to the catalog."""
     contents = image.contents
     os, os_name, os_known = _os(contents.os, catalog)
     sightings = {
-        name: _sightings(component, image) for name, component in catalog.components.items()
+        name: sightings_of(component, image) for name, component in catalog.components.items()
     }
     promised = contents.promise.get("components", {})
+    near = _Around(os, catalog.with_role(TOOLKIT))
     found: dict[str, Found] = {}
     for name, component in catalog.components.items():
-        one = _component(component, sightings[name], promised.get(name), os)
+        one = _component(component, sightings[name], promised.get(name), near)
         if one is not None:
             found[name] = one
     parts = _parts_of_others(found, catalog, promised)
@@ -131,75 +122,41 @@ def nearest_version(version: str, known: Iterable[str]) -> str:
     return min(known, key=distance)
 
 
-def _sightings(component: Component, image: Inventory) -> list[Sighting]:
-    return [one for clue in component.found_by for one in _seen(clue, image)]
-
-
-def _seen(clue: Clue, image: Inventory) -> Iterator[Sighting]:
-    """List what one clue finds, each thing once."""
-    pattern = re.compile(clue.version) if clue.version else _USUAL[clue.kind]
-    for name, text, evidence in dict.fromkeys(_things(clue, image)):
-        match = pattern.search(text)
-        yield Sighting(match[1] if match else "", evidence, name, clue.variant, clue.value)
-
-
-def _things(clue: Clue, image: Inventory) -> Iterator[tuple[str, str, str]]:
-    """List what the glob of a clue matches: name, the text with the version, evidence."""
-    contents = image.contents
-    if clue.kind == "env":
-        for name, value in image.env.items():
-            if fnmatchcase(name, clue.name) and value:
-                yield name, value, f"{name}={value}"
-    elif clue.kind == "library":
-        for path in contents.libraries:
-            if fnmatchcase(path.rpartition("/")[2], clue.name):
-                yield path, path, path
-    elif clue.kind == "folder":
-        for package in _wheels(contents):
-            if fnmatchcase(package.path, clue.name):
-                yield "", package.path, package.path.rpartition("/")[0]
-    else:
-        wanted = _plain(clue.name) if clue.kind == "wheel" else clue.name
-        kind = {"wheel": "pypi"}.get(clue.kind, clue.kind)
-        of_kind = _wheels(contents) if kind == "pypi" else contents.of_kind(kind)
-        for package in of_kind:
-            name = _plain(package.name) if clue.kind == "wheel" else package.name
-            if fnmatchcase(name, wanted):
-                folder = package.path.rpartition("/")[0]
-                where = f" in {folder}" if folder else ""
-                yield name, package.version, f"{clue.kind} {name} {package.version}{where}"
-
-
-def _plain(name: str) -> str:
-    """Write the name of a Python package as the index compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _wheels(contents: ImageContents) -> Iterator[Package]:
-    """List the wheels of users, without those that belong to `validate`."""
-    return (one for one in contents.of_kind("pypi") if not one.path.startswith(OWN_FOLDER))
-
-
 def _component(
     component: Component,
     sightings: Sequence[Sighting],
     promise: Mapping[str, str] | None,
-    os: OsRelease | None,
+    near: _Around,
 ) -> Found | None:
     """Weigh what shows a component: what was measured wins over what the image says of itself."""
     own = [one for one in sightings if not one.value]
     said = _promised(component, promise) if promise else None
     if not own:
         evidence = f"{component.name} in image.json"
-        return Found(component.name, said.version, evidence, said) if said else None
+        return _as_promised(said, said.version, evidence) if said else None
     first = _sharpest(own)
     if said and (not first.version or _is(said, first.version)):
-        return Found(component.name, first.version or said.version, first.evidence, said)
-    release, known = _release_of(component, first, os)
+        return _as_promised(said, first.version or said.version, first.evidence)
+    release, known = _release_of(component, first, near)
+    variant = release.variant if release and _shows_variant(release, first) else ""
     doubts = [f"image.json says {said.version}"] if said else []
     doubts += [f"also {one.evidence}" for one in own if _differs(one, first)]
     doubt = "; ".join(dict.fromkeys(doubts))
-    return Found(component.name, first.version, first.evidence, release, known, doubt)
+    return Found(component.name, first.version, first.evidence, release, known, variant, doubt)
+
+
+def _as_promised(release: Release, version: str, evidence: str) -> Found:
+    return Found(release.component, version, evidence, release, variant=release.variant)
+
+
+def _shows_variant(release: Release, seen: Sighting) -> bool:
+    """Say whether a sighting shows the variant of a release too.
+
+    The clue says it, the version in the image names it (`2.10.3-1+cuda11.4`), or only a release of
+    this variant installs such a wheel.
+    """
+    named = release.variant in seen.evidence.replace("+", " ").split()
+    return release.variant == seen.variant or named or _build_of(release, seen)
 
 
 def _promised(component: Component, promise: Mapping[str, str]) -> Release | None:
@@ -243,9 +200,7 @@ def _is(release: Release, version: str) -> bool:
     return release.version == version
 
 
-def _release_of(
-    component: Component, seen: Sighting, os: OsRelease | None
-) -> tuple[Release | None, bool]:
+def _release_of(component: Component, seen: Sighting, near: _Around) -> tuple[Release | None, bool]:
     """Find the release of a sighting, else the nearest; and whether it is exactly that one."""
     releases = [one for one in component.releases if seen.variant in ("", one.variant)]
     releases = releases or list(component.releases)
@@ -255,28 +210,29 @@ def _release_of(
     same = same or [one for one in releases if _is(one, _public(seen))]
     if not same:
         versions = {one.version.partition("+")[0] for one in releases}
-        near = nearest_version(seen.version, filter(constraint.is_version, sorted(versions)))
-        same = [one for one in releases if one.version.partition("+")[0] == near]
-    best = min(same, key=lambda one: _strangeness(one, seen, os))
+        other = nearest_version(seen.version, filter(constraint.is_version, sorted(versions)))
+        same = [one for one in releases if one.version.partition("+")[0] == other]
+    best = min(same, key=lambda one: _strangeness(one, seen, near))
     return best, _is(best, seen.version) or _build_of(best, seen)
 
 
 def _build_of(release: Release, seen: Sighting) -> bool:
     """Say whether an index has the build of a release under the version that was seen."""
-    return seen.version in release.wheels.values()
+    return release.wheels.get(seen.package) == seen.version
 
 
-def _strangeness(release: Release, seen: Sighting, os: OsRelease | None) -> tuple[object, ...]:
+def _strangeness(release: Release, seen: Sighting, near: _Around) -> tuple[object, ...]:
     """Order the releases of one version: the one that makes what was seen comes first."""
     packages = {**release.apt, **release.wheels}
     systems = release.requires.get("os", ())
     by_default = release.facts.get("pypi_cuda")
     return (
         release.version != seen.version,
+        not _shows_variant(release, seen),
         release.wheels.get(seen.package, seen.version) != seen.version,
         seen.package not in packages,
-        bool(systems) and (os is None or os.id not in systems),
-        not by_default or by_default != release.facts.get("cuda"),
+        bool(systems) and (near.os is None or near.os.id not in systems),
+        not by_default or by_default != release.facts.get(near.toolkit),
         release.rank,
     )
 
@@ -320,7 +276,7 @@ def _uncovered(
     """
     covered = {one.package for one in sightings}
     covered |= {wheel for one in found if one.release for wheel in one.release.wheels}
-    wheels = [one for one in _wheels(contents) if _plain(one.name) not in covered]
+    wheels = [one for one in wheels_of_users(contents) if plain_name(one.name) not in covered]
     named = [one for one in wheels if one.path in contents.requested] or wheels
     debs = [
         one
@@ -330,5 +286,5 @@ def _uncovered(
     condas = [one for one in contents.of_kind("conda") if one.name not in covered]
     deb_parts = {name for one in found if one.release for name in one.release.apt}
     for package in [*named, *condas, *(one for one in debs if one.name not in deb_parts)]:
-        if _plain(package.name).removeprefix("python3-") not in PACKAGING:
+        if plain_name(package.name).removeprefix("python3-") not in PACKAGING:
             yield f"{package.name} {package.version}"

@@ -35,7 +35,7 @@ def superfluous(
     limits the list to these. `being_built` says whether a build works on a tag now.
     """
     kept = [image for image in found.images if _of(image, matrices)]
-    tagged = {_cell(image) for image in kept if image.tags}
+    tagged = {_cell(image) for image in kept if image.labels.get(LABEL_TITLE) in image.tags}
     return [
         Goes(image.id, _cell(image), _why(image, tagged), image.own_bytes)
         for image in kept

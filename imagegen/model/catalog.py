@@ -108,8 +108,9 @@ class Component:
     it, `contract` is what a launch must give it. `trees` maps a context folder to a tree of the
     payload. `installs` are the ways (see `renderer.ways`) of its templates, `aliases` other names
     of variants. It needs one of `one_of`, the first if none is asked for. `rules` explain its
-    constraints; `role` is one of ROLES. `own_copies` are values of its releases that are copies of
-    a component, `pip_pins` facts of its releases that name the wheels that its own wheel requires.
+    constraints, `unknown` says what is not known of releases without facts about a name; `role` is
+    one of ROLES. `own_copies` are values of its releases that are copies of a component, `pip_pins`
+    facts of its releases that name the wheels that its own wheel requires.
     `found_by` shows it in an image of any maker, the strongest clue first.
     """
 
@@ -129,6 +130,7 @@ class Component:
     aliases: Mapping[str, str] = field(default_factory=dict)
     one_of: tuple[str, ...] = ()
     rules: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = field(default_factory=dict)
     megabytes: Mapping[str, float] = field(default_factory=dict)
     churn: float = 0.1
     role: str = ""

@@ -63,7 +63,7 @@ class ContextFiles:
 
     def _folder(self, source: str, target: str, *, code: bool = False) -> tuple[ContextFile, ...]:
         if source not in self._folders:
-            tree = self._payload.code(source) if code else self._payload.tree(source)
+            tree = self._payload.context(source, code=code)
             self._folders[source] = tuple(
                 ContextFile(f"{target}/{name}", self._data(f"{source}/{name}", path))
                 for name, path in tree

@@ -15,8 +15,9 @@ from imagegen.request.arguments import (
     unknown_values,
 )
 from imagegen.resolver.alternatives import nearest
+from imagegen.resolver.blame import fits
 from imagegen.resolver.candidates import DRIVER, OS, Space
-from imagegen.resolver.conflict import conflict_of, fits
+from imagegen.resolver.conflict import conflicts_of
 from imagegen.resolver.refusal import (
     EVERY_IMAGE,
     THE_REQUEST,
@@ -46,13 +47,14 @@ def answer_to(
         spec = resolve_cell(cell, catalog, space)
         warnings = (*spec.warnings, *_left_out(cell))
         return replace(spec, tag=_tag(spec, constraints, catalog), warnings=warnings)
-    conflict = conflict_of(space, wants, allow_unknown=allow_unknown)
+    conflicts = conflicts_of(space, wants, allow_unknown=allow_unknown)
+    conflict = conflicts[0]
     if any(want.component == DRIVER for want in conflict.wants):
         drivers = {*_drivers(wants), *driver_floors(catalog, conflict.wants)}
         space = Space(catalog, sorted(drivers, key=constraint.version_key, reverse=True))
     instead = nearest(space, wants, conflict.wants, allow_unknown=allow_unknown)
     unknown = tuple(unknown_values(constraints, catalog))
-    return Refusal(unknown, (conflict,), tuple(instead), catalog.request_keys, allow_unknown)
+    return Refusal(unknown, conflicts, tuple(instead), catalog.request_keys, allow_unknown)
 
 
 def asked_cell(

@@ -26,7 +26,7 @@ HOST_ONLY = ("nvidia-fabricmanager", "fabricmanager", "nv-peer-memory", "nvidia-
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DRIVER = re.compile(r"(?:>=)?\d+(?:\.\d+)*")
-_OPERATOR = re.compile(r"([a-z0-9-]+)\s*([<>~!=]+)\s*(.*)", re.DOTALL)
+_OPERATOR = re.compile(r"([a-z0-9-]+)\s*(>=|<=|==|~=|!=|<|>|=)\s*(.*)", re.DOTALL)
 
 
 def names(catalog: Catalog) -> list[str]:
@@ -44,8 +44,8 @@ def parse(arguments: Sequence[str], catalog: Catalog) -> dict[str, str]:
     problems = []
     known = names(catalog)
     for text in arguments:
-        name, equals, value = text.partition("=")
-        problem = _problem(name, value, known, catalog) if equals and value else _malformed(text)
+        name, value = _split(text, known)
+        problem = _problem(name, value, known, catalog) if value else _malformed(text)
         if problem is None and name in found:
             problem = Problem(f"`{name}` is given twice", hint="give it once")
         if problem is not None:
@@ -54,6 +54,15 @@ def parse(arguments: Sequence[str], catalog: Catalog) -> dict[str, str]:
     if problems:
         raise ConfigError(*problems)
     return found
+
+
+def _split(argument: str, known: Sequence[str]) -> tuple[str, str]:
+    """Split `torch=1.13`, or `torch>=1.12,<2` as pip writes it; the value is empty for neither."""
+    as_pip = _OPERATOR.fullmatch(argument)
+    if as_pip and as_pip[1] in known and as_pip[2] != "=" and as_pip[3]:
+        return as_pip[1], as_pip[2] + as_pip[3]
+    name, _, value = argument.partition("=")
+    return name, value
 
 
 def _malformed(argument: str) -> Problem:

@@ -14,8 +14,10 @@ from imagegen.inspection.found import nearest_version
 from imagegen.model import constraint
 from imagegen.model.catalog import TOOLKIT
 from imagegen.request.answer import asked_cell
+from imagegen.resolver.blame import fits
 from imagegen.resolver.candidates import OS
-from imagegen.resolver.conflict import conflict_of, fits
+from imagegen.resolver.conflict import conflict_of
+from imagegen.resolver.refusal import EVERY_IMAGE, THE_REQUEST
 from imagegen.resolver.resolve import constraints_of, space_of
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 MOST_NEIGHBOURS = 8
 """How many other versions are tried before any version."""
 
-DEVICE = "device"
+DEVICE, GPU = "device", "gpu"
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def nearest_request(
     chosen, reasons = dict(given), {}
     for wanted in wanted_of(image, given, catalog):
         for form in wanted.forms:
-            tried = {**form, **chosen}
+            tried = {**chosen, **{name: form[name] for name in form if name not in chosen}}
             if _fits(tried, catalog, allow_unknown):
                 chosen = tried
                 break
@@ -87,6 +89,8 @@ def wanted_of(image: FoundImage, given: Mapping[str, str], catalog: Catalog) -> 
     for one in frameworks:
         if one.name not in decided:
             yield Wanted(one.name, one.version, tuple(_forms(one, catalog)))
+    if any(_device(one) == GPU for one in image.components):
+        yield Wanted(DEVICE, GPU, ({DEVICE: GPU}, {}))
     if OS not in decided and image.os is not None:
         yield Wanted(OS, image.os_name, tuple(_os_forms(image, catalog)))
     for one in others:
@@ -123,11 +127,10 @@ def _forms(found: Found, catalog: Catalog) -> Iterator[dict[str, str]]:
         yield {name: constraint.ANY}
         yield {}
         return
-    version, variant = release.version, release.variant
+    version, variant = release.version, found.variant
     exactly = f"{version} {variant}" if constraint.is_variant(variant) else version
-    devices = release.requires.get(DEVICE, ())
-    if len(devices) == 1 and devices[0] != constraint.ANY:
-        yield {name: exactly, DEVICE: devices[0]}
+    if _device(found):
+        yield {name: exactly, DEVICE: _device(found)}
     yield {name: exactly}
     yield {name: version}
     public = version.partition("+")[0]
@@ -139,6 +142,12 @@ def _forms(found: Found, catalog: Catalog) -> Iterator[dict[str, str]]:
         yield {name: variant}
     yield {name: constraint.ANY}
     yield {}
+
+
+def _device(found: Found) -> str:
+    """Return what the release of a component computes on; empty where it does not matter."""
+    devices = found.release.requires.get(DEVICE, ()) if found.release else ()
+    return devices[0] if len(devices) == 1 and devices[0] != constraint.ANY else ""
 
 
 def _neighbours(version: str, name: str, catalog: Catalog) -> Iterator[str]:
@@ -182,7 +191,8 @@ def compare(
     image: FoundImage, spec: ImageSpec, nearest: NearestRequest, given: Mapping[str, str]
 ) -> tuple[Row, ...]:
     """Compare an image with the answer to its request: the OS, then each component of either."""
-    os_differs = "" if image.os_known and image.os and image.os.id == spec.os.id else "version"
+    os_differs = "" if image.os and image.os.id == spec.os.id else "version"
+    os_differs = os_differs if image.os_known else "version: not in the catalog"
     rows = [Row(OS, image.os_name, spec.os.id, _with_reason(os_differs, OS, nearest, given))]
     pins = {pin.component: pin for pin in spec.pins}
     values = [one for one in image.components if one.name in spec.given]
@@ -199,6 +209,9 @@ def compare(
             differs = _difference(one, pin.version, pin.release.variant)
             why = _with_reason(differs, name, nearest, given)
             rows.append(Row(name, _as_found(one), gets, why))
+    if DEVICE in nearest.reasons:
+        gets = spec.given.get(DEVICE, "cpu")
+        rows.append(Row(DEVICE, GPU, gets, nearest.reasons[DEVICE]))
     for one in values:
         same = constraint.matches(one.version, spec.given[one.name])
         why = _with_reason("" if same else "version", one.name, nearest, given)
@@ -212,26 +225,27 @@ def _version(version: str, variant: str) -> str:
 
 def _as_found(found: Found) -> str:
     version = found.version or "?"
-    return _version(version, found.release.variant if found.release else "")
+    return _version(version, found.variant)
 
 
 def _difference(found: Found, version: str, variant: str) -> str:
     release = found.release
-    if release is not None and (release.version, release.variant) == (version, variant):
-        return "" if found.known else "version"
-    if release is not None and release.version.partition("+")[0] == version.partition("+")[0]:
-        return "build" if found.known else "version"
     if not found.version:
         return "the image does not say its version"
-    return "version"
+    if release is None or release.version.partition("+")[0] != version.partition("+")[0]:
+        return "version"
+    if not found.known:
+        return "version: not in the catalog"
+    same = release.version == version and found.variant in ("", variant)
+    return "" if same else "build"
 
 
 def _added(name: str, spec: ImageSpec, given: Mapping[str, str]) -> str:
-    if name in given:
-        return "added: asked for"
     pin = spec.pin(name)
-    askers = [one for one in pin.via if one != "the request"] if pin else []
-    return f"added: {askers[0]}" if askers else "added"
+    askers = [one for one in pin.via if one != THE_REQUEST] if pin and name not in given else []
+    if not askers:
+        return "added: asked for"
+    return f"added: {askers[0]} {'has' if askers[0] == EVERY_IMAGE else 'needs'} it"
 
 
 def _with_reason(differs: str, name: str, nearest: NearestRequest, given: Mapping[str, str]) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from imagegen.request.report import as_data, next_lines, title_of
 from imagegen.text import FEW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from imagegen.console.console import Console
     from imagegen.inspection.found import FoundImage
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 class Like:
     """An image, what is in it, and the request that is nearest to it.
 
-    `missing` says what the image could not report.
+    `given` are the constraints of the user, `missing` says what the image could not report.
     """
 
     image: str
     found: FoundImage
     nearest: NearestRequest
+    given: Mapping[str, str]
     missing: tuple[str, ...] = ()
 
 
@@ -47,14 +48,9 @@ def show_like(answer: Answer, like: Like, rows: tuple[Row, ...], console: Consol
 
 
 def _remarks(like: Like) -> Iterator[str]:
-    """Say what is not in the catalog, what is doubtful, what nothing covers, what was not read."""
+    """Say what is doubtful, what no component covers, and what was not read."""
     found = like.found
-    if not found.os_known:
-        yield f"not in the catalog: os {found.os_name}"
     for one in found.components:
-        if not one.known:
-            near = f"; the nearest is {one.release.version}" if one.release else ""
-            yield f"not in the catalog: {one.name} {one.version}{near}"
         if one.doubt:
             yield f"doubtful: {one.name} {one.version} ({one.evidence}): {one.doubt}"
     if found.uncovered:
@@ -65,7 +61,7 @@ def _remarks(like: Like) -> Iterator[str]:
         yield f"not read: {text}"
 
 
-def like_data(answer: Answer, like: Like, rows: tuple[Row, ...]) -> dict[str, Any]:
+def like_data(answer: Answer, like: Like, rows: tuple[Row, ...]) -> dict[str, object]:
     """Make the answer for `--format json`: that of a request, and under `like` the image."""
     return {
         **as_data(answer),
@@ -79,6 +75,7 @@ def like_data(answer: Answer, like: Like, rows: tuple[Row, ...]) -> dict[str, An
                     "evidence": one.evidence,
                     "nearest": one.release.version if one.release else None,
                     "known": one.known,
+                    "variant": one.variant,
                     "doubt": one.doubt,
                 }
                 for one in like.found.components

@@ -15,12 +15,12 @@ from imagegen.model.constraint import (
     is_version,
     version_key,
 )
+from imagegen.resolver.blame import fits
 from imagegen.resolver.candidates import (
     COMPILER,
     DRIVER,
     OS,
 )
-from imagegen.resolver.conflict import fits
 from imagegen.resolver.propagation import bits, domains_of
 from imagegen.resolver.search import best_answer, search
 

@@ -68,6 +68,12 @@ class Space(Remembering):
         self.overruling = {name: providers.pop(name, "") for name in (GLIBC, COMPILER)}
         """The component, if any, whose compiler (or glibc) replaces the one of the OS."""
         self._providers = providers
+        self.choices = frozenset(
+            name
+            for name, one in catalog.virtual.items()
+            if not any(row.requires or row.provides for row in one.releases)
+        )
+        """The names that are only a choice, such as a device; others are hardware."""
         self._silent: dict[str, dict[str, str]] = {}
         for provided, provider in self._providers.items():
             self._silent.setdefault(provider, {})[provided] = UNKNOWN
@@ -124,6 +130,20 @@ class Space(Remembering):
         if name in self.catalog.virtual:
             brought |= {other for row in rows for other in row.provides}
         return frozenset(brought), frozenset(other for row in rows for other in row.limits)
+
+    @remembered
+    def without(self, name: str, mask: int, asked: tuple[tuple[str, int], ...]) -> int:
+        """Return those of a set that require nothing else of names than what is asked for."""
+        rows = self.candidates.get(name, ())
+        return mask & sum(
+            1 << index
+            for index, row in enumerate(rows)
+            if all(
+                self.mask(other, row.requires[other]) & there
+                for other, there in asked
+                if other in row.requires and other != name
+            )
+        )
 
     def meant(self, name: str, wanted: str) -> int:
         """Return the candidates that a constraint asks for."""

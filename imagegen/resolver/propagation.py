@@ -64,7 +64,7 @@ def bits(mask: int) -> Iterator[int]:
 
 def domains_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool = False) -> Domains:
     """Find the names that constraints bring into an image, and the candidates left of each."""
-    domains = _situation(space, wants, allow_unknown=allow_unknown)
+    domains = situation_of(space, wants, allow_unknown=allow_unknown)
     for name in domains.present:
         everything = space.every(name) & ~space.hidden(name)
         domains.left[name] = domains.asked.get(name, everything)
@@ -110,7 +110,7 @@ class Descent:
 
     def domains_of(self, wants: Sequence[Want], *, allow_unknown: bool = False) -> Domains:
         """Return the same as the function `domains_of`."""
-        situation = _situation(self._space, wants, allow_unknown=allow_unknown)
+        situation = situation_of(self._space, wants, allow_unknown=allow_unknown)
         key = (situation.choice, situation.present, tuple(situation.asked))
         path = self._paths.get(key)
         if path is None and self._alone[key] < FEW:
@@ -157,12 +157,12 @@ class _Step(NamedTuple):
         return self.name == name and self.mask == mask
 
 
-def _situation(space: Space, wants: Sequence[Want], *, allow_unknown: bool) -> Domains:
+def situation_of(space: Space, wants: Sequence[Want], *, allow_unknown: bool) -> Domains:
     """Find what is asked for, and the names that it adds, before candidates are removed."""
     choice = Choice(
         frozenset(want.component for want in wants if "+" in want.constraint), allow_unknown
     )
-    asked = _asked(space, wants)
+    asked = _without_what_is_ruled_out(space, _asked(space, wants))
     present = _present(space, asked, {w.component for w in wants if w.constraint != NONE})
     return Domains(space, choice, present, asked)
 
@@ -183,6 +183,18 @@ def _asked(space: Space, wants: Sequence[Want]) -> dict[str, int]:
         mask = space.meant(want.component, want.constraint)
         asked[want.component] = asked.get(want.component, mask) & mask
     return asked
+
+
+def _without_what_is_ruled_out(space: Space, asked: dict[str, int]) -> dict[str, int]:
+    """Drop the builds for another device than the one asked for, and those that need a `none`.
+
+    So a build of the CPU brings nothing that only those of the GPU need.
+    """
+    decisive = {n: m for n, m in asked.items() if not m or n in space.catalog.virtual}
+    kept = {
+        name: space.without(name, mask, tuple(decisive.items())) for name, mask in asked.items()
+    }
+    return {name: kept[name] or mask for name, mask in asked.items()}
 
 
 def _present(space: Space, asked: Mapping[str, int], wanted: set[str]) -> frozenset[str]:

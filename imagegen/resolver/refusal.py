@@ -24,9 +24,14 @@ EVERY_IMAGE, THE_REQUEST = "every image", "the request"
 
 
 class ConflictData(TypedDict):
-    """A conflict in the JSON answer; with `unknown`, no fact says that it fails."""
+    """A conflict in the JSON answer; with `unknown`, no fact says that it fails.
+
+    The `facts` prove that the `wants` do not go together; `rows` say where they stand.
+    """
 
     text: str
+    wants: list[str]
+    facts: list[str]
     rows: list[str]
     unknown: bool
 
@@ -71,7 +76,7 @@ class Refusal:
 
         `why` adds who asked for what, and the file and line of each fact.
         """
-        (conflict,) = self.conflicts
+        conflict, others = self.conflicts[0], self.conflicts[1:]
         ready = [
             ", ".join(f"{name} {new} for {old}" for name, old, new in one.changes)
             + f": {self._command(one)}"
@@ -88,6 +93,9 @@ class Refusal:
             last = replace(self.unknown[-1], hint=f"{meant}{hint}" if ready else own)
             return (*self.unknown[:-1], last)
         evidence = conflict.lines(but_of="" if why else THE_REQUEST, with_rows=why)
+        for other in others:
+            evidence += (f"also: {other.sentence}",) if why else (f"also: {other.text}",)
+            evidence += other.lines(but_of=THE_REQUEST, with_rows=True) if why else ()
         return (Problem(conflict.sentence, evidence=evidence, hint=hint),)
 
     def _command(self, instead: Alternative) -> str:
@@ -100,7 +108,13 @@ class Refusal:
             "pins": {},
             "image": None,
             "conflicts": [
-                {"text": one.text, "rows": list(one.rows), "unknown": one.unknown}
+                {
+                    "text": one.text,
+                    "wants": [f"{want.component} {want.constraint}" for want in one.wants],
+                    "facts": [fact.text for fact in one.facts],
+                    "rows": list(one.rows),
+                    "unknown": one.unknown,
+                }
                 for one in self.conflicts
             ],
             "alternatives": [

@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from imagegen.config.allocation import no_collection
-from imagegen.config.cache import Memory, remembered
+from imagegen.config.cache import Memory, no_collection, remembered
 from imagegen.config.payload import Payload, in_checkout, open_payload
 from imagegen.errors import ImagegenError, NothingSelectedError
 from imagegen.text import few_like

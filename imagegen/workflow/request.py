@@ -34,7 +34,7 @@ class RequestOptions:
     The image is also searched for in `registry`. `save` is the name of the matrix to write, with
     `owner` and `expires`; `overwrite` allows to replace a matrix of that name. `why`
     also shows who asked for what, and where it stands. With `build` the image is built afterwards,
-    so there is nothing to run next. `like` is an image: the arguments win over what is in it.
+    so there is nothing to run next.
     """
 
     arguments: tuple[str, ...]
@@ -47,7 +47,6 @@ class RequestOptions:
     expires: str = ""
     why: bool = False
     build: bool = False
-    like: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,18 +57,14 @@ class Answered:
     to_build: ImageSpec | None = None
 
 
-def request(options: RequestOptions, console: Console) -> Answered:
-    """Answer one request.
+def request(options: RequestOptions, console: Console, like: Like | None = None) -> Answered:
+    """Answer one request; with `like`, beside the image that it was made from.
 
     Raises ConfigError, and ResolutionError for a request without an answer.
     """
     check_registry(options.registry)
     project = Project(options.overlay)
     path = _path_to_save(project, options)
-    given = parse(options.arguments, project.catalog)
-    like = _like(options, project)
-    if like is not None:
-        options = replace(options, arguments=like.nearest.arguments)
     constraints = parse(options.arguments, project.catalog)
     answer = answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
     if isinstance(answer, Refusal):
@@ -80,22 +75,12 @@ def request(options: RequestOptions, console: Console) -> Answered:
     command = "" if options.build else _next_command(answered, project, options)
     answered = replace(answered, command=command)
     if like is not None:
-        show_like(answered, like, compare(like.found, answer, like.nearest, given), console)
+        show_like(answered, like, compare(like.found, answer, like.nearest, like.given), console)
     else:
         show(answered, console, why=options.why)
     if path is not None:
         console.line(f"wrote {path}")
     return Answered(0, None if answered.found.where else answered.spec)
-
-
-def _like(options: RequestOptions, project: Project) -> Like | None:
-    """Read the image that a request is to be like, where it names one."""
-    if not options.like:
-        return None
-    # An engine is needed for this alone, and its client takes most of the time to load.
-    from imagegen.workflow.request_like import read_like
-
-    return read_like(options, project)
 
 
 def answer_queue(options: RequestOptions, console: Console) -> int:

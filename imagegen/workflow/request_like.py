@@ -1,7 +1,8 @@
-"""The first stages of `imagegen request --like`: read an image, find the nearest request."""
+"""`imagegen request --like` asks for what is in an image of any maker."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.engine import client
@@ -11,23 +12,25 @@ from imagegen.request.arguments import parse
 from imagegen.request.like import nearest_request
 from imagegen.request.like_report import Like
 from imagegen.workflow.image_name import image_of
+from imagegen.workflow.project import Project
+from imagegen.workflow.request import request
 
 if TYPE_CHECKING:
-    from imagegen.workflow.project import Project
-    from imagegen.workflow.request import RequestOptions
+    from imagegen.console.console import Console
+    from imagegen.workflow.request import Answered, RequestOptions
 
 
-def read_like(options: RequestOptions, project: Project) -> Like:
-    """Read an image of the engine, of any maker, and find the request that is nearest to it.
+def request_like(image: str, options: RequestOptions, console: Console) -> Answered:
+    """Answer the request that is nearest to an image; the arguments win over what is in it.
 
-    The arguments of the user win over what is in the image. Raises ConfigError for wrong ones,
-    NothingSelectedError where there is no such image, and EngineError.
+    Raises NothingSelectedError where there is no such image, EngineError, and what `request` does.
     """
-    given = parse(options.arguments, project.catalog)
+    catalog = Project(options.overlay).catalog
+    given = parse(options.arguments, catalog)
     engine = client.connect()
-    local = image_of(engine, options.like, options.overlay)
+    local = image_of(engine, image, options.overlay)
     read = inventory(engine, local.id, sizes=False)
-    found = find_components(read, project.catalog)
-    unknown = options.allow_unknown
-    nearest = nearest_request(found, given, project.catalog, allow_unknown=unknown)
-    return Like(options.like, found, nearest, read.missing)
+    found = find_components(read, catalog)
+    nearest = nearest_request(found, given, catalog, allow_unknown=options.allow_unknown)
+    like = Like(image, found, nearest, given, read.missing)
+    return request(replace(options, arguments=nearest.arguments), console, like)

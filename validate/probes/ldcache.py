@@ -6,7 +6,7 @@ import re
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from validate.probes.elf import Elf, read_elf
-from validate.probes.files import names, read, under
+from validate.probes.files import DISABLED, names, read, under
 
 Cache = Dict[str, List[str]]
 
@@ -95,7 +95,8 @@ def broken_links(root: str, folders: Iterable[str]) -> List[str]:
     for folder in folders:
         for name in names(under(root, folder)):
             path = under(root, os.path.join(folder, name))
-            if ".so" in name and os.path.islink(path) and not os.path.exists(path):
+            used = ".so" in name and not name.startswith(DISABLED)
+            if used and os.path.islink(path) and not os.path.exists(path):
                 found.append("{} -> {}".format(os.path.join(folder, name), os.readlink(path)))
     return found
 

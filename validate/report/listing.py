@@ -15,9 +15,9 @@ HEAD = """\
 Written by `python -m validate --catalogue > validate/CHECKS.md`; a test holds it current.
 Severity `fail` makes the exit code 1, `warn` does not, `info` only says what is there.
 `static` needs no device, no service, no privilege and no network; `live` looks at devices, limits,
-services and the driver; `asked` runs where its own option asks for it. What is absent rests with a
-reason code; what is there and cannot be used fails. `validate --explain ID` says the same inside a
-container.
+services and the driver; `asked` runs where its own option asks for it. What is absent is skipped
+with a reason code; what is there and cannot be used fails. `validate --explain ID` says the same
+inside a container.
 """
 
 

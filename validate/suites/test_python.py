@@ -8,9 +8,10 @@ from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes.import_errors import SLOW
 from validate.probes.interpreter import DISTRO_DISTS, VERSION, ask, find_python
-from validate.probes.pip import checked
+from validate.probes.other_programs import out_of_use
+from validate.probes.pip import agreed, checked
 from validate.probes.programs import find_program, interpreter_of
-from validate.remedy import Remedy, in_shell
+from validate.remedy import Remedy, in_image, in_shell
 
 NAMES = ("python", "python3", "pip", "pip3")
 
@@ -23,7 +24,7 @@ def _target(image: Situation) -> str:
     "py.version",
     "the interpreter is the version that the recipe names",
     cause="another Python was installed over it, or the expectation file is of another image",
-    remedy="update-alternatives --config python3   # or build the image again",
+    remedy=in_image("imagegen build", look="update-alternatives --display python3"),
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """`PYTHON -c 'sys.version_info'` of the recipe's interpreter"""
@@ -58,7 +59,7 @@ def test_single(image: Situation, measure: Measure) -> None:
         text = "{}; the recipe's is {}"
         fail(
             text.format("; ".join(seen), os.path.realpath(target)),
-            remedy=_first_again(target, {name: found[name] for name in others}),
+            remedy=_first_again(image, {name: found[name] for name in others}),
         )
     if "python" not in found:
         text = "there is no `python` on {}, or it leads nowhere"
@@ -73,17 +74,20 @@ def _same(python: str, target: str) -> bool:
         return False
 
 
-def _first_again(target: str, wrong: Dict[str, str]) -> Remedy:
-    """Return the line that lets a name mean the recipe's Python again.
+def _first_again(image: Situation, wrong: Dict[str, str]) -> Remedy:
+    """Return the line that lets names mean the recipe's Python again.
 
-    A name in the folder of that Python is put right there: the order of PATH does not reach it.
+    A name in the folder of that Python is put right there. Other interpreters, with the pips that
+    run in them, are taken out of use.
     """
+    target = _target(image)
     home = os.path.dirname(target)
     beside = [program for program in wrong.values() if os.path.dirname(program) == home]
-    links = ["ln -sf {} {}".format(os.path.basename(target), path) for path in beside]
-    if links and all("python" in os.path.basename(path) for path in beside):
+    if beside and all("python" in os.path.basename(program) for program in beside):
+        links = ["ln -sf {} {}".format(os.path.basename(target), one) for one in beside]
         return in_shell("; ".join(links))
-    return in_shell("export PATH={}:$PATH".format(home))
+    pairs = [(program, target if n.startswith("python") else "") for n, program in wrong.items()]
+    return out_of_use(image, sorted(pairs))
 
 
 @check(
@@ -110,5 +114,5 @@ def test_pip_check(image: Situation, measure: Measure) -> None:
     if found or not lines:
         fail(
             "; ".join(found[:3]) or result.says(),
-            remedy="python3 -m pip check   # lists them; install what it asks for",
+            remedy=agreed(_target(image), found),
         )

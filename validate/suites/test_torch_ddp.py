@@ -7,8 +7,9 @@ from validate.check import check, fail, skip
 from validate.fixtures import Measure, Situation
 from validate.probes import process_group
 from validate.probes.training import torch_and_horovod
+from validate.remedy import Remedy, at_launch, in_image, in_shell, only_look
 
-REBUILD = "imagegen build   # its recipe mends this release"
+REBUILD = in_image("imagegen build   # its recipe mends this release")
 LIBUV = "this PyTorch was built without libuv, for which its rendezvous asks if nothing else is set"
 HOSTS = "echo \"$(hostname -I | cut -d' ' -f1) $(hostname)\" >> /etc/hosts"
 EVERY_FLAG = (
@@ -16,47 +17,49 @@ EVERY_FLAG = (
     "'import torch.distributed.elastic.multiprocessing.api as m; print(m.__file__)')\""
 )
 
-KNOWN: Tuple[Tuple[str, str, str], ...] = (
-    (r"libuv", LIBUV, "export USE_LIBUV=0"),
+KNOWN: Tuple[Tuple[str, str, Remedy], ...] = (
+    (r"libuv", LIBUV, in_shell("export USE_LIBUV=0")),
     (
         r"Unable to find interface for: *(\S*)",
         "GLOO_SOCKET_IFNAME={env[GLOO_SOCKET_IFNAME]} names no interface of this container",
-        "unset GLOO_SOCKET_IFNAME   # or name one that `ls /sys/class/net` lists",
+        in_shell("unset GLOO_SOCKET_IFNAME", look="ls /sys/class/net"),
     ),
     (
         r"Unable to find address for|[Nn]ame or service not known|in name resolution",
         "the host's name leads to no address: gloo tells the other ranks the address of that name",
-        HOSTS,
+        in_shell(HOSTS),
     ),
     (
         r"'NoneType' object has no attribute 'get'",
         "torchrun of PyTorch before 2.0 does not work on Python 3.11 (pytorch/pytorch#92319)",
-        EVERY_FLAG,
+        in_shell(EVERY_FLAG),
     ),
     (
         r"No usable temporary directory",
         "torchrun keeps what ranks print in a folder for temporary files, and none can be written",
-        "docker run --tmpfs /tmp:mode=1777 IMAGE   # a pod: an emptyDir at /tmp",
+        at_launch("docker run --tmpfs /tmp:mode=1777 IMAGE   # a pod: an emptyDir at /tmp"),
     ),
     (
         r"start new thread|Resource temporarily unavailable|Cannot fork",
         "the container may not start more processes or threads",
-        "docker run --pids-limit=-1 IMAGE   # a pod: podPidsLimit of the kubelet",
+        at_launch("docker run --pids-limit=-1 IMAGE   # a pod: podPidsLimit of the kubelet"),
     ),
     (
         r"Cannot allocate memory|MemoryError|bad_alloc|SIGKILL|Signal 9",
         "the container may not use more memory",
-        "docker run --memory=8g IMAGE   # a pod: resources.limits.memory",
+        at_launch("docker run --memory=8g IMAGE   # a pod: resources.limits.memory"),
     ),
     (
         r"built without torch\.distributed|no attribute 'init_process_group'",
         "this build of PyTorch leaves torch.distributed out",
-        "imagegen build   # on a build of PyTorch that has it",
+        in_image("imagegen build   # on a build of PyTorch that has it"),
     ),
 )
 
 
-def _fail(problem: str, env: Dict[str, str], more: Tuple[Tuple[str, str, str], ...] = ()) -> None:
+def _fail(
+    problem: str, env: Dict[str, str], more: Tuple[Tuple[str, str, Remedy], ...] = ()
+) -> None:
     """Fail with the cause of a problem, if it is a known one."""
     for pattern, cause, remedy in (*more, *KNOWN):
         if re.search(pattern, problem):
@@ -70,9 +73,9 @@ def _fail(problem: str, env: Dict[str, str], more: Tuple[Tuple[str, str, str], .
     "a program makes a process group over gloo, as torch.distributed does without GPUs",
     tier="live",
     cause="gloo finds no interface or port, or this PyTorch cannot make a group at all",
-    remedy=(
+    remedy=only_look(
         "RANK=0 WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=29400 python3 -c "
-        "'import torch.distributed as d; d.init_process_group(\"gloo\")'   # shows the whole error"
+        "'import torch.distributed as d; d.init_process_group(\"gloo\")'"
     ),
     needs=("torch.import",),
 )
@@ -113,5 +116,5 @@ def test_torchrun(image: Situation, measure: Measure) -> None:
         fail(
             "its ranks import {}".format(" and ".join(group.torch)),
             "the torchrun that PATH finds belongs to another PyTorch than `import torch`",
-            "command -v -a torchrun   # remove the one that comes first, or change PATH",
+            only_look("type -a torchrun"),
         )

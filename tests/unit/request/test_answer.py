@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     Run = Callable[..., Ended]
 
+WHY_NOT = "torch 2.1 and later stop with 'You need C++17'; 1.3 needs C++14"
+
 
 def asked(project: Project, *wishes: str) -> ImageSpec:
     found = answer_to(parse(wishes, project.catalog), project.catalog)
@@ -54,6 +56,23 @@ def test_what_pins_differently_has_another_tag(project: Project) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("argument", "constraint"),
+    [
+        ("torch=1.13", "1.13"),
+        ("torch>=1.12,<2", ">=1.12,<2"),
+        ("torch=>=1.12,<2", ">=1.12,<2"),
+        ("torch == 1.13.1", "==1.13.1"),
+        ("torch~=1.13", "~=1.13"),
+        ("torch!=1.13.0", "!=1.13.0"),
+    ],
+)
+def test_a_constraint_may_be_written_as_for_pip(
+    project: Project, argument: str, constraint: str
+) -> None:
+    assert parse([argument], project.catalog) == {"torch": constraint}
+
+
 def test_every_argument_that_is_no_wish_is_told(project: Project) -> None:
     with pytest.raises(ConfigError) as caught:
         parse(["torch", "=1", "toch=1", "os=", "ssh=9;rm", "rdma=1", "rdma=2"], project.catalog)
@@ -74,8 +93,8 @@ def test_a_version_that_no_row_has_names_the_known_ones(project: Project) -> Non
         asked(project, "torch=9.11", "os=debian99", "gpu=A1000")
     first, second, third = caught.value.problems
     assert first.text == "`9.11` is not a release of component `torch`"
-    newest = "2.12.0, 2.12.1, 2.13.0, 2.14.1, 2.15.0"
-    more = "… and 170 more: imagegen catalog torch"
+    newest = "2.12.1, 2.13.0, 2.14.0, 2.14.1, 2.15.0"
+    more = "… and 173 more: imagegen catalog torch"
     assert first.evidence == (f"known releases: {newest} {more}",)
     assert second.text == "`debian99` is not an OS of the catalog"
     assert third.text == "`A1000` is not a gpu of the catalog"
@@ -89,7 +108,7 @@ def test_wishes_that_collide_name_both_sides_and_the_row_between(project: Projec
     assert problem.evidence == (
         "horovod 0.28.1 asks for torch <2.1",
         "horovod 0.28.1 asks for torch >=1.5,<2.1",
-        "torch 2.1 and later stop with 'You need C++17' (rule frameworks-of-horovod)",
+        f"{WHY_NOT} (rule frameworks-of-horovod)",
     )
     assert "imagegen request torch=2.0.1 horovod=0.28.1" in problem.hint
 

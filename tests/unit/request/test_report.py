@@ -145,7 +145,7 @@ def test_programs_read_the_paths_of_this_machine(run: Run) -> None:
     assert int(line) > 1
     refused = json.loads(run("request", "torch=1.11", "cuda=11.2", "--format", "json").out)
     csv = str(REPOSITORY / "dockerfiles/components/torch/releases.csv")
-    assert all(row.startswith(csv) for row in refused["conflicts"][0]["rows"])
+    assert any(row.startswith(csv) for row in refused["conflicts"][0]["rows"])
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_a_request_has_its_known_answer(case: dict[str, Any], project: Project) 
 
 
 def _refused(answer: Refusal, case: dict[str, Any], project: Project) -> None:
-    (conflict,) = answer.conflicts
+    conflict = answer.conflicts[0]
     assert case["answer"] == ("unknown" if conflict.unknown else "impossible"), conflict.text
     told = "\n".join(str(problem) for problem in answer.problems())
     for text in case.get("says", []):

@@ -178,7 +178,7 @@ def test_fewer_interfaces_than_gpus_warn(machine: Machine) -> None:
     found = machine.findings("harp")
     one = found["harp.enis"]
     assert (one.outcome, one.measured) == (WARNED, "8 interfaces, 8 GPUs: 9 are needed")
-    assert one.remedy.startswith("bind one more for each GPU in the console of the cloud")
+    assert one.remedy.startswith("bind one more for each GPU in the cloud's console")
     assert found["harp.single-node"].measured == "judge it by a job on two machines or more"
 
 
