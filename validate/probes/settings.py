@@ -10,8 +10,10 @@ import re
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from validate.probes import nccl
+from validate.probes.aside import unset
 from validate.probes.conffiles import Line, not_of_package
 from validate.probes.files import names, read, under
+from validate.remedy import Remedy, in_shell
 
 ENVIRONMENT = "the environment"
 SESSIONS = "/etc/environment"
@@ -227,21 +229,26 @@ def effect(name: str, told: str = "") -> str:
     return (known or [told])[0]
 
 
-def taken_away(one: Setting) -> str:
-    """Return the lines for a shell that take a setting away, from all places where it is made."""
-    lines = []
-    for place, line in zip(one.places, one.lines):  # noqa: B905  (Python 3.6 has no `strict`)
-        if place == ENVIRONMENT:
-            lines.append("unset {}".format(one.name))
-        elif line.kept:
-            replace = r"sed -i 's#^ *{} *$#{}#' {}"
-            kept = re.sub(r"([\\#&])", r"\\\1", line.kept)
-            lines.append(replace.format(_pattern(line.text), kept, place))
-        elif line.text:
-            lines.append(r"sed -i '\#^ *{} *$#d' {}".format(_pattern(line.text), place))
-        else:
-            lines.append(nccl.removal(one.name, place))
-    return "; ".join(lines)
+def without(found: Sequence[Setting]) -> Remedy:
+    """Return the line for a shell that takes settings away, from all places where they are made."""
+    lines = [
+        _without_line(one.name, place, line)
+        for one in found
+        for place, line in zip(one.places, one.lines)  # noqa: B905  (Python 3.6 has no `strict`)
+        if place != ENVIRONMENT
+    ]
+    more = "; ".join(dict.fromkeys(lines))
+    here = [one.name for one in found if one.in_environment]
+    return unset(here, more) if here else in_shell(more)
+
+
+def _without_line(name: str, place: str, line: Line) -> str:
+    if line.kept:
+        kept = re.sub(r"([\\#&])", r"\\\1", line.kept)
+        return r"sed -i 's#^ *{} *$#{}#' {}".format(_pattern(line.text), kept, place)
+    if line.text:
+        return r"sed -i '\#^ *{} *$#d' {}".format(_pattern(line.text), place)
+    return nccl.removal(name, place)
 
 
 def _pattern(text: str) -> str:

@@ -11,7 +11,7 @@ from validate.expected import Expected
 from validate.fixtures import Measure, Situation
 from validate.probes import gpu, ldcache, links, secrets
 from validate.probes.aside import export, renamed
-from validate.probes.dpkg import lost_library
+from validate.probes.dpkg import lost_library, whole_again
 from validate.probes.files import started_at, under
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
@@ -161,11 +161,8 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
     measure("{}, {} extensions of Python".format(measure.text, len(others)))
     if too_old:
         cause = "it was built on a newer system, or an older copy of {} comes first"
-        fail("; ".join(map(str, too_old[:4])), cause.format(too_old[0].library), _again(too_old[0]))
-
-
-def _again(one: ldcache.TooOld) -> str:
-    return "dpkg -S {0} || rm {0}   # build it, or its package, on this system".format(one.by)
+        remedy = whole_again(image.root, too_old[0].by)
+        fail("; ".join(map(str, too_old[:4])), cause.format(too_old[0].library), remedy)
 
 
 def _training_libraries(image: Situation) -> List[str]:

@@ -13,8 +13,8 @@ from validate.probes.distributions import (
     lost_links,
     twice,
 )
+from validate.probes.dpkg import package_of
 from validate.probes.sites import site_packages
-from validate.process import run
 from validate.remedy import Remedy, in_image, in_shell
 
 
@@ -78,7 +78,7 @@ def _once(image: Situation, several: List[List[Distribution]]) -> Remedy:
 
 
 def _unwanted(image: Situation, same: List[Distribution]) -> List[str]:
-    owned = [one for one in same if run(["dpkg-query", "--search", one.path]).ok]
+    owned = [one for one in same if package_of(image.root, one.path)[0]]
     if not owned and image.expected.has(same[0].name):
         promised = image.expected.version(same[0].name)
         owned = [one for one in same if same_version(promised, one.version)]

@@ -5,9 +5,8 @@ from typing import Dict, List
 from validate.check import check, warn
 from validate.fixtures import Measure, Situation
 from validate.probes import mpi, nccl
-from validate.probes.settings import Setting, effect, foreign_settings, taken_away
+from validate.probes.settings import Setting, effect, foreign_settings, without
 from validate.probes.sysfs import rdma_devices
-from validate.remedy import in_shell
 
 LONGEST = 90
 
@@ -33,8 +32,7 @@ def test_settings(image: Situation, measure: Measure) -> None:
         told = _told(image, prefix, others)
         seen = [_with_effect(one, told) for one in others]
         more = "; and {} more".format(len(seen) - 8) if len(seen) > 8 else ""
-        remedy = "; ".join(dict.fromkeys(map(taken_away, others)))
-        warn("; ".join(seen[:8]) + more, "", in_shell(remedy))
+        warn("; ".join(seen[:8]) + more, "", without(others))
 
 
 def _named_elsewhere(image: Situation, one: Setting) -> bool:
