@@ -1,5 +1,6 @@
 """Compare installed files with their checksums, the most telling ones first, until time is up."""
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -86,11 +87,17 @@ def _sorted(
             break
         try:
             found = os.stat(under(root, path))
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             if ones[0].of_wheel or not left_out(path):
                 gone.append(ones[0])
             continue
+        except OSError:  # below a folder that this user may not look into
+            not_counted += 1
+            continue
         if not stat.S_ISREG(found.st_mode) or is_mounted(path, points):
+            continue
+        if not os.access(under(root, path), os.R_OK):
+            not_counted += 1
             continue
         late = found.st_mtime > max(one.since for one in ones) + SLACK_SECONDS
         rank = -1 if late else 0 if any(map(telling, ones)) else 1
@@ -109,10 +116,14 @@ class _Work:
         self.wrong: Set[int] = set()
 
     def run(self, threads: int) -> None:
-        """Compare until nothing is left to do, or the time is up."""
-        started = [threading.Thread(target=self._one_by_one) for _ in range(threads)]
-        for one in started:
-            one.start()
+        """Compare until nothing is left to do, or the time is up; this thread is one of them."""
+        started = []
+        with contextlib.suppress(RuntimeError):  # where no more processes may start
+            for _ in range(threads - 1):
+                one = threading.Thread(target=self._one_by_one)
+                one.start()
+                started.append(one)
+        self._one_by_one()
         for one in started:
             one.join()
 

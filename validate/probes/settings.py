@@ -229,7 +229,7 @@ def effect(name: str, told: str = "") -> str:
     return (known or [told])[0]
 
 
-def without(found: Sequence[Setting]) -> Remedy:
+def without_settings(found: Sequence[Setting]) -> Remedy:
     """Return the line for a shell that takes settings away, from all places where they are made."""
     lines = [
         _without_line(one.name, place, line)

@@ -7,7 +7,7 @@ from validate.check import check, fail
 from validate.fixtures import Measure, Situation
 from validate.probes import mpi
 from validate.probes.dlopen import loader_path
-from validate.probes.settings import Setting, foreign_settings, without
+from validate.probes.settings import Setting, foreign_settings, without_settings
 from validate.process import Result, run
 from validate.remedy import Remedy, at_launch, only_look
 
@@ -41,7 +41,7 @@ def test_plain(image: Situation, measure: Measure) -> None:
         result = run(command, SECONDS, env)
         if not mpi.added_up(result):
             cause = "in a session, not here: {}".format("; ".join(map(str, of_sessions)))
-            fail(_says(result), cause, without(of_sessions))
+            fail(_says(result), cause, without_settings(of_sessions))
         measure("2 ranks added up 1 MiB, also with what sessions set")
 
 
@@ -79,7 +79,7 @@ def _alone(image: Situation, command: List[str], here: List[Setting]) -> List[Se
 
 def _blamed(how: str, found: List[Setting]) -> Tuple[str, Remedy]:
     text = "{}: {}" if len(found) == 1 else "{}: one of these does it: {}"
-    return text.format(how, "; ".join(map(str, found))), without(found)
+    return text.format(how, "; ".join(map(str, found))), without_settings(found)
 
 
 def _environment_without(env: Dict[str, str], found: List[Setting]) -> Dict[str, str]:

@@ -11,8 +11,9 @@ from validate.expected import Expected
 from validate.fixtures import Measure, Situation
 from validate.probes import gpu, ldcache, links, secrets
 from validate.probes.aside import export, renamed
-from validate.probes.dpkg import lost_library, whole_again
+from validate.probes.dpkg import lost_library
 from validate.probes.files import started_at, under
+from validate.probes.import_errors import explain_version
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
 from validate.probes.sites import LOADED, extension_modules, frameworks, site_packages
@@ -160,9 +161,9 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
     too_old = loaded.too_old or loader.load(others, find_python(image.env, image.expected)).too_old
     measure("{}, {} extensions of Python".format(measure.text, len(others)))
     if too_old:
-        cause = "it was built on a newer system, or an older copy of {} comes first"
-        remedy = whole_again(image.root, too_old[0].by)
-        fail("; ".join(map(str, too_old[:4])), cause.format(too_old[0].library), remedy)
+        one = too_old[0]
+        why = explain_version(image.env, one.library, one.version, one.by)
+        fail("; ".join(map(str, too_old[:4])), *why)
 
 
 def _training_libraries(image: Situation) -> List[str]:

@@ -5,7 +5,7 @@ from typing import Dict, List
 from validate.check import check, warn
 from validate.fixtures import Measure, Situation
 from validate.probes import mpi, nccl
-from validate.probes.settings import Setting, effect, foreign_settings, without
+from validate.probes.settings import Setting, effect, foreign_settings, without_settings
 from validate.probes.sysfs import rdma_devices
 
 LONGEST = 90
@@ -32,7 +32,7 @@ def test_settings(image: Situation, measure: Measure) -> None:
         told = _told(image, prefix, others)
         seen = [_with_effect(one, told) for one in others]
         more = "; and {} more".format(len(seen) - 8) if len(seen) > 8 else ""
-        warn("; ".join(seen[:8]) + more, "", without(others))
+        warn("; ".join(seen[:8]) + more, "", without_settings(others))
 
 
 def _named_elsewhere(image: Situation, one: Setting) -> bool:

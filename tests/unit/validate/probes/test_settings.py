@@ -11,7 +11,7 @@ import pytest
 
 from unit.validate import trees
 from validate.probes.conffiles import Line, changed_lines
-from validate.probes.settings import OURS, Setting, effect, foreign_settings, without
+from validate.probes.settings import OURS, Setting, effect, foreign_settings, without_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +80,7 @@ def test_a_setting_in_a_file_is_found_and_its_remedy_removes_it(
     file = trees.write(tmp_path, path, f"# UCX_TLS=dc\n{line}\n$UCX_TLS\n# end\n")
     (one,) = foreign_settings(str(tmp_path), HOME, {})
     assert str(one) == f"UCX_TLS=rc in {path}"
-    command = without([one]).replace(path, shlex.quote(str(file)))
+    command = without_settings([one]).replace(path, shlex.quote(str(file)))
     subprocess.run(["sh", "-c", command], check=True)
     assert foreign_settings(str(tmp_path), HOME, {}) == []
     assert file.read_text() == "# UCX_TLS=dc\n$UCX_TLS\n# end\n"
