@@ -63,7 +63,7 @@ AT_LAUNCH = re.compile(
     r"\w+_SOCKET_IFNAME$|\w+_LOG_LEVEL$|OMPI_ALLOW_RUN_AS_ROOT(_CONFIRM)?$|OPAL_PREFIX$"
     r"|(OMPI|PRTE)_MCA_(btl|oob|prte|orte)_\w*(if_include|if_exclude|hostfile|keep_fqdn_hostnames)$"
     r"|(OMPI|PRTE)_MCA_plm_(rsh|ssh)_(args|agent)$|OMPI_MCA_(btl|orte|pml|plm)_base_verbose$"
-    r"|NCCL_(DEBUG\w*|IB_(HCA|GID_INDEX|TC|SL|TIMEOUT|RETRY_CNT)|NET_GDR_LEVEL|TOPO_FILE)$"
+    r"|NCCL_(DEBUG\w*|IB_(HCA|GID_INDEX|TC|SL|TIMEOUT|RETRY_CNT)|NET_GDR_LEVEL|TOPO_FILE|CUMEM_HOST_ENABLE)$"
     r"|UCX_(NET_DEVICES|IB_(GID_INDEX|TRAFFIC_CLASS|SL))$"
     r"|TORCH_(HOME|DISTRIBUTED_DEBUG|LOGS|SHOW_CPP_STACKTRACES|EXTENSIONS_DIR)$"
     r"|(TORCHELASTIC|HOROVOD)_\w+$"

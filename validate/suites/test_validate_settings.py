@@ -9,6 +9,7 @@ from validate.probes.settings import Setting, effect, foreign_settings, without_
 from validate.probes.sysfs import rdma_devices
 
 LONGEST = 90
+JUDGED = ("NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN")
 
 
 @check(
@@ -36,9 +37,11 @@ def test_settings(image: Situation, measure: Measure) -> None:
 
 
 def _named_elsewhere(image: Situation, one: Setting) -> bool:
-    """Return whether nccl.conf names a setting already."""
+    """Return whether a check of NCCL judges a setting: nccl.conf, nccl.netname, plugin.tuner."""
     if not image.expected.has("nccl"):
         return False
+    if one.name in JUDGED:
+        return True
     rdma = bool(rdma_devices(image.root)) or image.expected.has("rdma")
     return bool(nccl.suspicious({one.name: (one.value, "")}, rdma))
 
