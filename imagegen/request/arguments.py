@@ -207,7 +207,7 @@ def _unknown(name: str, value: str, catalog: Catalog) -> Iterator[Problem]:
         return
     near = get_close_matches(value.casefold(), [one.casefold() for one in known], 1)
     spelled = [one for one in known if near and one.casefold() == near[0]]
-    what = "an OS" if name == OS else f"a {name}"
+    what = "an OS" if name == OS else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
     hint = f"did you mean `{spelled[0]}`?" if spelled else "take one that is known"
     text = f"`{value}` is not {what} of the catalog"
     if is_one is _same_name:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, cast
 from imagegen.engine.client import engine_errors
 from imagegen.engine.containers import containers
 from imagegen.engine.images import local_images
-from imagegen.errors import EngineError, ValidationError
+from imagegen.errors import ConfigError, EngineError, ValidationError
 from imagegen.model.labels import LABEL_CONTRACT
+from imagegen.model.recipe import EXPECTATION_PATH
 from imagegen.model.validation import ValidationRecord
 from imagegen.text import human_bytes
 from imagegen.validation.image_secrets import secrets_of
@@ -41,7 +42,11 @@ NOT_LOADED = "error: a suite does not load"
 MOST_NAMED = 6
 """The most secrets that one check names."""
 
-NO_EXPECTATION, NOT_FOUND, NOT_EXECUTABLE = 2, 127, 126
+USAGE, NOT_FOUND, NOT_EXECUTABLE = 2, 127, 126
+"""Exit codes; the first one is also that of an image without a usable expectation file."""
+
+PROGRAM = "/usr/local/bin/validate"
+"""Where every image has it: the image's PATH may be what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class ValidationRequest:
     def argv(self) -> list[str]:
         """Return the command that runs in the container."""
         static = ["--static"] if self.static else []
-        return ["validate", *static, "--json", REPORT_PATH, *self.arguments]
+        return [PROGRAM, *static, "--json", REPORT_PATH, *self.arguments]
 
 
 def launch_spec(image_id: str, contract: Contract) -> containers.LaunchSpec:
@@ -187,9 +192,11 @@ def _died(container: containers.Container, ref: str) -> Exception:
 def _no_report(ref: str, code: int | None, tail: Sequence[str]) -> Exception:
     if code in (NOT_FOUND, NOT_EXECUTABLE):
         return ValidationError.of(
-            f"`{ref}` has no `validate` in it", evidence=tail, hint="build it with imagegen"
+            f"`{ref}` has no {PROGRAM}", evidence=tail, hint="build it with imagegen"
         )
-    if code == NO_EXPECTATION:
+    if code == USAGE and not any(EXPECTATION_PATH in line for line in tail):
+        return ConfigError.of(f"`validate` in `{ref}` refused to run", evidence=tail)
+    if code == USAGE:
         return ValidationError.of(
             f"`validate` in `{ref}` does not know what to expect",
             evidence=tail,
