@@ -16,6 +16,7 @@ from validate.probes.files import started_at, under
 from validate.probes.import_errors import explain_version
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
+from validate.probes.own_address import OWN_ADDRESS
 from validate.probes.sites import LOADED, extension_modules, frameworks, site_packages
 from validate.process import run
 from validate.remedy import at_launch, in_image, in_shell
@@ -248,23 +249,13 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
         )
 
 
-OWN_ADDRESS = (
-    "own=$(hostname -I | cut -d' ' -f1); "
-    '[ "$own" ] && { echo "$own $(hostname)"; cat /etc/hosts; } > /run/hosts && '
-    "cat /run/hosts > /etc/hosts"
-)
-"""The line comes first, because the first one counts. The engine mounts the file: it cannot be
-replaced by another one, as `sed -i` does.
-"""
-
-
 @check(
     "os.hostname",
     "the host's name leads to an address that peers can reach",
     severity="warn",
     tier="live",
     cause="/etc/hosts maps the name to a loopback address: peers would connect to themselves",
-    remedy=in_shell(OWN_ADDRESS, look="cat /etc/hosts"),
+    remedy=OWN_ADDRESS,
 )
 def test_hostname(host: Any, measure: Measure) -> None:
     """getent ahostsv4 $(hostname): an address that is not 127.*"""
