@@ -13,12 +13,13 @@ from validate.probes import gpu, ldcache, links, secrets
 from validate.probes.aside import export
 from validate.probes.dpkg import lost_library
 from validate.probes.files import started_at, under
+from validate.probes.import_errors import explain_version
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
 from validate.probes.own_address import OWN_ADDRESS
-from validate.probes.sites import LOADED, extensions, frameworks, site_packages
+from validate.probes.sites import LOADED, extension_modules, frameworks, site_packages
 from validate.process import run
-from validate.remedy import Remedy, at_launch, in_image, in_shell
+from validate.remedy import at_launch, in_image, in_shell
 
 REBUILD = in_image("imagegen build   # on the base that the recipe names")
 PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
@@ -148,7 +149,7 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
     )
     libraries = _training_libraries(image)
     loaded = loader.load(libraries)
-    image.memory[LOADED] = loaded.files
+    image.once(LOADED, lambda: loaded.files)
     measure("{} libraries and all that they load".format(len(libraries)))
     real = {name: by for name, by in loaded.missing.items() if name not in gpu.DRIVER_LIBRARIES}
     if real:
@@ -157,18 +158,13 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
             "; ".join(seen[:4]),
             remedy=lost_library(image.root, *sorted(real)),
         )
-    others = [path for site in site_packages(image) for path in extensions(site)]
+    others = [path for site in site_packages(image) for path in extension_modules(site)]
     too_old = loaded.too_old or loader.load(others, find_python(image.env, image.expected)).too_old
     measure("{}, {} extensions of Python".format(measure.text, len(others)))
     if too_old:
-        cause = "it was built on a newer system, or an older copy of {} comes first"
-        fail("; ".join(map(str, too_old[:4])), cause.format(too_old[0].library), _newer(too_old))
-
-
-def _newer(found: List[ldcache.TooOld]) -> Remedy:
-    """Return what brings objects that were built for this system."""
-    remedy = "imagegen build   # with builds for this system of what needs newer versions"
-    return in_image(remedy, look="dpkg -S {}".format(quote(found[0].by)))
+        one = too_old[0]
+        why = explain_version(image.env, one.library, one.version, one.by)
+        fail("; ".join(map(str, too_old[:4])), *why)
 
 
 def _training_libraries(image: Situation) -> List[str]:
