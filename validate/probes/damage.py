@@ -13,7 +13,7 @@ from validate.probes.elf import PT_LOAD
 from validate.probes.files import names, under
 from validate.probes.interpreter import find_python
 from validate.probes.programs import interpreter_of
-from validate.probes.sites import extensions, frameworks, site_packages
+from validate.probes.sites import extension_modules, frameworks, site_packages
 
 SECONDS_TO_READ = 40.0
 LIBRARY = re.compile(r"\.so(\.\d+)*$")
@@ -42,7 +42,7 @@ class Damage(NamedTuple):
         """
         if not self.owner or self.of_wheel:
             return ""
-        return install_again(self.owner).partition("   #")[0]
+        return install_again(self.owner)
 
 
 def not_whole(path: str) -> str:
@@ -168,12 +168,12 @@ def _loaded_by(image: Situation, argv: Sequence[str], sites: Sequence[str]) -> L
     starts += list(filter(None, map(interpreter_of, starts)))
     for site in sites:
         starts += [os.path.join(site, one) for one in names(site) if LIBRARY.search(one)]
-        starts += list(extensions(os.path.join(site, "numpy")))
+        starts += list(extension_modules(os.path.join(site, "numpy")))
     for folder in frameworks(image) if sites else []:
-        starts += list(extensions(folder))
+        starts += list(extension_modules(folder))
     if image.expected.has("openmpi"):
         prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
         if sites or any(word.startswith(prefix) for word in argv):
             for folder in (prefix + "/lib", lib_dir + "/openmpi"):  # its plug-ins
-                starts += list(extensions(under(image.root, folder)))
+                starts += list(extension_modules(under(image.root, folder)))
     return [path for path in loader.closure(starts) if os.path.isfile(path)]

@@ -88,7 +88,7 @@ def _without(lost: Sequence[Tuple[str, str]], asked: Sequence[Tuple[str, str]]) 
     """Return the line that takes lost libraries out of the variables and of the file."""
     lines, variables = [], []
     for name in (name for name, where in lost if where == PRELOADED):
-        lines.append("sed -i 's|{}||' {}".format(pattern(name), PRELOADED))
+        lines.append("sed -i -E 's|{}||' {}".format(pattern(name), PRELOADED))
     for variable in dict.fromkeys(where for _, where in lost if where != PRELOADED):
         lines.append("sed -i 's|^{}=|# &|' /etc/environment".format(variable))
         rest = [one for one, where in asked if where == variable and (one, where) not in lost]
