@@ -37,6 +37,7 @@ class OsData(TypedDict):
     bootstrap: bool
     gcc: NotRequired[str]
     notes: NotRequired[list[str]]
+    missing: NotRequired[str]
     source: str
 
 
@@ -136,6 +137,7 @@ class RequestData(TypedDict, total=False):
     keys: Mapping[str, str]
     index_prefix: str
     values: list[str]
+    successors: Mapping[str, str]
     gpu_libraries: list[str]
 
 
@@ -207,6 +209,35 @@ class RuleData(TypedDict):
     what: str
     why: str
     source: list[str]
+
+
+class KnownBadData(TypedDict):
+    """A file of `dockerfiles/known-bad`."""
+
+    symptom: str
+    workaround: str
+    where: str
+    source: list[str]
+    expires: str
+    components: NotRequired[Mapping[str, OneOrMore]]
+    packages: NotRequired[Mapping[str, Mapping[str, str]]]
+    several: NotRequired[str]
+    unless_env: NotRequired[Mapping[str, str]]
+
+
+class ProofData(TypedDict):
+    """An entry of a file of `proofs`."""
+
+    cell: str
+    at: str
+    tier: str
+    passed: bool
+    image: str
+    recipe: str
+    tool: str
+    pins: Mapping[str, str]
+    suites: list[str]
+    failed: NotRequired[list[str]]
 
 
 OsDocument = Document[OsData]

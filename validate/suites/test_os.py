@@ -13,9 +13,11 @@ from validate.probes import gpu, ldcache, links, secrets
 from validate.probes.aside import export
 from validate.probes.dpkg import lost_library
 from validate.probes.files import started_at, under
+from validate.probes.import_errors import explain_version
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
-from validate.probes.sites import LOADED, extensions, frameworks, site_packages
+from validate.probes.own_address import OWN_ADDRESS
+from validate.probes.sites import LOADED, extension_modules, frameworks, site_packages
 from validate.process import run
 from validate.remedy import at_launch, in_image, in_shell
 
@@ -147,7 +149,7 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
     )
     libraries = _training_libraries(image)
     loaded = loader.load(libraries)
-    image.memory[LOADED] = loaded.files
+    image.once(LOADED, lambda: loaded.files)
     measure("{} libraries and all that they load".format(len(libraries)))
     real = {name: by for name, by in loaded.missing.items() if name not in gpu.DRIVER_LIBRARIES}
     if real:
@@ -156,16 +158,13 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
             "; ".join(seen[:4]),
             remedy=lost_library(image.root, *sorted(real)),
         )
-    others = [path for site in site_packages(image) for path in extensions(site)]
+    others = [path for site in site_packages(image) for path in extension_modules(site)]
     too_old = loaded.too_old or loader.load(others, find_python(image.env, image.expected)).too_old
     measure("{}, {} extensions of Python".format(measure.text, len(others)))
     if too_old:
-        cause = "it was built on a newer system, or an older copy of {} comes first"
-        fail("; ".join(map(str, too_old[:4])), cause.format(too_old[0].library), _again(too_old[0]))
-
-
-def _again(one: ldcache.TooOld) -> str:
-    return "dpkg -S {0} || rm {0}   # build it, or its package, on this system".format(one.by)
+        one = too_old[0]
+        why = explain_version(image.env, one.library, one.version, one.by)
+        fail("; ".join(map(str, too_old[:4])), *why)
 
 
 def _training_libraries(image: Situation) -> List[str]:
@@ -224,23 +223,13 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
         )
 
 
-OWN_ADDRESS = (
-    "own=$(hostname -I | cut -d' ' -f1); "
-    '[ "$own" ] && { echo "$own $(hostname)"; cat /etc/hosts; } > /run/hosts && '
-    "cat /run/hosts > /etc/hosts"
-)
-"""The line comes first, because the first one counts. The engine mounts the file: it cannot be
-replaced by another one, as `sed -i` does.
-"""
-
-
 @check(
     "os.hostname",
     "the host's name leads to an address that peers can reach",
     severity="warn",
     tier="live",
     cause="/etc/hosts maps the name to a loopback address: peers would connect to themselves",
-    remedy=in_shell(OWN_ADDRESS, look="cat /etc/hosts"),
+    remedy=OWN_ADDRESS,
 )
 def test_hostname(host: Any, measure: Measure) -> None:
     """getent ahostsv4 $(hostname): an address that is not 127.*"""

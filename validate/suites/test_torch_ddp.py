@@ -6,24 +6,25 @@ from typing import Dict, List, Tuple
 from validate.check import check, fail, skip
 from validate.fixtures import Measure, Situation
 from validate.probes import process_group
+from validate.probes.aside import export, unset
+from validate.probes.own_address import OWN_ADDRESS
 from validate.probes.training import torch_and_horovod
 from validate.remedy import Remedy, at_launch, in_image, in_shell, only_look
 
 REBUILD = in_image("imagegen build   # its recipe mends this release")
 LIBUV = "this PyTorch was built without libuv, for which its rendezvous asks if nothing else is set"
-HOSTS = "echo \"$(hostname -I | cut -d' ' -f1) $(hostname)\" >> /etc/hosts"
-EVERY_FLAG = (
+EVERY_FLAG = in_shell(
     "sed -i 's/for s in Std:/for s in map(Std, range(4)):/' \"$(python3 -c "
     "'import torch.distributed.elastic.multiprocessing.api as m; print(m.__file__)')\""
 )
 
 Known = Tuple[str, str, Remedy]
 KNOWN: Tuple[Known, ...] = (
-    (r"libuv", LIBUV, in_shell("export USE_LIBUV=0")),
+    (r"libuv", LIBUV, export({"USE_LIBUV": "0"})),
     (
         r"Unable to find address for|[Nn]ame or service not known|in name resolution",
         "the host's name leads to no address: gloo tells the other ranks the address of that name",
-        in_shell(HOSTS),
+        OWN_ADDRESS,
     ),
     (
         r"'NoneType' object has no attribute 'get'",
@@ -65,7 +66,7 @@ def _of_interface(env: Dict[str, str]) -> List[Known]:
     """Return what gloo says of an interface that is named and not there."""
     named = env.get("GLOO_SOCKET_IFNAME", "")
     cause = "GLOO_SOCKET_IFNAME={} names no interface with an address here".format(named)
-    remedy = in_shell("unset GLOO_SOCKET_IFNAME", look="ls /sys/class/net")
+    remedy = unset(["GLOO_SOCKET_IFNAME"])
     pattern = r"Unable to find (?:interface|address) for: *(?:{})\b"
     names = [re.escape(one) for one in named.split(",") if one]
     return [(pattern.format("|".join(names)), cause, remedy)] if names else []
@@ -119,5 +120,5 @@ def test_torchrun(image: Situation, measure: Measure) -> None:
         fail(
             "its ranks import {}".format(" and ".join(group.torch)),
             "the torchrun that PATH finds belongs to another PyTorch than `import torch`",
-            only_look("type -a torchrun"),
+            in_image("imagegen build", look="type -a torchrun"),
         )
