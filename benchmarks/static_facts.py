@@ -12,8 +12,6 @@ from typing import Any
 import static_facts_training
 from static_fact import ANYTHING, Command, Environment, Fact, File
 
-from validate.probes.secrets import FILES as CREDENTIALS
-
 SUITES = ("horovod", "limits", "openmpi", "os", "python", "rdma", "ssh", "torch", "validate")
 """The suites that are compared, however many more an image has."""
 
@@ -33,6 +31,11 @@ PEOPLES_PLACES = (
     r"\( -path /etc/ssl -o -path /etc/ca-certificates -o -path /opt/imagegen/env \) -prune -o"
 )
 """Folders for `find` that are not the distribution's own."""
+CREDENTIALS = (
+    *(".aws/credentials", ".netrc", ".git-credentials", ".docker/config.json", ".kube/config"),
+    *(".huggingface/token", ".config/gcloud/credentials.db"),
+)
+"""What `find` looks for by name; `validate` looks into these files too."""
 SECRETS = (
     r"(?m)^-----BEGIN [A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/=:]|\bAKIA[0-9A-Z]{16}\b|"
     r"\bgh[pousr]_[A-Za-z0-9]{36}|\bhf_[A-Za-z0-9]{30,}"
@@ -113,6 +116,8 @@ def _clean() -> list[Fact]:
                 unwanted=ANYTHING),
         Command(("os.secrets",), f"find {PEOPLES_PLACES} -type f -size -65k {no_keys} "
                 f"-exec grep -lPz '{SECRETS}' {{}} + || true", unwanted=ANYTHING),
+        Command(("os.secrets-env",), "env | grep -E '(_|^)(PASSWORD|SECRET|TOKEN|API_KEY)=.' || "
+                "true", unwanted=ANYTHING),
     ]  # fmt: skip
 
 
