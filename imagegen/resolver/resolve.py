@@ -49,9 +49,9 @@ def _shared_space(catalog: Catalog, drivers: tuple[str, ...]) -> Space:
     return Space(catalog, drivers)
 
 
-def choose(domains: Domains) -> tuple[dict[str, Release], Domains] | None:
+def choose(domains: Domains, *, careful: bool = False) -> tuple[dict[str, Release], Domains] | None:
     """Choose a candidate for each name; return them with the domains, None if nothing fits."""
-    chosen = search(domains)
+    chosen = search(domains, careful=careful)
     return None if chosen is None else (chosen, domains)
 
 
@@ -63,16 +63,19 @@ def constraints_of(cell: Cell) -> tuple[Want, ...]:
 
 
 def resolve_cell(cell: Cell, catalog: Catalog, space: Space | None = None) -> ImageSpec:
-    """Pin every component of a cell.
+    """Pin every component of one request, with as few reservations as there may be.
 
     Raises ResolutionError with the facts that collide.
     """
     searched, wants = space or space_of(catalog, cell.wants), constraints_of(cell)
-    return _resolved(cell, wants, domains_of(searched, wants, allow_unknown=cell.allow_unknown))
+    domains = domains_of(searched, wants, allow_unknown=cell.allow_unknown)
+    return _resolved(cell, wants, domains, careful=True)
 
 
-def _resolved(cell: Cell, wants: Sequence[Want], domains: Domains) -> ImageSpec:
-    found, searched = choose(domains), domains.space
+def _resolved(
+    cell: Cell, wants: Sequence[Want], domains: Domains, *, careful: bool = False
+) -> ImageSpec:
+    found, searched = choose(domains, careful=careful), domains.space
     if found is None:
         conflict = conflict_of(searched, wants, allow_unknown=cell.allow_unknown)
         risk = "; or take the risk: `allow_unknown: true`" if conflict.unknown else ""

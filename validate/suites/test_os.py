@@ -15,9 +15,10 @@ from validate.probes.dpkg import lost_library
 from validate.probes.files import started_at, under
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
+from validate.probes.own_address import OWN_ADDRESS
 from validate.probes.sites import LOADED, extensions, frameworks, site_packages
 from validate.process import run
-from validate.remedy import at_launch, in_image, in_shell
+from validate.remedy import Remedy, at_launch, in_image, in_shell
 
 REBUILD = in_image("imagegen build   # on the base that the recipe names")
 PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
@@ -161,11 +162,13 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
     measure("{}, {} extensions of Python".format(measure.text, len(others)))
     if too_old:
         cause = "it was built on a newer system, or an older copy of {} comes first"
-        fail("; ".join(map(str, too_old[:4])), cause.format(too_old[0].library), _again(too_old[0]))
+        fail("; ".join(map(str, too_old[:4])), cause.format(too_old[0].library), _newer(too_old))
 
 
-def _again(one: ldcache.TooOld) -> str:
-    return "dpkg -S {0} || rm {0}   # build it, or its package, on this system".format(one.by)
+def _newer(found: List[ldcache.TooOld]) -> Remedy:
+    """Return what brings objects that were built for this system."""
+    remedy = "imagegen build   # with builds for this system of what needs newer versions"
+    return in_image(remedy, look="dpkg -S {}".format(quote(found[0].by)))
 
 
 def _training_libraries(image: Situation) -> List[str]:
@@ -250,23 +253,13 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
         )
 
 
-OWN_ADDRESS = (
-    "own=$(hostname -I | cut -d' ' -f1); "
-    '[ "$own" ] && { echo "$own $(hostname)"; cat /etc/hosts; } > /run/hosts && '
-    "cat /run/hosts > /etc/hosts"
-)
-"""The line comes first, because the first one counts. The engine mounts the file: it cannot be
-replaced by another one, as `sed -i` does.
-"""
-
-
 @check(
     "os.hostname",
     "the host's name leads to an address that peers can reach",
     severity="warn",
     tier="live",
     cause="/etc/hosts maps the name to a loopback address: peers would connect to themselves",
-    remedy=in_shell(OWN_ADDRESS, look="cat /etc/hosts"),
+    remedy=OWN_ADDRESS,
 )
 def test_hostname(host: Any, measure: Measure) -> None:
     """getent ahostsv4 $(hostname): an address that is not 127.*"""

@@ -8,6 +8,7 @@ from validate.check import check, fail, skip, warn
 from validate.fixtures import Measure, Situation
 from validate.probes import changed_files, package_lists
 from validate.probes.changed_files import Seen
+from validate.probes.dpkg import install_again
 from validate.probes.files import under
 from validate.probes.interpreter import find_python
 from validate.probes.package_lists import Listed
@@ -103,6 +104,5 @@ def _first(wrong: List[str]) -> str:
 def _again(lost: List[Listed]) -> Remedy:
     packages = sorted({one.owner for one in lost if not one.of_wheel})
     if packages and not any(one.of_wheel for one in lost):
-        line = "apt-get update && apt-get install -y --reinstall {}; rm -rf /var/lib/apt/lists/*"
-        return in_shell(line.format(" ".join(packages)) + "   # else: imagegen build")
+        return in_shell(install_again(*packages))
     return in_image("imagegen build   # or install again, in the recipe, what was changed")

@@ -5,6 +5,7 @@ from typing import List, Tuple
 from validate.check import check, fail, skip, warn
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
+from validate.probes.aside import moved_out
 from validate.probes.distributions import (
     Distribution,
     distributions,
@@ -74,7 +75,7 @@ def _once(image: Situation, several: List[List[Distribution]]) -> Remedy:
         names = ", ".join(same[0].name for same in kept)
         look = "ls -d {}".format(" ".join(one.path for one in kept[0]))
         return in_image("install once, in one step of the recipe: {}".format(names), look)
-    return in_shell("rm -rf {}".format(" ".join("'{}'".format(path) for path in unwanted)))
+    return in_shell(moved_out(unwanted))
 
 
 def _unwanted(image: Situation, same: List[Distribution]) -> List[str]:

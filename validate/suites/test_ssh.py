@@ -7,12 +7,16 @@ from validate.check import check, fail, skip, warn
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import ssh, ssh_rules
+from validate.probes.dpkg import lost_program
 from validate.probes.files import read, under
+from validate.probes.programs import find_program
 from validate.probes.sshd import daemon, effective_settings, login, temporary_key
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
 from validate.remedy import Remedy, in_image, in_shell, only_look
 
+PROGRAMS = ("sshd", "ssh", "ssh-keygen")
+PROGRAM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PARITY = ("PATH", "LD_LIBRARY_PATH", "OPAL_PREFIX")
 PARITY_PREFIXES = ("NVIDIA_", "CUDA_", "NCCL_", "OMPI_", "HOROVOD_")
 
@@ -35,6 +39,10 @@ def _root_only() -> None:
 def test_sshd(image: Situation, measure: Measure) -> None:
     """`sshd -t` with a temporary host key, `ssh -V`"""
     _root_only()
+    lost = [one for one in PROGRAMS if not find_program(one, PROGRAM_PATH)]
+    if lost:
+        text = "not there: {}".format(", ".join(lost))
+        fail(text, "it was removed after the installation", lost_program(image.root, *lost))
     banner = run(["ssh", "-V"]).err.strip()
     version = banner.partition("OpenSSH_")[2].partition("p")[0]
     measure("OpenSSH {}".format(version))

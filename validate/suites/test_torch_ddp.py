@@ -6,28 +6,26 @@ from typing import Dict, Tuple
 from validate.check import check, fail, skip
 from validate.fixtures import Measure, Situation
 from validate.probes import process_group
+from validate.probes.aside import export, unset
+from validate.probes.own_address import OWN_ADDRESS
 from validate.probes.training import torch_and_horovod
 from validate.remedy import Remedy, at_launch, in_image, in_shell, only_look
 
 REBUILD = in_image("imagegen build   # its recipe mends this release")
 LIBUV = "this PyTorch was built without libuv, for which its rendezvous asks if nothing else is set"
-HOSTS = "echo \"$(hostname -I | cut -d' ' -f1) $(hostname)\" >> /etc/hosts"
-EVERY_FLAG = (
+EVERY_FLAG = in_shell(
     "sed -i 's/for s in Std:/for s in map(Std, range(4)):/' \"$(python3 -c "
     "'import torch.distributed.elastic.multiprocessing.api as m; print(m.__file__)')\""
 )
 
-KNOWN: Tuple[Tuple[str, str, Remedy], ...] = (
-    (r"libuv", LIBUV, in_shell("export USE_LIBUV=0")),
+NO_INTERFACE = "GLOO_SOCKET_IFNAME={} names no interface of this container with an address"
+Known = Tuple[str, str, Remedy]
+KNOWN: Tuple[Known, ...] = (
+    (r"libuv", LIBUV, export({"USE_LIBUV": "0"})),
     (
-        r"Unable to find interface for: *(\S*)",
-        "GLOO_SOCKET_IFNAME={env[GLOO_SOCKET_IFNAME]} names no interface of this container",
-        in_shell("unset GLOO_SOCKET_IFNAME", look="ls /sys/class/net"),
-    ),
-    (
-        r"Unable to find address for|[Nn]ame or service not known|in name resolution",
+        r"Unable to find (?:interface|address) for|[Nn]ame or service not known|in name resolution",
         "the host's name leads to no address: gloo tells the other ranks the address of that name",
-        in_shell(HOSTS),
+        OWN_ADDRESS,
     ),
     (
         r"'NoneType' object has no attribute 'get'",
@@ -57,14 +55,13 @@ KNOWN: Tuple[Tuple[str, str, Remedy], ...] = (
 )
 
 
-def _fail(
-    problem: str, env: Dict[str, str], more: Tuple[Tuple[str, str, Remedy], ...] = ()
-) -> None:
+def _fail(problem: str, env: Dict[str, str], more: Tuple[Known, ...] = ()) -> None:
     """Fail with the cause of a problem, if it is a known one."""
+    if "Unable to find " in problem and env.get("GLOO_SOCKET_IFNAME"):
+        fail(problem, NO_INTERFACE.format(env["GLOO_SOCKET_IFNAME"]), unset(["GLOO_SOCKET_IFNAME"]))
     for pattern, cause, remedy in (*more, *KNOWN):
         if re.search(pattern, problem):
-            known = dict.fromkeys(("GLOO_SOCKET_IFNAME",), "")
-            fail(problem, cause.format(env=dict(known, **env)), remedy)
+            fail(problem, cause, remedy)
     fail(problem)
 
 
@@ -116,5 +113,5 @@ def test_torchrun(image: Situation, measure: Measure) -> None:
         fail(
             "its ranks import {}".format(" and ".join(group.torch)),
             "the torchrun that PATH finds belongs to another PyTorch than `import torch`",
-            only_look("type -a torchrun"),
+            in_image("imagegen build", look="type -a torchrun"),
         )

@@ -51,13 +51,17 @@ def test_one_python_under_all_its_names(tmp_path: Path, programs: dict[str, str]
 @pytest.mark.parametrize(
     ("programs", "said", "remedy"),
     [
-        ({}, "there is no `python` on ", "ln -sf {}/bin/python3 /usr/local/bin/python"),
-        ({"python": "gone"}, "there is no `python` on ", "ln -sf {}/bin/python3 "),
-        ({"python": SCRIPT}, "python runs {}/bin/python; ", "ln -sf python3 {}/bin/python"),
+        ({}, "there is no `python` on ", "ln -s {}/bin/python3 /usr/local/bin/python"),
+        ({"python": "gone"}, "there is no `python` on ", "ln -s {}/bin/python3 "),
+        (
+            {"python": SCRIPT},
+            "python runs {}/bin/python; ",
+            "mv {0}/bin/python {0}/bin/disabled.python && ln -s python3 ",
+        ),
         (
             {"python": "python3", "pip": "#!/usr/bin/perl\n"},
             "pip runs /usr/bin/perl; ",
-            "export PATH={}/bin:$PATH",
+            "mv {0}/bin/pip {0}/bin/disabled.pip",
         ),
     ],
 )
