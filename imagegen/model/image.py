@@ -55,6 +55,18 @@ class ImageSpec:
         return pin.version if pin else ""
 
 
+FLAVOUR = "flavour"
+
+
+def exact_pins(spec: ImageSpec) -> dict[str, str]:
+    """Map the OS and the components of an image to `version` or `version variant`.
+
+    Where an image is with or without compilers, its flavour is among them.
+    """
+    pins = {"os": spec.os.id} | {pin.component: pin.release.pinned for pin in spec.pins}
+    return pins | {name: spec.given[name] for name in (FLAVOUR,) if name in spec.given}
+
+
 def layer_name(spec: ImageSpec, pin: Pin) -> str:
     """Name a component's layer in a few words, such as `2.6.0 cuda`.
 

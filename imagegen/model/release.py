@@ -37,7 +37,7 @@ class OsRelease:
     def obstacle(self) -> str:
         """Say why no image can be built on it; empty where one can."""
         if self.family != APT_FAMILY:
-            return f"no template installs anything on {self.id} yet: all of them speak to apt"
+            return f"no template installs anything on {self.id} yet: all of them use apt"
         return f"nothing is built on {self.id} yet: {self.missing}" if self.missing else ""
 
 
@@ -142,6 +142,11 @@ class Release:
             "base": "image" in self.facts,
         }
         return tuple(name for name, there in data.items() if there)
+
+    @property
+    def pinned(self) -> str:
+        """Return version and variant, as a proof has them."""
+        return f"{self.version} {self.variant}" if self.variant else self.version
 
     @property
     def row(self) -> str:

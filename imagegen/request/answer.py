@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from imagegen.model import constraint
 from imagegen.model.catalog import CHECKS, TOOLKIT
 from imagegen.model.cell import Cell, Omission, Want
+from imagegen.model.image import FLAVOUR
 from imagegen.request.arguments import MATRIX, as_cell, meant, unknown_values
 from imagegen.request.defaults import with_defaults
 from imagegen.resolver.blame import fits
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from imagegen.model.release import Release
     from imagegen.resolver.refusal import Alternative
 
-FLAVOUR = "flavour"
 MOST_TAG = 127
 MOST_BUILDS = 8
 
@@ -71,10 +71,11 @@ def _fit(space: Space, cell: Cell) -> bool:
 
 
 def asked_cell(
-    constraints: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool
+    constraints: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
 ) -> tuple[Space, Cell]:
-    """Make a cell of constraints, with what they need and do not name."""
-    cell = replace(as_cell(constraints, catalog), allow_unknown=allow_unknown)
+    """Make the cell of a request with all that it needs and does not name, and its candidates."""
+    asked = meant(constraints, catalog)
+    cell = replace(as_cell(asked, catalog), allow_unknown=allow_unknown)
     space = space_of(catalog, cell.wants)
     return space, _completed(space, cell)
 
@@ -139,17 +140,6 @@ def _driver_floors(catalog: Catalog) -> set[str]:
     """List the lowest drivers that any release names."""
     rows = [row for one in catalog.components.values() for row in one.releases]
     return {text.removeprefix(">=") for row in rows for text in row.limits.get(DRIVER, ())}
-
-
-def asked_cell(
-    constraints: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
-) -> tuple[Space, Cell]:
-    """Make the cell of a request with all that it needs and does not name, and its candidates."""
-    asked = meant(constraints, catalog)
-    cell = replace(as_cell(asked, catalog), allow_unknown=allow_unknown)
-    space = space_of(catalog, cell.wants)
-    cell = _without_what_no_os_has(space, cell)
-    return space, replace(cell, wants=_by_default(space, cell))
 
 
 def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:

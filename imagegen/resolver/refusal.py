@@ -50,6 +50,7 @@ class AnswerData(TypedDict):
     cell: NotRequired[str | None]
     warnings: NotRequired[list[str]]
     why: NotRequired[list[str]]
+    rests_on: NotRequired[dict[str, object]]
     conflicts: list[ConflictData]
     alternatives: list[AlternativeData]
 

@@ -18,6 +18,7 @@ from imagegen.model.cell import Cell, Want
 from imagegen.model.image import ImageSpec, Pin, name_problem
 from imagegen.resolver.candidates import DRIVER, OS, Space
 from imagegen.resolver.conflict import conflict_of
+from imagegen.resolver.known_bad import known_bad_warnings
 from imagegen.resolver.propagation import Descent, domains_of
 from imagegen.resolver.refusal import THE_REQUEST
 from imagegen.resolver.search import search
@@ -100,6 +101,7 @@ def _spec(cell: Cell, chosen: Mapping[str, Release], domains: Domains) -> ImageS
         if name not in pins and (name in SHOWN or name in domains.asked)
     }
     notes = warnings(chosen, space, allow_unknown=domains.choice.allow_unknown)
+    notes += known_bad_warnings(chosen, space, cell.env)
     release = space.catalog.os[chosen[OS].version]
     own = tuple(pins[name] for name in sorted(pins) if name != OS)
     interpreter = space.catalog.with_role(INTERPRETER)
