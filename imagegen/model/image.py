@@ -105,7 +105,8 @@ Source: github.com/distribution/reference, `reference.go`.
 """
 
 _PART = re.compile(r"[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*")
-_HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(:[0-9]+)?")
+_LABEL = r"[A-Za-z0-9]+(-+[A-Za-z0-9]+)*"
+_HOST = re.compile(rf"({_LABEL}(\.{_LABEL})*|\[[0-9a-fA-F:]+\])(:[0-9]+)?")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 

@@ -65,7 +65,7 @@ def prune(options: PruneOptions, console: Console) -> None:
     found = engine_contents(engine, COUNTED)
     labelled = {one.labels[LABEL_MATRIX] for one in found.images}
     for name in unknown:
-        if name not in labelled:
+        if not name or name not in labelled:
             raise no_such_matrix(payload, name)
     published = _published(options, console)
     locks = engine_locks(client.engine_machine(engine).id, state)

@@ -39,6 +39,8 @@ def test_good_names(reference: str) -> None:
         ("a/b:x y", "`'x y'` cannot be a tag"),
         ("a/b:\udcff", "`'\\udcff'` cannot be a tag"),
         ("a/b:", "its tag is empty"),
+        ("a..org/a", "`'a..org'` is not a registry"),
+        ("-a.org/a", "`'-a.org'` is not a registry"),
         ("host:port/a", "`'host:port'` is not a registry"),
         ("\udcff.org/a", "`'\\udcff.org'` is not a registry"),
         ("", "it has no name"),

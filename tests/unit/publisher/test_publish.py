@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from imagegen.engine.registry import remote_images
-from imagegen.errors import PublishError
+from imagegen.errors import ConfigError, PublishError
 from imagegen.model.validation import ValidationRecord
 from imagegen.publisher import publish as publishing
 from imagegen.publisher.publish import (
     PublishCandidate,
+    check_target,
     publish,
     published_reference,
     refusals,
@@ -154,3 +155,14 @@ def test_a_secret_in_a_layer_or_a_variable_is_refused_where_nobody_looked(
     with pytest.raises(PublishError, match="private key in layer 2: /root/key"):
         out(candidate("a", tier="static"))
     assert there.log == []
+
+
+@pytest.mark.parametrize("to", ["", "a//b", "a/B", "\udcff", "a..org/b", "a" * 300, "x y"])
+def test_a_target_that_is_none_is_refused(to: str) -> None:
+    with pytest.raises(ConfigError, match="is not REGISTRY/NAMESPACE"):
+        check_target(["imagegen/cpu:x"], to)
+
+
+def test_a_target_is_a_host_with_names_below() -> None:
+    check_target(["imagegen/cpu:x"], "registry.example.org:5000/team/")
+    check_target(["imagegen/cpu:x"], "localhost:5000")

@@ -11,6 +11,7 @@ import pytest
 from imagegen.config.state import state_folder
 from imagegen.engine import client
 from imagegen.engine.images.engine_contents import EngineContents, KeptImage
+from imagegen.errors import EngineError
 from imagegen.inspection.sbom_files import sbom_path
 from imagegen.journal.locks import cell_lock_path, engine_locks, holding_lock
 from imagegen.model.labels import LABEL_CELL, LABEL_MATRIX, LABEL_TITLE
@@ -98,3 +99,19 @@ def test_what_is_being_built_stays(removed: list[str], run: Callable[..., Ended]
     with holding_lock(lock, lambda _: None):
         run("prune", "--keep-cache")
     assert removed == ["imagegen-0", f"sha256:{'b' * 64}"]
+
+
+@pytest.mark.parametrize("matrix", ["othr", "", " ", "nosuch.yaml", "\udcff"])
+def test_a_name_that_is_no_matrix_removes_nothing(
+    matrix: str, removed: list[str], run: Callable[..., Ended], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = run("prune", "--matrix", "other", "--matrix", matrix)
+    assert (ended.code, removed) == (3, [])
+    assert ended.err.startswith("error: there is no matrix `")
+
+    def no_engine() -> Engine:
+        raise EngineError.of("no container engine answers")
+
+    monkeypatch.setattr(client, "connect", no_engine)
+    assert run("prune", "--matrix", matrix).code == 3
+    assert run("prune").code == 9
