@@ -109,7 +109,7 @@ class EngineError(ImagegenError):
 
 
 class Interrupted(ImagegenError):
-    """The user pressed Ctrl-C: what ran on the engine was cancelled, and nothing was tagged."""
+    """Ctrl-C, SIGTERM or SIGHUP: what ran on the engine was cancelled, and nothing was tagged."""
 
     exit_code = 130
 
@@ -117,7 +117,7 @@ class Interrupted(ImagegenError):
 EXIT_CODES: tuple[tuple[int, str], ...] = (
     (0, "all done"),
     (1, "a defect in imagegen itself"),
-    (2, "bad usage or bad configuration"),
+    (2, "bad usage or bad configuration, or a file or an output that the system refuses"),
     (3, "the selection matched nothing"),
     (4, "no combination of releases satisfies the request"),
     (5, "a template failed"),
@@ -125,5 +125,5 @@ EXIT_CODES: tuple[tuple[int, str], ...] = (
     (7, "at least one image failed validation"),
     (8, "publication was refused or failed"),
     (9, "the container engine is missing, too old, or died"),
-    (130, "interrupted"),
+    (130, "interrupted: Ctrl-C, SIGTERM, or SIGHUP"),
 )

@@ -4,6 +4,7 @@ A suite is the file `suites/test_NAME.py` and, where one file would be too long,
 `suites/test_NAME_*.py` beside it.
 """
 
+import difflib
 import importlib
 import os
 from typing import List, NamedTuple, Tuple
@@ -23,6 +24,9 @@ OWN_SUITES = {"os": 20, "gpu": 50, "limits": 180, "k8s": 190, "peers": 200}
 
 ALWAYS = ("os", "limits", "k8s")
 """Suites that apply to every image."""
+
+IN_EVERY_FILE = ("os", "limits")
+"""Suites that the expectation file of every image lists."""
 
 ORDER = {**OWN_SUITES, **{name: one.order for name, one in COMPONENTS.items() if one.order}}
 """Suite -> its place in a run. The suites that others depend on run first. Among the rest, those
@@ -104,6 +108,26 @@ def not_applicable(suite: str, expected: Expected) -> str:
         return "" if expected.device == "gpu" else "the image is for {}".format(expected.device)
     omitted = [expected.omission(name) for name in components if expected.omission(name)]
     return "".join(omitted[:1]) or "`{}` is no component of this image".format(suite)
+
+
+def problem_with_suites(expected: Expected) -> str:
+    """Say what is wrong with the suites that an expectation file lists; empty if nothing is.
+
+    A suite that is unknown, or left out, would take its checks along without a word. A file that
+    names no cell was written by hand, and lists the suites that it wants.
+    """
+    known = suite_names()
+    for name in expected.suites:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            meant = "; did you mean `{}`?".format(near[0]) if near else ""
+            text = "`suites` names `{}`, and this validate has no such suite{}"
+            return text.format(name, meant)
+    wanted = [name for name in known if expected.has(name) or name in IN_EVERY_FILE]
+    left_out = [name for name in wanted if name not in expected.suites]
+    if left_out and expected.data.get("cell"):
+        return "`suites` leaves out `{}`, which applies to this image".format(left_out[0])
+    return ""
 
 
 def chosen_by_default(expected: Expected, pod: bool, peers: bool) -> List[str]:

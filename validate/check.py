@@ -9,6 +9,8 @@ This module imports pytest only when a check is skipped: `imagegen` writes repor
 
 from typing import Any, Callable, NamedTuple, NoReturn, Tuple, TypeVar
 
+from validate.remedy import NO_REMEDY, Remedy, as_remedy
+
 SEVERITIES = ("fail", "warn", "info")
 TIERS = ("static", "live", "asked")
 """`static` needs no device, service, privilege or network; `asked` runs only when an option of its
@@ -49,7 +51,7 @@ class Check(NamedTuple):
     severity: str
     tier: str
     cause: str
-    remedy: str
+    remedy: Remedy
     needs: Tuple[str, ...] = ()
     probe: str = ""
 
@@ -58,7 +60,8 @@ class CheckResult(NamedTuple):
     """Hold the outcome of one check.
 
     `reason` is the skip code, `seconds` is wall time. `earlier` is the time of an earlier run in
-    which the check passed; it is empty if the check ran in this run.
+    which the check passed; it is empty if the check ran in this run. `kind` is the kind of the
+    remedy, `look` a command that only looks; see remedy.py.
     """
 
     check: Check
@@ -70,16 +73,23 @@ class CheckResult(NamedTuple):
     reason: str = ""
     seconds: float = 0.0
     earlier: str = ""
+    kind: str = ""
+    look: str = ""
+
+    def with_remedy(self, remedy: str) -> "CheckResult":
+        """Return the result with a remedy, its kind and what looks."""
+        given = as_remedy(remedy)
+        return self._replace(remedy=str(given), kind=given.kind, look=given.look)
 
 
 class CheckFailed(AssertionError):
-    """Signal that a check failed: what was measured, the cause, and a command line to paste."""
+    """Signal that a check failed: what was measured, the cause, and what corrects it."""
 
     def __init__(self, measured: str, cause: str = "", remedy: str = "") -> None:
         super().__init__(measured)
         self.measured = measured
         self.cause = cause
-        self.remedy = remedy
+        self.remedy = as_remedy(remedy)
 
 
 class CheckWarned(CheckFailed):
@@ -92,7 +102,7 @@ def check(
     severity: str = "fail",
     tier: str = "static",
     cause: str = "",
-    remedy: str = "",
+    remedy: Remedy = NO_REMEDY,
     needs: Tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
     """Turn a test function into a check; its docstring becomes the probe.
@@ -104,19 +114,19 @@ def check(
 
     def mark(function: Function) -> Function:
         probe = " ".join((function.__doc__ or "").split())
-        entry = Check(id, proves, severity, tier, cause, remedy, needs, probe)
+        entry = Check(id, proves, severity, tier, cause, as_remedy(remedy), needs, probe)
         function.check = entry  # type: ignore[attr-defined]
         return function
 
     return mark
 
 
-def fail(measured: str, cause: str = "", remedy: str = "") -> NoReturn:
+def fail(measured: str, cause: str = "", remedy: Remedy = NO_REMEDY) -> NoReturn:
     """End the running check as failed, or as warned if its severity is not `fail`."""
     raise CheckFailed(measured, cause, remedy)
 
 
-def warn(measured: str, cause: str = "", remedy: str = "") -> NoReturn:
+def warn(measured: str, cause: str = "", remedy: Remedy = NO_REMEDY) -> NoReturn:
     """End the running check with a warning."""
     raise CheckWarned(measured, cause, remedy)
 

@@ -1,7 +1,7 @@
 """Read the command line of `validate` and run what it asks for.
 
-Exit codes: 0 all passed, 1 something failed, 2 bad usage or no expectation file, 3 a required thing
-did not run or nothing ran at all, 130 interrupted.
+Exit codes: 0 all passed, 1 something failed, 2 bad usage or no usable expectation file, 3 a
+required thing did not run or nothing ran at all, 130 interrupted.
 """
 
 import argparse
@@ -33,6 +33,8 @@ from validate.report.report import (
 )
 from validate.report.table import as_table
 from validate.requirements import PROFILES, not_run, parse_required, required_by_profile
+
+REBUILD = "`imagegen build` builds the image again, with the checks that belong to it"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -133,6 +135,9 @@ def _main(arguments: Any) -> int:
             str(error),
             "run in an image that imagegen built, or name a file: `validate --expect FILE`",
         )
+    problem = catalogue.problem_with_suites(expected)
+    if problem:
+        return _complain("{}: {}".format(arguments.expect, problem), REBUILD)
     try:
         must = parse_required(arguments.require).names
     except ValueError as error:

@@ -3,7 +3,8 @@
 Top level: schema, tool, image, matrix, cell, profile, device (`cpu` or `gpu`), os {id, ID,
 VERSION_ID, arch, glibc, lib_dir}, env {name: value}, components {name: {version, variant, origin,
 source, via, facts}}, omitted {component: reason}, suites [name], contract {caps, devices, ulimits,
-shm_bytes, network}. It is written by imagegen/renderer/image_json.py.
+shm_bytes, network}, patched [{path, reason}]: files of packages that the recipe itself changes. It
+is written by imagegen/renderer/image_json.py.
 """
 
 import io
@@ -71,6 +72,11 @@ class Expected(NamedTuple):
         """Return what a launch has to give the container; empty if the file does not say."""
         return dict(self.data.get("contract", {}))
 
+    @property
+    def patched(self) -> Dict[str, str]:
+        """Return the files of packages that the recipe itself changes, each with the reason."""
+        return {str(one["path"]): str(one["reason"]) for one in self.data.get("patched", [])}
+
 
 def load(path: str = DEFAULT_PATH) -> Expected:
     """Read and check an expectation file. Raises ExpectationError with a message for a user."""
@@ -108,9 +114,16 @@ def _problem(data: Any) -> str:
     wrong += [k for k in ("contract", "env", "omitted") if not isinstance(data.get(k, {}), dict)]
     if wrong:
         return "{} missing or of the wrong kind".format(", ".join(wrong))
+    patched = data.get("patched", [])
+    if not isinstance(patched, list) or not all(map(_is_patch, patched)):
+        return "patched is not a list of objects with `path` and `reason`"
     for name, row in data["components"].items():
         if not isinstance(row, dict) or not row.get("version"):
             return "component `{}` has no version".format(name)
         if not isinstance(row.get("facts", {}), dict):
             return "the facts of component `{}` are not an object".format(name)
     return ""
+
+
+def _is_patch(one: Any) -> bool:
+    return isinstance(one, dict) and bool(one.get("path")) and bool(one.get("reason"))

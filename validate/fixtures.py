@@ -6,7 +6,7 @@ This module does not import pytest, because probes use a Situation too.
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 from validate.expected import Expected
-from validate.process import Result, RunningCommand
+from validate.process import KILLED, Result, RunningCommand
 
 
 class Measure:
@@ -41,11 +41,15 @@ class Situation(NamedTuple):
         """Return what `look` returned when it was first called in this run.
 
         Checks share the answer of a slow probe in this way. If a probe of this key runs already,
-        wait for that one instead of calling `look`.
+        wait for that one instead of calling `look`. A command of the probe that a signal ended
+        counts for every check that shares the answer.
         """
         if key not in self.memory:
-            self.memory[key] = self.prefetched.pop(key, look)()
-        return self.memory[key]
+            before = len(KILLED)
+            self.memory[key] = self.prefetched.pop(key, look)(), KILLED[before:]
+        else:
+            KILLED.extend(self.memory[key][1])
+        return self.memory[key][0]
 
 
 class SlowProbe(NamedTuple):

@@ -10,7 +10,10 @@ import subprocess
 import tempfile
 import threading
 import time
-from typing import IO, Callable, Dict, Iterator, List, NamedTuple, Optional, Set
+from typing import IO, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
+
+from validate import endings
+from validate.growing_file import GrowingFile, OnLine
 
 DEFAULT_SECONDS = 30.0
 GRACE_SECONDS = 3.0
@@ -19,8 +22,6 @@ MISSING = 127
 MOST_PATIENCE = 5.0
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-OnLine = Callable[[str], None]
 
 
 def patience() -> float:
@@ -37,7 +38,10 @@ def patience() -> float:
 
 
 class Result(NamedTuple):
-    """Hold how a command ended. `code` is 127 if there is no such program."""
+    """Hold how a command ended. `code` is 127 if there is no such program.
+
+    `err` is without the lines of the loader; `complaints` has what they say.
+    """
 
     argv: List[str]
     code: int
@@ -45,6 +49,12 @@ class Result(NamedTuple):
     err: str
     timed_out: bool = False
     seconds: float = 0.0
+    complaints: Sequence[endings.Complaint] = ()
+
+    @property
+    def killed_by(self) -> int:
+        """Return the signal that ended the command or its ranks before their time; 0 for none."""
+        return 0 if self.timed_out else endings.signal_of(self.code, self.out + self.err)
 
     @property
     def ok(self) -> bool:
@@ -66,6 +76,11 @@ class Result(NamedTuple):
         if self.timed_out:
             return "`{}` did not end within {:.0f} s".format(name, self.seconds)
         last = self.tail(1).strip() or "it said nothing"
+        if self.killed_by:
+            how = endings.name_of(self.killed_by)
+            return "`{}` was ended by {}: {}".format(name, how, last)
+        if self.code == MISSING and self.argv[0] in self.err:
+            return "`{}` does not start: {}".format(name, last)
         return "`{}` ended with exit code {}: {}".format(name, self.code, last)
 
 
@@ -118,12 +133,16 @@ class RunningCommand:
                 return Result(self._argv, MISSING, "", self._problem)
             left = self._started + self._timeout * patience() - time.monotonic()
             try:
-                timed_out = _wait(self._child, left, _Tail(self._out, on_line) if on_line else None)
+                timed_out = _wait(
+                    self._child, left, GrowingFile(self._out, on_line) if on_line else None
+                )
             finally:
                 _end(self._child)
             took = time.monotonic() - self._started
             out, err = _text(self._out), _text(self._err)
-            return Result(self._argv, self._child.returncode, out, err, timed_out, took)
+            code, said = self._child.returncode, endings.complaints(err)
+            err = endings.without_complaints(err) if said else err
+            return noted(Result(self._argv, code, out, err, timed_out, took, said))
         finally:
             self._files.close()
 
@@ -170,6 +189,16 @@ def background(argv: List[str]) -> Iterator[None]:
 
 _RUNNING: "Set[subprocess.Popen[bytes]]" = set()
 
+KILLED: List[Result] = []
+"""Every command of this run that a signal ended, in order."""
+
+
+def noted(result: Result) -> Result:
+    """Keep a result among those that a signal ended, if one did, and return it."""
+    if result.killed_by:
+        KILLED.append(result)
+    return result
+
 
 def end_all() -> None:
     """End every command that still runs. A run that is asked to end calls this."""
@@ -209,25 +238,7 @@ def _quiet(env: Optional[Dict[str, str]]) -> Dict[str, str]:
     return dict(os.environ if env is None else env, PYTHONDONTWRITEBYTECODE="1")
 
 
-class _Tail:
-    """Call `on_line` with the lines of a growing file."""
-
-    def __init__(self, file: IO[bytes], on_line: OnLine) -> None:
-        self._file = file
-        self._on_line = on_line
-        self._reported = 0
-
-    def tell(self, last: bool) -> None:
-        """Report all complete lines since the last call; with `last`, also an incomplete one."""
-        size = os.fstat(self._file.fileno()).st_size - self._reported
-        data = os.pread(self._file.fileno(), size, self._reported)
-        end = len(data) if last else data.rfind(b"\n") + 1
-        for line in data[:end].splitlines():
-            self._on_line(line.decode("utf-8", "replace"))
-        self._reported += end
-
-
-def _wait(child: "subprocess.Popen[bytes]", timeout: float, tail: Optional[_Tail]) -> bool:
+def _wait(child: "subprocess.Popen[bytes]", timeout: float, tail: Optional[GrowingFile]) -> bool:
     """Wait for the end of the child; return True if the time limit came first."""
     deadline = time.monotonic() + timeout
     while True:

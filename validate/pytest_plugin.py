@@ -2,11 +2,22 @@
 
 import signal
 import time
-from typing import Any, Dict, Generator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Generator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import pytest
 
-from validate import catalogue
+from validate import catalogue, endings
 from validate.check import (
     ERROR,
     FAILED,
@@ -22,7 +33,9 @@ from validate.check import (
 )
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
-from validate.process import patience
+from validate.probes import crashes
+from validate.process import KILLED, patience
+from validate.remedy import Remedy, only_look
 from validate.requirements import out_of_profile
 
 CEILING_SECONDS = 240
@@ -56,6 +69,7 @@ class Collector:
         self.results: List[CheckResult] = []
         self.unloaded: List[str] = []
         self._started: Dict[str, float] = {}
+        self._killed_before = 0
 
     @pytest.fixture
     def image(self) -> Situation:
@@ -90,7 +104,8 @@ class Collector:
         if found is None and self._is_own(item):
             words = item.name.replace("test_", "", 1).replace("[local]", "")
             proves = " ".join((item.function.__doc__ or words.replace("_", " ")).split())
-            return Check("{}.{}".format(_suite_of(item), words), proves, "fail", "static", "", "")
+            name = "{}.{}".format(_suite_of(item), words)
+            return Check(name, proves, "fail", "static", "", Remedy())
         return found
 
     def _is_own(self, item: Any) -> bool:
@@ -110,6 +125,7 @@ class Collector:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Note when a test started."""
         self._started[nodeid] = time.time()
+        self._killed_before = len(KILLED)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: Any) -> None:
@@ -137,9 +153,9 @@ class Collector:
         return None
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_call(self) -> Generator[None, Any, None]:
+    def pytest_runtest_call(self, item: Any) -> Generator[None, Any, None]:
         """Limit the time of each check: a check may wait for something that has no limit."""
-        before = signal.signal(signal.SIGALRM, _time_is_up)
+        before = signal.signal(signal.SIGALRM, _time_is_up(_suite_of(item)))
         signal.alarm(int(CEILING_SECONDS * patience()))
         yield
         signal.alarm(0)
@@ -168,28 +184,43 @@ class Collector:
             if code not in SKIP_CODES:
                 code, why = "not-applicable", str(error)
             return CheckResult(check, suite, SKIPPED, why or measured, "", "", code, seconds)
+        if error is not None and not isinstance(error, KeyboardInterrupt):
+            error = self._with_signal(error)
         if isinstance(error, CheckFailed):
             warns = isinstance(error, CheckWarned) or check.severity != "fail"
-            cause, remedy = error.cause or check.cause, error.remedy or check.remedy
-            outcome = WARNED if warns else FAILED
-            return CheckResult(check, suite, outcome, error.measured, cause, remedy, "", seconds)
+            remedy = error.remedy if error.remedy.given else check.remedy
+            cause, outcome = error.cause or check.cause, WARNED if warns else FAILED
+            found = CheckResult(check, suite, outcome, error.measured, cause, seconds=seconds)
+            return found.with_remedy(remedy)
         if isinstance(error, AssertionError) and self._is_own(item):
-            return CheckResult(
-                check, suite, FAILED, str(error), check.cause, check.remedy, "", seconds
-            )
+            found = CheckResult(check, suite, FAILED, str(error), check.cause, seconds=seconds)
+            return found.with_remedy(check.remedy)
         if error is not None:
             text = "the check itself broke: {}: {}".format(type(error).__name__, error)
-            remedy = "report it with the output of `validate --explain {}`".format(check.id)
-            return CheckResult(check, suite, ERROR, text, check.cause, remedy, "", seconds)
+            found = CheckResult(check, suite, ERROR, text, check.cause, seconds=seconds)
+            return found.with_remedy(only_look("validate --explain {}".format(check.id)))
         return CheckResult(check, suite, PASSED, measured, "", "", "", seconds)
 
+    def _with_signal(self, error: BaseException) -> BaseException:
+        """Return why a check failed: if a signal ended a command of it, that is the reason."""
+        if len(KILLED) == self._killed_before:
+            return error
+        last, seen = KILLED[-1], getattr(error, "measured", "")
+        if endings.name_of(last.killed_by) not in seen:
+            seen = "; ".join(filter(None, (seen, last.says())))
+        kind = CheckWarned if isinstance(error, CheckWarned) else CheckFailed
+        return kind(seen, *crashes.explain(self.situation, last))
 
-def _time_is_up(*_: object) -> None:
-    raise CheckFailed(
-        "no answer within {:.0f} s".format(CEILING_SECONDS * patience()),
-        "something that the check waits for hangs",
-        "run it alone to see where: `validate --list`, then `validate --only SUITE`",
-    )
+
+def _time_is_up(suite: str) -> Callable[..., None]:
+    def stop(*_: object) -> None:
+        raise CheckFailed(
+            "no answer within {:.0f} s".format(CEILING_SECONDS * patience()),
+            "something that the check waits for hangs",
+            only_look("validate --only {}".format(suite)),
+        )
+
+    return stop
 
 
 def _suite_of(item: Any) -> str:

@@ -54,8 +54,13 @@ def parse_required(text: str) -> Required:
 
 
 def required_by_profile(profile: str, expected: Expected) -> List[str]:
-    """Return the hardware that a profile of the command line requires of this container."""
+    """Return the hardware that a profile of the command line requires of this container.
+
+    A profile for a network is also one for images without CUDA, which need no GPU.
+    """
     hardware = PROFILES.get(profile, ())
+    if hardware == (COUNTED,):
+        return list(hardware)
     return [name for name in hardware if name != "gpu" or not not_applicable("gpu", expected)]
 
 

@@ -12,6 +12,8 @@ from typing import Any, Iterator
 
 from testinfra.backend.base import BaseBackend
 
+from validate.process import Result, noted
+
 SECONDS = 120.0
 TIMED_OUT = 124
 
@@ -51,4 +53,6 @@ def run_local(backend: Any, command: str, *arguments: str) -> Any:
             child.wait()
         for file in (out, err):
             file.seek(0)
-        return backend.result(code, line, out.read(), err.read())
+        result = backend.result(code, line, out.read(), err.read())
+    noted(Result(["sh", "-c", command], code, result.stdout, result.stderr, code == TIMED_OUT))
+    return result

@@ -31,17 +31,18 @@ class Clock:
         self.now = 0.0
 
     def __call__(self) -> float:
+        """Return the seconds since the build began."""
         return self.now
 
 
 def recorded_events(recorded: Path) -> list[Timed]:
-    """Each event with the seconds at which it happened."""
+    """Read each event with the seconds at which it happened."""
     lines = [line.partition(" ") for line in recorded.read_text(encoding="utf-8").splitlines()]
     return [(float(seconds), from_line(event)) for seconds, _, event in lines]
 
 
 def moment(events: Sequence[Timed], cells: Sequence[str]) -> float:
-    """The seconds at which some images are ready and others are being built."""
+    """Return the seconds at which some images are ready and others are being built."""
     ends = [seconds for seconds, event in events if isinstance(event, CellEnded)]
     return ends[(len(cells) - 1) // 2] + SECONDS_LATER
 

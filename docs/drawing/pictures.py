@@ -1,5 +1,7 @@
-"""All pictures by name. They are made of data in this repository alone, with the same bytes each
-time."""
+"""Name all pictures.
+
+They are made of data in this repository alone, with the same bytes each time.
+"""
 
 from __future__ import annotations
 
@@ -27,4 +29,5 @@ PICTURES: dict[str, Callable[[], str]] = {
 
 
 def draw(name: str) -> str:
+    """Draw the picture of a name."""
     return PICTURES[name]()

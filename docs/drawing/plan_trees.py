@@ -41,7 +41,7 @@ def plan_trees() -> str:
 
 
 def heading(title: str, steps: Sequence[Step]) -> str:
-    """What the tree costs from nothing, and after an edit."""
+    """Say what the tree costs from nothing, and after an edit."""
     whole, edit = total(steps), total(made_anew(steps, EDITED))
     return (
         f"{title}: {whole.steps} layers, {human_seconds(whole.seconds)} from nothing; "
@@ -50,7 +50,10 @@ def heading(title: str, steps: Sequence[Step]) -> str:
 
 
 def panel(steps: Sequence[Step], top: float) -> tuple[list[str], float]:
-    """The boxes and lines of a tree, and how high it is. Each chain without a fork is a row."""
+    """Place the boxes and lines of a tree, and say how high it is.
+
+    Each chain without a fork is a row.
+    """
     rows, releases = count(), {step.chain[-1] for step in walk(steps)}
     body = [one for step in steps for one in draw(step, next(rows), rows, top, releases)]
     return body, next(rows) * ROW
@@ -59,7 +62,7 @@ def panel(steps: Sequence[Step], top: float) -> tuple[list[str], float]:
 def draw(
     step: Step, row: int, rows: Iterator[int], top: float, releases: Collection[tuple[str, str]]
 ) -> list[str]:
-    """A layer, and the layers on it to its right: the first one in its own row."""
+    """Place a layer, and the layers on it to its right: the first one in its own row."""
     left = LEFT_SIDE + (len(step.chain) - 1) * STEP
     box = Box(left, top + row * ROW, WIDTH, HEIGHT, shade(step.cost.seconds))
     images = f"{len(step.cells)} images" if len(step.cells) > 1 else "1 image"
@@ -76,7 +79,10 @@ def draw(
 
 
 def label(step: Step, others: Collection[tuple[str, str]]) -> str:
-    """The component and its version, and the last word of the release where versions are alike."""
+    """Name the component and its version.
+
+    The last word of the release follows where versions are alike.
+    """
     words = step.release.split()
     same = {one for one in others if one[0] == step.component and one[1].split()[0] == words[0]}
     last = f" {words[-1]}" if len(same) > 1 else ""
@@ -84,4 +90,5 @@ def label(step: Step, others: Collection[tuple[str, str]]) -> str:
 
 
 def shade(seconds: float) -> str:
+    """Return the colour of a layer that takes these seconds."""
     return next(colour for most, colour in SHADES if seconds <= most)

@@ -53,6 +53,7 @@ class Recorder:
         self._last: dict[str, float] = {}
 
     def __call__(self, event: Event) -> None:
+        """Keep the line of an event."""
         at = time.monotonic() - self._began
         if isinstance(event, (CellLogged, ImageValidated)):
             return
@@ -72,6 +73,7 @@ class RecordingConsole(Console):
 
     @contextmanager
     def builds(self, cells: Sequence[str]) -> Iterator[Sink]:
+        """Show the builds, and record their events."""
         self.recorder = Recorder()
         with super().builds(cells) as show:
             yield fan_out(self.recorder, show)

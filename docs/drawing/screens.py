@@ -57,7 +57,7 @@ DARK = TerminalTheme(
 
 
 def screen(columns: int) -> Console:
-    """A terminal of so many columns that keeps what is printed."""
+    """Make a terminal of so many columns that keeps what is printed."""
     return Console(
         record=True,
         width=columns,
@@ -71,13 +71,13 @@ def screen(columns: int) -> Console:
 
 
 def svg_of(console: Console, name: str, title: str) -> str:
-    """What was printed, in a window with a title."""
+    """Show what was printed, in a window with a title."""
     svg = console.export_svg(title=title, theme=DARK, code_format=FORM, unique_id=name)
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 
 def picture_of(name: str, title: str, columns: int, *shown: RenderableType) -> str:
-    """A window that shows these, one below the other."""
+    """Draw a window that shows these, one below the other."""
     console = screen(columns)
     for one in shown:
         console.print(one, soft_wrap=True)

@@ -30,14 +30,17 @@ class Box:
 
     @property
     def middle(self) -> float:
+        """Return the x of its middle."""
         return self.x + self.width / 2
 
     @property
     def right(self) -> float:
+        """Return the x of its right side."""
         return self.x + self.width
 
     @property
     def draw(self) -> str:
+        """Write it as an element of SVG."""
         return (
             f'<rect x="{self.x:g}" y="{self.y:g}" width="{self.width:g}" height="{self.height:g}" '
             f'rx="6" fill="{self.fill}" stroke="{LINE}"/>'
@@ -45,7 +48,7 @@ class Box:
 
 
 def text(x: float, y: float, words: str, size: int = 12, style: str = "", fill: str = DARK) -> str:
-    """A line of text; `style` has attributes of its own."""
+    """Write a line of text; `style` has attributes of its own."""
     anchor = "" if "text-anchor" in style else ' text-anchor="middle"'
     more = f" {style}" if style else ""
     return (
@@ -69,7 +72,7 @@ def lines(box: Box, y: float, words: str, characters: int, size: int = 11) -> li
 
 
 def arrow(points: Sequence[tuple[float, float]], stroke: str = LINE) -> str:
-    """A line through points, with a head at its end."""
+    """Draw a line through points, with a head at its end."""
     path = " L".join(f"{x:g},{y:g}" for x, y in points)
     return (
         f'<path d="M{path}" fill="none" stroke="{stroke}" stroke-width="1.6" marker-end="url(#a)"/>'
@@ -77,13 +80,13 @@ def arrow(points: Sequence[tuple[float, float]], stroke: str = LINE) -> str:
 
 
 def joint(points: Sequence[tuple[float, float]]) -> str:
-    """A line through points, without a head."""
+    """Draw a line through points, without a head."""
     path = " L".join(f"{x:g},{y:g}" for x, y in points)
     return f'<path d="M{path}" fill="none" stroke="{LINE}" stroke-width="1.2"/>'
 
 
 def picture(width: float, height: float, label: str, body: Iterable[str]) -> str:
-    """A whole file."""
+    """Write a whole file."""
     size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" role="img" '

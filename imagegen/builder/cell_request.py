@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from imagegen.builder.cell_steps import CellSteps
     from imagegen.builder.prepare import BuildState
     from imagegen.engine.builds.context import HostFile
-    from imagegen.model.cell import Cell
     from imagegen.model.recipe import Part, Recipe
 
 
@@ -113,8 +112,7 @@ def export_shared(state: BuildState, recipe: Recipe, dockerfile: str, steps: Cel
         text = f"packs {layer.component} for {len(layer.above)} images"
         state.sink(CellWaits(cell_id, text))
 
-    labels = labels_until(recipe.spec.cell, layer.component)
-    request = request_of(state, recipe, dockerfile, labels, False, layer.component)
+    request = request_until(state, recipe, dockerfile, layer.component, False)
     state.exported.append(run_request(state, recipe, request, steps, on_export))
     steps.steps_done()
     state.export.end(cell_id)
@@ -165,6 +163,18 @@ def labels_for(
     return labels
 
 
-def labels_until(cell: Cell, stage: str) -> dict[str, str]:
-    """Make the labels of an image that ends with a stage of the cell's recipe."""
-    return {LABEL_UNTIL: f"{cell.id} {stage}", LABEL_CELL: cell.name, LABEL_MATRIX: cell.matrix}
+UNTIL_STAGE = "imagegen-until"
+"""The stage that closes an image in the middle of a recipe; no component can have this name."""
+
+
+def request_until(
+    state: BuildState, recipe: Recipe, dockerfile: str, stage: str, no_cache: bool
+) -> buildkit.BuildRequest:
+    """Make the request for an image that ends with a stage of the cell's recipe.
+
+    Its last instruction is its label: that tells it from images that others derive from it.
+    """
+    cell = recipe.spec.cell
+    labels = {LABEL_UNTIL: f"{cell.id} {stage}", LABEL_CELL: cell.name, LABEL_MATRIX: cell.matrix}
+    closing = f'FROM {stage} AS {UNTIL_STAGE}\nLABEL {LABEL_UNTIL}="{labels[LABEL_UNTIL]}"\n'
+    return request_of(state, recipe, f"{dockerfile}{closing}", labels, no_cache, UNTIL_STAGE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.builder.cell import attempts, steps_of
-from imagegen.builder.cell_request import labels_until, request_of, run_request
+from imagegen.builder.cell_request import request_until, run_request
 from imagegen.builder.cell_steps import origin_of
 from imagegen.builder.prepare import prepare
 from imagegen.engine.builds import buildkit
@@ -101,5 +101,4 @@ def _request(
     state: BuildState, recipe: Recipe, dockerfile: str, stage: str, *, cached: bool = False
 ) -> buildkit.BuildRequest:
     no_cache = state.options.force and not cached
-    labels = labels_until(recipe.spec.cell, stage)
-    return request_of(state, recipe, dockerfile, labels, no_cache, stage)
+    return request_until(state, recipe, dockerfile, stage, no_cache)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from imagegen.model.catalog import Checks, Component, OwnPart, Question
+from imagegen.model.catalog import Checks, Clue, Component, OwnPart, Question
 from imagegen.model.launch import Flag, Launch, Variable
 
 if TYPE_CHECKING:
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from imagegen.catalog.data import (
         ChecksData,
+        ClueData,
         ComponentData,
         ContractData,
         FlagData,
@@ -57,6 +58,7 @@ def component_of(data: ComponentData, file: str, releases: tuple[Release, ...]) 
         request=_question(data.get("request", {})),
         checks=_checks(data.get("checks", {})),
         launch=_launch(data.get("launch", {})),
+        found_by=tuple(_clue(one) for one in data.get("found_by", ())),
     )
 
 
@@ -115,6 +117,16 @@ def _launch(data: LaunchData) -> Launch:
         variables=tuple(_variable(one) for one in data.get("variables", ())),
         benchmark=_flags(data.get("benchmark", ())),
         program=data.get("program", ""),
+    )
+
+
+def _clue(data: ClueData) -> Clue:
+    return Clue(
+        kind=data["kind"],
+        name=data["name"],
+        version=data.get("version", ""),
+        variant=data.get("variant", ""),
+        value=data.get("value", ""),
     )
 
 

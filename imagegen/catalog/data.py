@@ -65,6 +65,7 @@ class ReleaseData(TypedDict):
     build_apt: NotRequired[Mapping[str, str]]
     wheels: NotRequired[Mapping[str, str]]
     facts: NotRequired[Mapping[str, object]]
+    patched: NotRequired[Mapping[str, str]]
     origin: str
     source: str
 
@@ -154,6 +155,16 @@ class PipPinsData(TypedDict):
     warning: str
 
 
+class ClueData(TypedDict):
+    """What shows that an image has a component; see `model.catalog.Clue`."""
+
+    kind: str
+    name: str
+    version: NotRequired[str]
+    variant: NotRequired[str]
+    value: NotRequired[str]
+
+
 class VirtualData(TableData):
     """A file of `dockerfiles/virtual`."""
 
@@ -189,6 +200,7 @@ class ComponentData(TableData):
     request: NotRequired[RequestData]
     checks: NotRequired[ChecksData]
     launch: NotRequired[LaunchData]
+    found_by: NotRequired[list[ClueData]]
 
 
 class RuleData(TypedDict):

@@ -5,24 +5,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from imagegen.catalog.rules import unknown_rules
+from imagegen.config.document import near
 from imagegen.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
+    from imagegen.config.payload import Payload
     from imagegen.model.catalog import Catalog, Component
 
 PROVIDED = ("glibc", "compiler", "driver")
 """Names that an OS provides, and the driver of a host, which only a request gives."""
 
 
-def dangling_names(catalog: Catalog) -> list[Problem]:
-    """Report the names in files that the catalog does not have."""
+def dangling_names(catalog: Catalog, files: Collection[str] = ()) -> list[Problem]:
+    """Report the names that no component, OS or GPU has.
+
+    `files` are the names of all their files: the catalog lacks those with errors of their own.
+    """
     every = [*catalog.components.values(), *catalog.virtual.values()]
-    known = {"os", *PROVIDED, *catalog.components, *catalog.virtual}
+    known = {"os", *PROVIDED, *catalog.components, *catalog.virtual, *files}
     known |= {name for one in every for release in one.releases for name in release.provides}
     problems = [found for one in every for found in _of_component(one, known, catalog)]
     return [*problems, *unknown_rules(_texts(catalog), catalog.rules)]
+
+
+def unknown_suites(components: Iterable[Component], payload: Payload) -> Iterator[Problem]:
+    """Report each suite of a component that `validate` does not have."""
+    for one in components:
+        for suite in one.suites:
+            file = f"validate/suites/test_{suite}.py"
+            if payload.find(file) is None:
+                text = f"names the suite `{suite}`, which does not exist"
+                hint = f"write {file}, or correct the name"
+                yield Problem(text, one.file, key="suites", hint=hint)
 
 
 def _of_component(component: Component, known: set[str], catalog: Catalog) -> Iterator[Problem]:
@@ -35,12 +51,14 @@ def _of_component(component: Component, known: set[str], catalog: Catalog) -> It
         constraints |= {**release.known_with, **release.recommends}
         asked += [(name, release.file, release.line) for name in constraints]
         for os in constraints.get("os", ()):
-            if os not in (*catalog.os, "any", "none"):
-                text = f"requires unknown OS `{os}`"
+            if os not in (*catalog.os, *known, "any", "none"):
+                text = f"requires the OS `{os}`, which does not exist"
                 yield Problem(text, file=release.file, line=release.line)
     for name, file, line in asked:
         if name not in known:
-            yield Problem(f"speaks of unknown component `{name}`", file=file, line=line)
+            text = f"names the component `{name}`, which does not exist"
+            hint = near(name, sorted(known), "correct the name, or add the component")
+            yield Problem(text, file=file, line=line, hint=hint)
 
 
 def _texts(catalog: Catalog) -> Iterator[tuple[str, str, int]]:

@@ -177,4 +177,5 @@ def _release(component: str, found: _Row, constraints: _Constraints) -> Release:
         tarball=row.get("tarball", {}),
         artifact=row.get("artifact", ""),
         notes=tuple(row.get("notes", ())),
+        patched=row.get("patched", {}),
     )

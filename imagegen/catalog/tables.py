@@ -159,11 +159,11 @@ def _header_problems(
             yield _wrong(table, 1, "is a column twice", name, hint="keep one of them")
         if name not in known:
             hint = near(name, sorted(known), "remove the column, or say what it means in `rows`")
-            yield _wrong(table, 1, "is a column that `rows` does not speak of", name, hint=hint)
+            yield _wrong(table, 1, "is a column that is not in `rows`", name, hint=hint)
     missing = sorted(filled - made - {*header})
     missing += [KIND] if len(templates) > 1 and KIND not in header else []
     for name in missing:
-        yield _wrong(table, 1, "is a column that the header lacks", name, hint="add it")
+        yield _wrong(table, 1, "is a column that is not in the header", name, hint="add it")
 
 
 def _names(value: str | Mapping[str, str]) -> tuple[str, ...]:
@@ -191,7 +191,7 @@ def _unknown_words(
         if word not in known and (word or column == KIND):
             evidence = f"known: {', '.join(known)}"
             hint = near(word, [*known], f"add it to `{'rows' if column == KIND else 'keys'}`")
-            text = f"`{word}` is none of its words"
+            text = f"`{word}` is not an allowed value"
             yield _wrong(table, line, text, column, evidence=evidence, hint=hint)
 
 
@@ -200,7 +200,7 @@ def _unused_cells(
 ) -> Iterator[TableRow]:
     for column, cell in values.items():
         if cell and column not in used:
-            text = f"`{cell}` says nothing in a row of the kind `{kind}`"
+            text = f"`{cell}` has no meaning in a row of kind `{kind}`"
             yield _wrong(table, line, text, column, hint="leave the cell empty")
 
 

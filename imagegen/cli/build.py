@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("build")
-@click.option("--matrix", "-m", "matrix", default="", help="name or path of a matrix")
+@click.option("--matrix", "-m", "matrix", help="name or path of a matrix")
 @options.cells
 @options.jobs
 @click.option("--resume", is_flag=True, help="go on with the last build, where it ended early")
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 def command(
     ctx: click.Context,
     /,
-    matrix: str,
+    matrix: str | None,
     cells: tuple[str, ...],
     jobs: int | None,
     resume: bool,
@@ -66,7 +66,7 @@ def command(
     if resume:
         _resume(ctx, console)
         return
-    if not matrix:
+    if matrix is None:
         raise ConfigError.of("missing option `--matrix`", hint="imagegen list")
     if shell and not until:
         raise ConfigError.of("`--shell` needs `--until COMPONENT`")

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 
     from imagegen.console.console import Console
 
+MOST = 2**62
+"""The largest number that a table of the journal can have, nearly."""
+
 
 @click.command("history")
-@click.argument("run", type=int, required=False)
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="runs")
+@click.argument("run", type=click.IntRange(1, MOST), required=False)
+@click.option("--limit", type=click.IntRange(1, MOST), default=20, show_default=True, help="runs")
 @options.common
 def command(run: int | None, limit: int, console: Console, overlay: Path | None) -> None:
     """What was built, validated and published, the latest run first; or the cells of one RUN."""

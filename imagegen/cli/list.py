@@ -26,7 +26,7 @@ def command(
     matrix: str | None, cells: tuple[str, ...], console: Console, overlay: Path | None
 ) -> None:
     """The cells of the matrices, and the image that each one becomes."""
-    listed = _rows(overlay, matrix, cells) if matrix or cells else _every_row(overlay)
+    listed = _rows(overlay, matrix, cells) if matrix is not None or cells else _every_row(overlay)
     for one in listed:
         one["expired"] = _expired(one["expires"])
     console.data(listed)

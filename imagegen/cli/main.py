@@ -5,10 +5,17 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
+from imagegen.cli.surroundings import (
+    drop_unwritten,
+    end_like_ctrl_c,
+    open_closed_streams,
+    write_rest,
+)
 from imagegen.errors import EXIT_CODES, ConfigError, ImagegenError, Interrupted, Problem
 
 if TYPE_CHECKING:
@@ -53,7 +60,7 @@ class _Verbs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
-        with formatter.section("Verbs"):
+        with formatter.section("Commands"):
             formatter.write_dl([*VERBS.items()])
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), text) for code, text in EXIT_CODES])
@@ -87,8 +94,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line, and exit; nothing else catches errors or exits."""
     # Not `list(…)`: once the command of that name is imported, `list` is its module here.
     arguments = [*(sys.argv[1:] if argv is None else argv)]
+    open_closed_streams()
     try:
+        end_like_ctrl_c()
         code = cli.main(arguments, prog_name="imagegen", standalone_mode=False)
+        write_rest()
+        _check_output()
         sys.exit(code if isinstance(code, int) else 0)
     except ImagegenError as error:
         _end(arguments, error)
@@ -101,6 +112,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        if os.environ.get("IMAGEGEN_DEBUG"):
+            raise
+        _end(arguments, _refused_by_system(error))
     except Exception as error:
         if os.environ.get("IMAGEGEN_DEBUG"):
             raise
@@ -112,6 +127,30 @@ def _usage_problem(error: click.ClickException) -> Problem:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "imagegen"
     return Problem(text[:1].lower() + text[1:], hint=f"`{command} --help`")
+
+
+def _check_output() -> None:
+    """Raise ConfigError where the result was made, and could not be written."""
+    if why := _lost():
+        hint = "make room where stdout goes, and run it again"
+        raise ConfigError.of("the output could not be written", evidence=[why], hint=hint)
+
+
+def _lost() -> str:
+    """Say why results could not be written; where the console is not loaded, there were none."""
+    module = sys.modules.get("imagegen.console.console")
+    return str(module.output_lost()) if module is not None else ""
+
+
+def _refused_by_system(error: OSError) -> ImagegenError:
+    """Make the error for a file, a folder or a stream that the system refused."""
+    what = f"`{error.filename}`" if error.filename else "the output, or a file,"
+    reason = error.strerror or str(error) or type(error).__name__
+    return ConfigError.of(
+        f"{what} cannot be used",
+        evidence=[reason],
+        hint="correct that name, or make room or give the right to use it",
+    )
 
 
 def _defect(error: Exception) -> ImagegenError:
@@ -128,5 +167,9 @@ def _end(arguments: Sequence[str], error: ImagegenError) -> None:
     as_json = "--format=json" in arguments or (
         "--format" in arguments and arguments[arguments.index("--format") + 1 :][:1] == ["json"]
     )
-    make_console("json" if as_json else "auto").error(error)
+    with suppress(OSError):
+        make_console("json" if as_json else "auto").error(error)
+        if as_json and _lost():
+            make_console("plain").error(error)
+    drop_unwritten()
     sys.exit(error.exit_code)

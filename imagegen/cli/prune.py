@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="say what would go, and remove nothing")
 @click.option(
     "--cache-days",
-    type=click.IntRange(0),
+    type=click.IntRange(0, 36500),
     default=14,
     show_default=True,
     help="build cache goes that no build has used for so many days",
@@ -33,5 +33,4 @@ def command(console: Console, overlay: Path | None, **asked: Any) -> None:
     """
     from imagegen.workflow.prune import PruneOptions, prune
 
-    del overlay
-    prune(PruneOptions(**asked), console)
+    prune(PruneOptions(overlay=overlay, **asked), console)

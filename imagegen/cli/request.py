@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("request")
 @click.argument("wishes", nargs=-1, metavar="KEY=VALUE...")
+@click.option("--like", metavar="IMAGE", help="ask for what is in this image, of any maker")
 @click.option("--allow-unknown", is_flag=True, help="take what the facts say nothing about")
 @click.option(
     "--check",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 @options.common
 def command(
     wishes: tuple[str, ...],
+    like: str | None,
     allow_unknown: bool,
     check: bool,
     registry: str,
@@ -58,7 +60,12 @@ def command(
     from imagegen.workflow.request import RequestOptions, answer_queue, request
 
     _check_usage(
-        wishes, alone=check, saving=save is not None, about=owner or expires, build=build_it
+        wishes,
+        like=like,
+        alone=check,
+        saving=save is not None,
+        about=owner or expires,
+        build=build_it,
     )
     asked = RequestOptions(
         arguments=wishes,
@@ -74,7 +81,12 @@ def command(
     )
     if check:
         return answer_queue(asked, console)
-    answered = request(asked, console)
+    if like:
+        from imagegen.workflow.request_like import request_like
+
+        answered = request_like(like, asked, console)
+    else:
+        answered = request(asked, console)
     if build_it and answered.to_build:
         from imagegen.workflow.build_request import build_request
 
@@ -90,10 +102,19 @@ def _build_options(overlay: Path | None, *, no_disk_check: bool, **same: Any) ->
 
 
 def _check_usage(
-    wishes: Sequence[str], *, alone: bool, saving: bool, about: str, build: bool
+    wishes: Sequence[str],
+    *,
+    like: str | None,
+    alone: bool,
+    saving: bool,
+    about: str,
+    build: bool,
 ) -> None:
     """Raise ConfigError for options that have no meaning together."""
-    if not wishes:
+    if alone and like:
+        text = "`--check` answers files, `--like` reads one image"
+        raise ConfigError.of(text, hint="leave out one of them")
+    if not wishes and not like:
         raise ConfigError.of("nothing is asked for", hint="such as `imagegen request torch=any`")
     if alone and (saving or build):
         text = "`--check` answers a queue: it neither saves nor builds"

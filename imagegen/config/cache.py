@@ -6,17 +6,17 @@ written it. If anything is wrong with the pickle, the folder or the disk, the fi
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import pickle
 import stat
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from imagegen import __version__
-from imagegen.config.allocation import no_collection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -164,3 +164,18 @@ def _keep(made: object, kind: str, file: Path) -> None:
         kept = sorted(file.parent.glob(f"{kind}-*.pickle"), key=lambda one: one.stat().st_mtime_ns)
         for old in kept[:-MOST_KEPT]:
             old.unlink()
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Pause the cyclic garbage collector; turn it on afterwards if it was on before.
+
+    Where thousands of records are made that all stay in use, it would visit them and free none.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from imagegen.config.links import check_contents
 from imagegen.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -42,13 +43,13 @@ class Payload:
     def find(self, relative: str) -> Path | None:
         """Find a path in the first root that has it; return None if none has."""
         for root in self.roots:
-            if (root / relative).exists():
+            if there(root / relative):
                 return root / relative
         return None
 
     def rank(self, relative: str) -> int:
         """Return the index of the root that wins for a path; the number of roots if none has it."""
-        having = (place for place, root in enumerate(self.roots) if (root / relative).exists())
+        having = (place for place, root in enumerate(self.roots) if there(root / relative))
         return next(having, len(self.roots))
 
     def names(self, folder: str) -> tuple[str, ...]:
@@ -94,9 +95,27 @@ class Payload:
         """List the files under a folder as `tree` does, but not those of the current directory."""
         return _tree(self.code_roots, folder)
 
+    def context(self, folder: str, *, code: bool = False) -> tuple[tuple[str, Path], ...]:
+        """List the files under a folder that go into a build context, as `code` or `tree` does.
+
+        Raises ConfigError for what cannot go there: a link that leaves the folder, for example.
+        """
+        roots = self.code_roots if code else self.roots
+        for root in roots:
+            check_contents(root, folder)
+        return _tree(roots, folder)
+
     def tree(self, folder: str) -> tuple[tuple[str, Path], ...]:
         """List every file under a folder as (path inside it, winning file), sorted by path."""
         return _tree(self.roots, folder)
+
+
+def there(path: Path) -> bool:
+    """Return whether a path exists; a name that no file can have does not."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _tree(roots: Sequence[Path], folder: str) -> tuple[tuple[str, Path], ...]:
@@ -116,6 +135,11 @@ def shipped_root() -> Path:
     return inside if inside.is_dir() else package.parent
 
 
+def in_checkout() -> bool:
+    """Say whether the tool runs from a checkout, where its own files may have been edited."""
+    return shipped_root() == Path(__file__).parents[2]
+
+
 def expose_validate() -> None:
     """Make the checks that travel with the tool importable as `validate`.
 
@@ -131,7 +155,7 @@ def open_payload(overlay: Path | None = None, cwd: Path | None = None) -> Payloa
 
     Raises ConfigError when the overlay is not a folder.
     """
-    if overlay is not None and not overlay.is_dir():
+    if overlay is not None and not (there(overlay) and overlay.is_dir()):
         raise ConfigError.of(
             f"overlay `{overlay}` is not a directory",
             hint="give a directory that has `dockerfiles/` or `matrices/` in it",

@@ -37,6 +37,7 @@ class _Keywords(TypedDict, total=False):
     enum: Sequence[object]
     pattern: str
     description: str
+    examples: Sequence[str]
     type: str | Sequence[str]
     anyOf: Sequence[_Keywords]
 
@@ -44,7 +45,8 @@ class _Keywords(TypedDict, total=False):
 def check_schema(document: Document[Mapping[str, object]], schema: Schema) -> tuple[Problem, ...]:
     """Report everything in a document that its schema does not allow, sorted by line.
 
-    Where a schema has a `description` beside a `pattern`, the report says it to the user.
+    Where a schema has a `description` beside a `pattern`, the report says it to the user, and the
+    first of its `examples`.
     """
     found = [
         Problem(text, document.file, document.line(path), dotted(path), (evidence,), hint)
@@ -114,7 +116,8 @@ def _wrong_form(error: SchemaError, keywords: _Keywords, path: KeyPath) -> _Find
     wanted = keywords.get("description") or f"text that matches `{keywords['pattern']}`"
     text = f"{'this key' if is_key else 'the value'} is not {wanted}"
     at = (*path, value) if is_key else path
-    return at, text, f"found: {value!r}", "use only the characters that are allowed"
+    hint = "".join(f"such as `{one}`" for one in keywords.get("examples", ())[:1])
+    return at, text, f"found: {value!r}", hint or "use only the characters that are allowed"
 
 
 def _wrong_type(path: KeyPath, value: object, wanted: Sequence[str]) -> _Finding:

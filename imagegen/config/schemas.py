@@ -1,44 +1,72 @@
-"""Define the JSON schemas of matrix, component and OS files.
-
-Values are data: every string that can reach a Dockerfile has a pattern that allows no newline,
-quote, `$`, backtick or shell operator.
-"""
+"""Define the JSON schemas of matrix, component and OS files."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from imagegen.model.catalog import ROLES
+from imagegen.config.patterns import (
+    CAPABILITY,
+    COLUMN,
+    CONSTRAINT,
+    DATE,
+    DIGIT,
+    DIGITS,
+    ENV_NAME,
+    ENV_VALUE,
+    FACTOR,
+    GCC,
+    GLIBC,
+    GLOB,
+    IMAGE,
+    IN_WORDS,
+    INTEGER,
+    LETTERS,
+    MODULE,
+    NAME,
+    NUMBER,
+    NUMBERS,
+    ONE_GROUP,
+    OS_ID,
+    OWN_ENV_NAME,
+    PACKAGE,
+    PACKAGE_VERSION,
+    PATH,
+    POSITIVE,
+    PROVIDED,
+    RELATIVE,
+    SETTING,
+    SHA256,
+    SHORT_WORD,
+    SIZE,
+    TAG,
+    TEXT,
+    URL,
+    VARIANT,
+    VERSION,
+    WARNING,
+    WAY,
+)
+from imagegen.model.catalog import CLUES, ROLES
 from imagegen.model.cell import MATRIX_PROFILES
-from imagegen.model.constraint import PATTERN as CONSTRAINT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from imagegen.config.schema_check import Schema
 
-NAME = r"^[a-z][a-z0-9-]*$"
-VARIANT = r"^[a-z][a-z0-9.-]*$"
-OS_ID = r"^[a-z]+[0-9.]+$"
-PACKAGE = r"^[a-z0-9][a-z0-9.+_-]*$"
-PACKAGE_VERSION = r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_-]*$"
-PATH = r"^/[A-Za-z0-9._/+-]*$"
-RELATIVE = r"^[A-Za-z0-9_][A-Za-z0-9._/-]*$"
-ENV_NAME = r"^[A-Z][A-Z0-9_]*$"
-OWN_ENV_NAME = r"^(?!PATH$)[A-Z][A-Z0-9_]*$"
-"""The variables that a matrix may set; `PATH` is set by the components."""
-ENV_VALUE = r"^[A-Za-z0-9._/:,=+^-]*$"
-TEXT = r"^[^\x00-\x1f\x7f]+$"
-TAG = r"^[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9_{][A-Za-z0-9._{}-]*$"
-IMAGE = r"^[a-z0-9][a-z0-9._/:@-]*$"
-
 
 def _text(pattern: str) -> Schema:
-    return {"type": "string", "pattern": pattern}
+    return {"type": "string", **_form(pattern)}
 
 
 def _map(keys: str, values: Schema) -> Schema:
-    return {"type": "object", "propertyNames": {"pattern": keys}, "additionalProperties": values}
+    return {"type": "object", "propertyNames": _form(keys), "additionalProperties": values}
+
+
+def _form(pattern: str) -> Schema:
+    """Make the keywords of a pattern, with its words for users."""
+    words, example = IN_WORDS[pattern]
+    return {"pattern": pattern, "description": words, "examples": [example]}
 
 
 def _object(required: tuple[str, ...], **properties: Schema) -> Schema:
@@ -61,40 +89,38 @@ def properties_of(schema: Schema) -> Mapping[str, Schema]:
 
 _CONSTRAINT = _text(CONSTRAINT)
 _ONE_OR_MORE = {"anyOf": [_CONSTRAINT, _list(_CONSTRAINT, 1)]}
-_FACTS = {"type": "object", "propertyNames": {"pattern": r"^[a-z][a-z0-9_]*$"}}
+_FACTS = {"type": "object", "propertyNames": _form(COLUMN)}
 
 OS = _object(
     ("id", "family", "release", "suite", "image", "glibc", "lib_dir", "bootstrap", "source"),
     id=_text(OS_ID),
     family={"enum": ["debian", "rhel"]},
-    release=_object(("ID", "VERSION_ID"), ID=_text(NAME), VERSION_ID=_text(r"^[0-9.]+$")),
+    release=_object(("ID", "VERSION_ID"), ID=_text(NAME), VERSION_ID=_text(NUMBERS)),
     suite=_text(NAME),
     image=_text(IMAGE),
-    glibc=_text(r"^2\.[0-9]+$"),
+    glibc=_text(GLIBC),
     lib_dir=_text(PATH),
     bootstrap={"type": "boolean"},
-    gcc=_text(r"^[0-9]+(\.[0-9]+)*\??$"),
+    gcc=_text(GCC),
     notes=_list(_text(TEXT)),
     missing=_text(TEXT),
     source=_text(TEXT),
 )
 
 _CONSTRAINTS = _map(NAME, _ONE_OR_MORE)
-SHA256 = r"^([0-9a-f]{64}|unverified)$"
-URL = r"^(https?|file)://[A-Za-z0-9._~:/?#@!&=+%,-]+$"
 
 RELEASE = _object(
     ("version", "origin", "source"),
-    version=_text(r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_ -]*$"),
+    version=_text(VERSION),
     variant=_text(VARIANT),
     requires=_CONSTRAINTS,
     limits=_CONSTRAINTS,
     built_for=_CONSTRAINTS,
     known_with=_CONSTRAINTS,
     recommends=_CONSTRAINTS,
-    provides=_map(NAME, _text(PACKAGE_VERSION + r"|^[0-9.]+\?$")),
+    provides=_map(NAME, _text(PROVIDED)),
     aliases={"anyOf": [_text(PACKAGE_VERSION), _list(_text(PACKAGE_VERSION), 1)]},
-    rank=_text(r"^[0-9]$"),
+    rank=_text(DIGIT),
     only_by_full_name={"type": "boolean"},
     confidence={"enum": ["high", "medium"]},
     index=_text(URL),
@@ -105,26 +131,26 @@ RELEASE = _object(
     build_apt=_map(PACKAGE, _text(PACKAGE_VERSION)),
     wheels=_map(PACKAGE, _text(PACKAGE_VERSION)),
     facts=_FACTS,
+    patched=_map(PATH, _text(TEXT)),
     origin=_text(TEXT),
     source=_text(TEXT),
 )
 
 CONTRACT = _object(
     (),
-    caps=_list(_text(r"^[A-Z_]+$")),
+    caps=_list(_text(CAPABILITY)),
     devices=_list(_text(PATH)),
-    ulimits=_map(r"^[a-z]+$", _text(r"^-?[0-9]+$")),
-    shm_bytes=_text(r"^[0-9]+$"),
+    ulimits=_map(LETTERS, _text(INTEGER)),
+    shm_bytes=_text(DIGITS),
     network={"enum": ["bridge", "host"]},
 )
 
-_COLUMN = r"^[a-z][a-z0-9_]*$"
 _TEMPLATE = {"type": "object", "propertyNames": {"enum": sorted(properties_of(RELEASE))}}
 ROWS = _map(NAME, _TEMPLATE)
 """The meaning of a CSV file's lines, by their kind."""
 KEYS = _map(
-    _COLUMN,
-    _map(r"^[A-Za-z0-9][A-Za-z0-9.+_ -]*$", {"anyOf": [_text(TEXT), _map(_COLUMN, _text(TEXT))]}),
+    COLUMN,
+    _map(SHORT_WORD, {"anyOf": [_text(TEXT), _map(COLUMN, _text(TEXT))]}),
 )
 """The short words in a column of that file: each stands for a text, or for more columns."""
 
@@ -136,9 +162,6 @@ VIRTUAL = _object(
     rows=ROWS,
     keys=KEYS,
 )
-
-WAY = r"^[a-z][a-z0-9+-]*$"
-"""The name of a transport or an acceleration of a launch, such as `rdma+gdr`."""
 
 LAUNCH_FLAG = _object(("flag", "why"), flag=_list(_text(TEXT), 1), why=_text(TEXT))
 
@@ -154,10 +177,7 @@ LAUNCH = _object(
     variables=_list(
         _object(
             ("set", "why"),
-            set=_text(
-                r"^[A-Z][A-Z0-9_]*="
-                r"([A-Za-z0-9._:/,^-]|\{iface\}|\{gpus_per_node\}|\{first_node\})+$"
-            ),
+            set=_text(SETTING),
             why=_text(TEXT),
             before=_text(ENV_NAME),
             transport=_text(WAY),
@@ -168,10 +188,7 @@ LAUNCH = _object(
     program=_text(PATH),
 )
 
-WARNING = r"^([^{}\x00-\x1f\x7f]|\{own\}|\{release\}|\{component\}|\{other\})+$"
-"""What a user reads: `{own}` is what a release brings, `{other}` what the image has."""
-
-_ORDER = _text(r"^[1-9][0-9]*$")
+_ORDER = _text(POSITIVE)
 
 CHECKS = _object(
     (),
@@ -179,7 +196,7 @@ CHECKS = _object(
     short_names=_list(_text(NAME)),
     more_suites=_list(_text(NAME)),
     hardware={"enum": ["gpu", "rdma", "harp"]},
-    slow_probe=_text(r"^[a-z_]+$"),
+    slow_probe=_text(MODULE),
 )
 
 REQUEST = _object(
@@ -187,11 +204,23 @@ REQUEST = _object(
     order=_ORDER,
     always={"type": "boolean"},
     keys=_map(NAME, _text(VARIANT)),
-    index_prefix=_text(r"^[a-z]+$"),
+    index_prefix=_text(LETTERS),
     values=_list(_text(NAME)),
     successors=_map(NAME, _text(VARIANT)),
     gpu_libraries=_list(_text(NAME)),
 )
+
+FOUND_BY = _list(
+    _object(
+        ("kind", "name"),
+        kind={"enum": list(CLUES)},
+        name=_text(GLOB),
+        version=_text(ONE_GROUP),
+        variant=_text(VARIANT),
+        value=_text(NAME),
+    )
+)
+"""What shows that an image has a component; `version` is a regular expression with one group."""
 
 COMPONENT = _object(
     ("name", "title", "seconds", "suites", "releases"),
@@ -204,10 +233,9 @@ COMPONENT = _object(
     name=_text(NAME),
     title=_text(TEXT),
     needs=_list(_text(NAME)),
-    seconds=_text(r"^[0-9]+(\.[0-9]+)?$"),
-    # Changes of its own files or rows for each build from nothing, which a new base causes.
-    churn=_text(r"^[0-9]+(\.[0-9]+)?$"),
-    megabytes={"anyOf": [_text(r"^[0-9]+$"), _map(VARIANT, _text(r"^[0-9]+$"))]},
+    seconds=_text(NUMBER),
+    churn=_text(NUMBER),
+    megabytes={"anyOf": [_text(DIGITS), _map(VARIANT, _text(DIGITS))]},
     env=_map(ENV_NAME, _text(ENV_VALUE)),
     path=_list(_text(PATH)),
     suites=_list(_text(NAME), 1),
@@ -222,6 +250,7 @@ COMPONENT = _object(
     request=REQUEST,
     checks=CHECKS,
     launch=LAUNCH,
+    found_by=FOUND_BY,
 )
 
 RULE = _object(
@@ -242,10 +271,7 @@ _COMPONENT_CONSTRAINT = {
         _object(
             ("want",),
             want=_CONSTRAINT,
-            omit=_list(
-                _object(("when", "reason"), when=_CONDITION, reason=_text(TEXT)),
-                1,
-            ),
+            omit=_list(_object(("when", "reason"), when=_CONDITION, reason=_text(TEXT)), 1),
         ),
     ]
 }
@@ -267,10 +293,10 @@ MATRIX = _object(
     allow_unknown={"type": "boolean"},
     size_budget=_object(
         (),
-        factor=_text(r"^[1-9][0-9]*(\.[0-9]+)?$"),
-        size=_text(r"^[0-9]+(\.[0-9]+)? (MB|GB)$"),
+        factor=_text(FACTOR),
+        size=_text(SIZE),
         action={"enum": ["warn", "fail"]},
     ),
     owner=_text(TEXT),
-    expires=_text(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
+    expires=_text(DATE),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from imagegen.config.document import Document, near
+from imagegen.config.payload import there
 from imagegen.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
@@ -40,8 +41,13 @@ def _unreadable(error: OSError | UnicodeDecodeError, path: Path, shown: str) -> 
     if not isinstance(error, FileNotFoundError):
         text = f"cannot be read: {(error.strerror or str(error)).lower()}"
         return Problem(text, shown, hint="make it readable for this user")
+    return missing(path, shown)
+
+
+def missing(path: Path, shown: str) -> Problem:
+    """Say that a file is not there, and which are beside it."""
     folder = path.parent
-    names = sorted(p.name for p in folder.glob(f"*{path.suffix}")) if folder.is_dir() else []
+    names = sorted(p.name for p in folder.glob(f"*{path.suffix}")) if there(folder) else []
     evidence = f"`{folder}` has: {', '.join(names) or 'no such files'}"
     hint = near(path.name, names, "correct the path")
     return Problem("no such file", shown, evidence=(evidence,), hint=hint)

@@ -18,6 +18,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, TextIO
 
 from imagegen.console.styles import STYLES
+from imagegen.events import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,6 +38,12 @@ def make_console(
     on the screen is overwritten. `NO_COLOR` removes the colours (no-color.org).
     """
     out, err = _Stream(stdout or sys.stdout), _Stream(stderr or sys.stderr)
+    console = _console_of(fmt, out, err, live)
+    waiting.tell(console.note)
+    return console
+
+
+def _console_of(fmt: str, out: _Stream, err: _Stream, live: bool) -> Console:
     if fmt == "json":
         return _JsonConsole(out, err)
     dumb = os.environ.get("TERM") == "dumb"
@@ -45,8 +52,21 @@ def make_console(
     return Console(out, err)
 
 
+_LOST: list[str] = []
+"""Why results could not be written to stdout."""
+
+
+def output_lost() -> str:
+    """Say why a part of the results could not be written; empty where all of them were."""
+    return next(iter(_LOST), "")
+
+
 class _Stream:
-    """A text stream for several threads that accepts any character and survives a closed pipe."""
+    """A text stream for several threads that accepts any character.
+
+    A write that fails ends no build: what follows is discarded. Where a closed pipe is not the
+    reason, `output_lost` says it for results.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self.raw = stream
@@ -60,7 +80,9 @@ class _Stream:
             try:
                 self.raw.write(text + "\n")
                 self.raw.flush()
-            except BrokenPipeError:
+            except (OSError, ValueError) as error:
+                if self.raw is sys.stdout and not isinstance(error, BrokenPipeError):
+                    _LOST.append(getattr(error, "strerror", None) or str(error))
                 self._to_nowhere()
 
     def _to_nowhere(self) -> None:

@@ -1,12 +1,23 @@
-"""Define the types of the Engine API's answers, with the names that the API uses.
+"""Define the types of the Engine API's answers, and tell answers that are not of their type.
 
-They have only the keys that this room reads. Source: Docker Engine API reference. An engine may
-leave keys out, and may write null for an empty list.
+The names are those of the API. The types have only the keys that this room reads. An engine may
+leave keys out, and may write null for an empty list. Source: Docker Engine API reference.
 """
 
 from __future__ import annotations
 
-from typing import TypedDict
+import re
+from types import UnionType
+from typing import (
+    Any,
+    NamedTuple,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 
 class EngineComponent(TypedDict, total=False):
@@ -98,6 +109,7 @@ class ContainerRow(TypedDict, total=False):
     Names: list[str]
     ImageID: str
     State: str
+    Labels: dict[str, str] | None
 
 
 class CacheEntry(TypedDict, total=False):
@@ -116,3 +128,105 @@ class BuildMessage(TypedDict, total=False):
     id: str
     aux: str | dict[str, str]
     error: str
+
+
+class CreatedAnswer(TypedDict, total=False):
+    """Describe the answer to each request that makes something: a container, a network, an exec."""
+
+    Id: str
+
+
+class ContainerState(TypedDict, total=False):
+    """Describe whether a container runs."""
+
+    Running: bool
+
+
+class ContainerAnswer(TypedDict, total=False):
+    """Describe the answer to `/containers/NAME/json`."""
+
+    State: ContainerState
+
+
+class ExecAnswer(TypedDict, total=False):
+    """Describe the answer to `/exec/ID/json`."""
+
+    ExitCode: int | None
+
+
+class DiskAnswer(TypedDict, total=False):
+    """Describe the answer to `/system/df`, as far as it is asked for the build cache."""
+
+    BuildCache: list[CacheEntry] | None
+
+
+class PruneAnswer(TypedDict, total=False):
+    """Describe the answer to `/build/prune`."""
+
+    SpaceReclaimed: int
+
+
+class Shape(NamedTuple):
+    """Say what an answer is, and which keys it, or each of its rows, must have."""
+
+    method: str
+    path: str
+    type: Any
+    needed: tuple[str, ...] = ()
+
+
+SHAPES = (
+    Shape("GET", r"/version", VersionAnswer),
+    Shape("GET", r"/info", InfoAnswer),
+    Shape("GET", r"/images/json", list[ImageRow], ("Id", "Size")),
+    Shape("GET", r"/images/.+/history", list[HistoryRow], ("CreatedBy", "Size")),
+    Shape("GET", r"/images/.+/json", ImageAnswer, ("Id", "Size", "RootFS")),
+    Shape("GET", r"/containers/json", list[ContainerRow], ("ImageID",)),
+    Shape("GET", r"/containers/[^/]+/json", ContainerAnswer, ("State",)),
+    Shape("GET", r"/exec/[^/]+/json", ExecAnswer),
+    Shape("GET", r"/system/df", DiskAnswer),
+    Shape("POST", r"/build/prune", PruneAnswer),
+    Shape("POST", r"/(containers|networks)/create|/containers/[^/]+/exec", CreatedAnswer, ("Id",)),
+)
+"""The shapes of the answers that this room reads; an answer of another shape is not understood."""
+
+
+def misfit(method: str, path: str, answer: object) -> str:
+    """Say why an answer is not what this path of the API answers; empty where it is.
+
+    `path` is without the version. The answers of other paths are not looked at.
+    """
+    for shape in SHAPES:
+        if shape.method == method and re.fullmatch(shape.path, path):
+            return _misfit(answer, shape.type) or _lacking(answer, shape.needed)
+    return ""
+
+
+def _lacking(answer: Any, needed: tuple[str, ...]) -> str:
+    rows: list[dict[str, object]] = answer if isinstance(answer, list) else [answer]
+    lost = [key for key in needed if any(key not in row for row in rows)]
+    return f"`{lost[0]}` is missing" if lost else ""
+
+
+def _misfit(value: object, wanted: Any) -> str:
+    """Compare a value with a type: a TypedDict, a list, a dict, a union or a plain class."""
+    origin, inner = get_origin(wanted), get_args(wanted)
+    if is_typeddict(wanted):
+        if not isinstance(value, dict):
+            return f"{_start(value)} is no mapping"
+        hints = get_type_hints(wanted)
+        found = ((key, _misfit(value[key], hints[key])) for key in hints if key in value)
+        return next((f"`{key}`: {why}" for key, why in found if why), "")
+    if origin in (Union, UnionType):
+        return "" if any(not _misfit(value, one) for one in inner) else f"found {_start(value)}"
+    if origin is list:
+        if not isinstance(value, list):
+            return f"{_start(value)} is no list"
+        return next(filter(None, (_misfit(one, inner[0]) for one in value)), "")
+    plain = origin or wanted
+    fits = plain is object or isinstance(value, plain)
+    return "" if fits else f"found {_start(value)}"
+
+
+def _start(value: object) -> str:
+    return f"`{value!r:.40}`"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import socket
+import re
 import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
 
-from imagegen.engine import sdk
+from imagegen.engine import plain_http, sdk
+from imagegen.engine.api import make_client
 from imagegen.engine.endpoint import Endpoint, endpoints
 from imagegen.errors import EngineError, ImagegenError, Problem
+from imagegen.events.waiting import PATIENCE_SECONDS, waiting_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 MINIMUM_API = "1.40"
 """Docker 19.03: the first engine whose `/build` runs BuildKit without an experimental flag."""
+
+_API_VERSION = re.compile(r"[0-9]+\.[0-9]+")
 
 PROBE_SECONDS = 10
 CALL_SECONDS = 180
@@ -47,7 +52,7 @@ class Engine:
 
         It fails after `timeout` seconds in which no byte comes.
         """
-        return _client(self.endpoint, timeout, self.api_version)
+        return make_client(self.endpoint, timeout, self.api_version)
 
     def url(self, path: str) -> str:
         """Return the full URL of an Engine API path, for calls that the SDK has no method for."""
@@ -97,8 +102,9 @@ def connect(environ: Mapping[str, str] | None = None) -> Engine:
     denied = False
     for endpoint in endpoints(os.environ if environ is None else environ):
         try:
-            return _open(endpoint)
-        except sdk.transport_errors(OSError) as error:
+            with waiting_for(f"an engine at {endpoint.url}", PATIENCE_SECONDS):
+                return _open(endpoint)
+        except sdk.transport_errors(OSError, ValueError) as error:
             denied = denied or "Permission denied" in str(error)
             failures.append(f"{endpoint.url} ({endpoint.named_by}): {reason(error)}")
     text = "no container engine answers"
@@ -106,38 +112,34 @@ def connect(environ: Mapping[str, str] | None = None) -> Engine:
     raise EngineError.of(text, evidence=failures, hint=hint)
 
 
-def _client(endpoint: Endpoint, timeout: int, version: str) -> docker.APIClient:
-    return sdk.docker.APIClient(
-        base_url=endpoint.url,
-        version=version,
-        timeout=timeout,
-        tls=endpoint.tls,
-        use_ssh_client=endpoint.url.startswith("ssh://"),
-    )
-
-
 def _open(endpoint: Endpoint) -> Engine:
-    _check_socket(endpoint.url)
     try:
-        with _client(endpoint, PROBE_SECONDS, "auto") as probe:
-            version = probe.api_version
+        version = _spoken(endpoint)
     except sdk.errors.InvalidVersion as error:
         raise _too_old(str(error)) from error
     if sdk.utils.version_lt(version, MINIMUM_API):
         msg = f"{endpoint.url} speaks API {version}"
         raise _too_old(msg)
-    return Engine(endpoint, version, _client(endpoint, CALL_SECONDS, version))
+    return Engine(endpoint, version, make_client(endpoint, CALL_SECONDS, version))
 
 
-def _check_socket(url: str) -> None:
-    """Raise the system's own OSError where no process listens on a local socket.
+def _spoken(endpoint: Endpoint) -> str:
+    """Ask an engine for the newest version of the API that it speaks, within PATIENCE_SECONDS.
 
-    The SDK would hide that error, and would not close its socket.
+    Raises OSError where none answers in time, and ValueError for what is no address or no engine.
     """
-    if url.startswith("unix://"):
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(PROBE_SECONDS)
-            probe.connect(url.removeprefix("unix://"))
+    if endpoint.is_plain:
+        status, _, body = plain_http.get(endpoint.url, "/version", PATIENCE_SECONDS)
+        if status != HTTPStatus.OK:
+            raise ValueError(f"it answers with status {status}: {error_of(body)[:200]}")
+        answer = json.loads(body)
+        version = str(answer.get("ApiVersion", "")) if isinstance(answer, dict) else ""
+    else:
+        with make_client(endpoint, PATIENCE_SECONDS, "auto") as probe:
+            version = str(probe.api_version)
+    if not _API_VERSION.fullmatch(version):
+        raise ValueError(f"it answers, but not as a container engine: API version `{version[:40]}`")
+    return version
 
 
 def _too_old(evidence: str) -> ImagegenError:
@@ -245,7 +247,7 @@ def engine_errors(doing: str) -> Iterator[None]:
     """Turn errors of the SDK or of the connection into an EngineError that says what failed."""
     try:
         yield
-    except sdk.transport_errors() as error:
+    except sdk.transport_errors(UnicodeError) as error:
         text = f"the engine could not {doing}"
         raise EngineError.of(text, evidence=[reason(error)], hint="imagegen doctor") from error
 

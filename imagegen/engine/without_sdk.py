@@ -1,23 +1,21 @@
 """Ask the engine which images it has, over a plain socket, for commands that are short.
 
-Loading the SDK takes longer than answering a request. Loading the HTTP client of the standard
-library, with TLS and mail headers, takes a tenth of that. Addresses with TLS or SSH are left to the
-SDK.
+Loading the SDK takes longer than answering a request. Addresses with TLS or SSH are left to it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 from typing import TYPE_CHECKING, TypeVar, cast
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from imagegen.engine import client
+from imagegen.engine import client, plain_http
 from imagegen.engine.endpoint import endpoints
 from imagegen.engine.images import local_images
 from imagegen.engine.images.local_image import LocalImage, inspected, listed
 from imagegen.errors import EngineError
+from imagegen.events.waiting import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SECONDS = 10
-PLAIN_PORT = 2375
+SECONDS = 2
+"""The seconds for an answer; the SDK is asked after them, where the answer is needed."""
 
 _NOBODY_THERE = (FileNotFoundError, ConnectionRefusedError, PermissionError)
 _NOT_UNDERSTOOD = (OSError, ValueError, TypeError, KeyError, AttributeError)
@@ -72,6 +70,9 @@ def _asked(environ: Mapping[str, str], ask: Callable[[str], T], nobody: T | None
             return ask(place.url)
         except _NOBODY_THERE:
             continue
+        except TimeoutError:
+            say(f"{place.url} ({place.named_by}) has not answered for {SECONDS} s")
+            return nobody
         except _NOT_UNDERSTOOD:
             return None
     return nobody
@@ -99,7 +100,7 @@ def _image(url: str, version: str, ref: str) -> LocalImage | None:
 
 def _version(url: str) -> str:
     """Ask for the newest version of the API that the engine supports."""
-    _, head, _ = _get(url, "/_ping")
+    _, head, _ = plain_http.get(url, "/_ping", SECONDS)
     named = [line.split(b":", 1)[1] for line in head if line.lower().startswith(b"api-version:")]
     return named[0].strip().decode("ascii") if named else ""
 
@@ -109,36 +110,11 @@ def _json(url: str, path: str) -> object:
 
     Raises OSError or ValueError.
     """
-    status, _, body = _get(url, path)
+    status, _, body = plain_http.get(url, path, SECONDS)
     if status not in (200, 404):
         raise ValueError(status)
     answer: object = json.loads(body)
     return answer if status == 200 else None
-
-
-def _get(url: str, path: str) -> tuple[int, list[bytes], bytes]:
-    """Return status, header lines and body; in HTTP/1.0 an answer ends with the connection."""
-    with _connected(url) as connection, connection.makefile("rb") as answer:
-        connection.sendall(f"GET {path} HTTP/1.0\r\nHost: docker\r\n\r\n".encode())
-        head, _, body = answer.read().partition(b"\r\n\r\n")
-    protocol, status, *_ = [*head.split(b" ", 2), b"", b""]
-    if not protocol.startswith(b"HTTP/1."):
-        raise ValueError(f"{url} does not speak HTTP")
-    return int(status), head.split(b"\r\n"), body
-
-
-def _connected(url: str) -> socket.socket:
-    parts = urlsplit(url)
-    if parts.scheme != "unix":
-        return socket.create_connection((parts.hostname, parts.port or PLAIN_PORT), SECONDS)
-    connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(SECONDS)
-    try:
-        connection.connect(url.removeprefix("unix://"))
-    except OSError:
-        connection.close()
-        raise
-    return connection
 
 
 def _asked_by_sdk(ref: str, environ: Mapping[str, str]) -> Mapping[str, str]:

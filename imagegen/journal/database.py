@@ -5,17 +5,25 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import time
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from imagegen.errors import ConfigError
+from imagegen.events.waiting import waiting_for
+from imagegen.journal.trouble import explained, from_newer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 BUSY_SECONDS = 30.0
-"""Seconds that a connection waits for another one that writes; a write takes milliseconds."""
+"""Seconds that a run waits to write; a write takes milliseconds, where the disk is not busy."""
+
+BEGIN_SECONDS = 8.0
+"""Seconds that a run waits for its first write: nothing is lost where it does not begin."""
+
+READ_SECONDS = 4.0
+"""Seconds that a reader waits: it has to wait only where somebody has locked the whole file."""
 
 _SCHEMA = """
 CREATE TABLE runs (
@@ -63,13 +71,36 @@ SCHEMA_VERSION = len(_VERSIONS)
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep other processes out of this block for the same folder; it ends with the process, too."""
+    """Keep other processes out of this block for the same folder; it ends with the process, too.
+
+    Raises sqlite3.OperationalError, as SQLite does, where another one stays in it.
+    """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        deadline = time.monotonic() + BEGIN_SECONDS
+        while not _taken(descriptor):
+            if time.monotonic() > deadline:
+                raise sqlite3.OperationalError("its folder is locked")
+            time.sleep(0.05)
         yield
     finally:
         os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def make_tables(db: sqlite3.Connection, version: int) -> None:
+    """Make the tables that a file of this version lacks; 0 is a file without tables."""
+    for statements in _VERSIONS[version:]:
+        for statement in filter(str.strip, statements.split(";")):
+            db.execute(statement)
+    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 class JournalFile:
@@ -79,48 +110,65 @@ class JournalFile:
         self.path = path
 
     @contextmanager
-    def _use(self, begin: str = "BEGIN") -> Iterator[sqlite3.Connection]:
-        """Open a transaction, which is committed at the end and rolled back on an error."""
+    def _use(
+        self, begin: str = "BEGIN", limit: float = READ_SECONDS
+    ) -> Iterator[sqlite3.Connection]:
+        """Open a transaction, which is committed at the end and rolled back on an error.
+
+        It waits `limit` seconds for other processes. Raises ConfigError with the reason, also for
+        rows that cannot be understood.
+        """
         try:
-            with closing(
-                sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-            ) as db:
+            with (
+                waiting_for(f"journal `{self.path}`, which another process has locked", limit),
+                closing(sqlite3.connect(self.path, timeout=limit, isolation_level=None)) as db,
+            ):
                 db.execute(begin)
                 yield db
                 db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._refusal(str(error)) from error
-
-    def _refusal(self, reason: str) -> ConfigError:
-        text = f"journal `{self.path}` cannot be used: {reason}"
-        hint = "make it a readable and writable file, move it away, or set `IMAGEGEN_STATE`"
-        error = ConfigError.of(text, hint=hint)
-        assert isinstance(error, ConfigError)
-        return error
+        except (OSError, sqlite3.Error, ValueError, TypeError) as error:
+            raise explained(self.path, error) from error
 
     def prepare(self) -> None:
         """Make the file and its tables, where they do not exist yet."""
+        if self._is_ready():
+            return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # SQLite does not wait for other processes when it changes this mode, so only one may do
             # it.
-            with _alone(self.path.parent), closing(sqlite3.connect(self.path)) as db:
+            with (
+                waiting_for(f"folder `{self.path.parent}`, which is locked", BEGIN_SECONDS),
+                _alone(self.path.parent),
+                closing(sqlite3.connect(self.path, timeout=READ_SECONDS)) as db,
+            ):
                 db.execute("PRAGMA journal_mode = WAL")
         except (OSError, sqlite3.Error) as error:
-            raise self._refusal(str(error)) from error
-        with self._use("BEGIN IMMEDIATE") as db:
+            raise explained(self.path, error) from error
+        with self._use("BEGIN IMMEDIATE", BEGIN_SECONDS) as db:
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version > SCHEMA_VERSION:
-                reason = f"a newer imagegen has written it (version {version})"
-                raise self._refusal(reason)
-            for statements in _VERSIONS[version:]:
-                for statement in filter(str.strip, statements.split(";")):
-                    db.execute(statement)
-            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                raise from_newer(self.path, version, SCHEMA_VERSION)
+            make_tables(db, version)
+
+    def _is_ready(self) -> bool:
+        """Return whether the file has all tables, so that nothing has to be made or locked."""
+        if not self.path.is_file() or not self.path.stat().st_size:
+            return False
+        with self._use() as db:
+            (version,) = db.execute("PRAGMA user_version").fetchone()
+        return bool(version == SCHEMA_VERSION)
 
     def _insert(self, db: sqlite3.Connection, table: str, **values: object) -> int:
         names, marks = ", ".join(values), ", ".join("?" * len(values))
         sql = f"INSERT INTO {table} ({names}) VALUES ({marks})"
-        row = db.execute(sql, tuple(values.values())).lastrowid
+        row = db.execute(sql, tuple(map(as_text, values.values()))).lastrowid
         assert row is not None
         return row
+
+
+def as_text(value: object) -> object:
+    """Write bytes of a path that are no text as `\\xff`: a table has text only."""
+    if isinstance(value, str):
+        return value.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return value

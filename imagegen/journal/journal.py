@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.config.state import state_folder
 from imagegen.journal.costs import CostQueries
+from imagegen.journal.database import BEGIN_SECONDS, BUSY_SECONDS
 from imagegen.model.build import BuildRecord, StepRecord
 from imagegen.model.publication import Publication
 from imagegen.model.validation import ValidationRecord
@@ -69,17 +70,17 @@ class Journal(CostQueries):
     def start_run(self, verb: str, argv: Sequence[str], cwd: str = "") -> int:
         """Write that a run begins; return its id, which the records of the run need."""
         row = {"verb": verb, "argv": json.dumps(list(argv)), "started": _now(), "cwd": cwd}
-        with self._use("BEGIN IMMEDIATE") as db:
+        with self._use("BEGIN IMMEDIATE", BEGIN_SECONDS) as db:
             return self._insert(db, "runs", **row)
 
     def plan_cells(self, run_id: int, cells: Sequence[str]) -> None:
         """Write which cells a run plans to bring up to date."""
-        with self._use("BEGIN IMMEDIATE") as db:
+        with self._use("BEGIN IMMEDIATE", BUSY_SECONDS) as db:
             db.execute("UPDATE runs SET cells = ? WHERE id = ?", (json.dumps(list(cells)), run_id))
 
     def end_run(self, run_id: int, exit_code: int) -> None:
         """Write that a run ended, and its exit code."""
-        with self._use("BEGIN IMMEDIATE") as db:
+        with self._use("BEGIN IMMEDIATE", BUSY_SECONDS) as db:
             sql = "UPDATE runs SET ended = ?, exit_code = ? WHERE id = ?"
             db.execute(sql, (_now(), exit_code, run_id))
 
@@ -89,7 +90,7 @@ class Journal(CostQueries):
 
     def add_builds(self, run_id: int, records: Sequence[BuildRecord]) -> None:
         """Write the records of several builds of a run, all of them or none."""
-        with self._use("BEGIN IMMEDIATE") as db:
+        with self._use("BEGIN IMMEDIATE", BUSY_SECONDS) as db:
             for record in records:
                 self._add_build(db, run_id, record)
 
@@ -115,7 +116,7 @@ class Journal(CostQueries):
 
     def add_validation(self, run_id: int, record: ValidationRecord) -> None:
         """Write the record of one validation of a run."""
-        with self._use("BEGIN IMMEDIATE") as db:
+        with self._use("BEGIN IMMEDIATE", BUSY_SECONDS) as db:
             self._insert(
                 db,
                 "validations",
@@ -138,12 +139,12 @@ class Journal(CostQueries):
         )
         with self._use() as db:
             rows = db.execute(sql, (image_id,)).fetchall()
-        return tuple(
-            ValidationRecord(
-                image, tag, tier, bool(passed), json.loads(counts), seconds, json.loads(report)
+            return tuple(
+                ValidationRecord(
+                    image, tag, tier, bool(passed), json.loads(counts), seconds, json.loads(report)
+                )
+                for image, tag, tier, passed, counts, seconds, report in rows
             )
-            for image, tag, tier, passed, counts, seconds, report in rows
-        )
 
     def validation_of(self, image_id: str) -> ValidationRecord | None:
         """Find the record that decides about an image: its latest full one, else static one.
@@ -156,7 +157,7 @@ class Journal(CostQueries):
 
     def add_publication(self, run_id: int, record: Publication) -> None:
         """Write the record of one publication of a run."""
-        with self._use("BEGIN IMMEDIATE") as db:
+        with self._use("BEGIN IMMEDIATE", BUSY_SECONDS) as db:
             self._insert(
                 db,
                 "publications",

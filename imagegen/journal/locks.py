@@ -58,9 +58,11 @@ def holding_lock(
 def free(path: Path) -> bool:
     """Return whether no process holds the lock of a file, or the file does not exist."""
     try:
-        file = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
+        file = os.open(path, os.O_RDONLY)
+    except (FileNotFoundError, NotADirectoryError):
         return True
+    except PermissionError:
+        return False  # another user's, who may hold it
     try:
         return _taken(file)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from imagegen.events import events
@@ -28,6 +29,7 @@ class LogFiles:
         self._files: dict[str, TextIO] = {}
 
     def __enter__(self) -> LogFiles:
+        self._folder.mkdir(parents=True, exist_ok=True)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -51,20 +53,23 @@ class LogFiles:
         path = log_path(self._folder, cell)
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock:
-            self._files[cell] = path.open("w", encoding="utf-8")
+            self._files[cell] = path.open("w", encoding="utf-8", errors="backslashreplace")
 
     def _write(self, cell: str, line: str) -> None:
         with self._lock:
             file = self._files.get(cell)
-            if file is not None:
-                file.write(line + "\n")
-                file.flush()
+            # A full disk ends no build: the rest of its log is missing then.
+            with suppress(OSError):
+                if file is not None:
+                    file.write(line + "\n")
+                    file.flush()
 
     def _close(self, cell: str) -> None:
         with self._lock:
             file = self._files.pop(cell, None)
-        if file is not None:
-            file.close()
+        with suppress(OSError):
+            if file is not None:
+                file.close()
 
 
 def lines_of(event: events.Event) -> tuple[str, ...]:

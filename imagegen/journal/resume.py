@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.errors import ConfigError, NothingSelectedError
+from imagegen.journal.database import as_text
 from imagegen.journal.locks import free, run_lock_path
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ def last_build(journal: Journal, state: Path, cwd: str) -> Unfinished:
     if run.exit_code is None and not free(run_lock_path(state, run.id)):
         raise ConfigError.of(f"run {run.id} still builds", hint="wait for it, or stop it")
     if run.exit_code == 0:
-        text = f"the last build, run {run.id}, came to its end: nothing is left of it"
+        text = f"the last build, run {run.id}, is complete: nothing is left to build"
         raise NothingSelectedError.of(text, evidence=_said(run))
-    if run.cwd != cwd:
+    if run.cwd != as_text(cwd):
         text = f"run {run.id} was started in another folder, `{run.cwd}`"
         raise ConfigError.of(text, evidence=_said(run), hint=f"cd {run.cwd}")
     done = journal.done_cells(run.id)

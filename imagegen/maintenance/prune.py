@@ -35,7 +35,7 @@ def superfluous(
     limits the list to these. `being_built` says whether a build works on a tag now.
     """
     kept = [image for image in found.images if _of(image, matrices)]
-    tagged = {_cell(image) for image in kept if image.tags}
+    tagged = {_cell(image) for image in kept if image.labels.get(LABEL_TITLE) in image.tags}
     return [
         Goes(image.id, _cell(image), _why(image, tagged), image.own_bytes)
         for image in kept
@@ -47,15 +47,17 @@ def superfluous(
 
 
 def without_image(
-    billed: Iterable[str], goes: Collection[str], there: Set[str], published: Set[str]
+    with_sbom: Iterable[str], removed: Collection[str], on_engine: Set[str], published: Set[str]
 ) -> list[str]:
     """List the images whose SBOMs may be removed, because the image is or was removed.
 
-    `billed` are the images with SBOMs, `goes` those that are removed now, `there` all images of the
-    engine. An image that was published still exists somewhere, so its SBOMs are kept.
+    `with_sbom` are the images with SBOMs, `removed` those that are removed now. An image that was
+    published still exists somewhere, so its SBOMs are kept.
     """
     return sorted(
-        one for one in billed if one not in published and (one in goes or one not in there)
+        one
+        for one in with_sbom
+        if one not in published and (one in removed or one not in on_engine)
     )
 
 

@@ -13,10 +13,11 @@ from imagegen.config.payload import (
     Payload,
     shipped_root,
     shown,
+    there,
 )
 from imagegen.config.schema_check import check_schema
-from imagegen.config.yamlfile import load
-from imagegen.errors import ConfigError, NothingSelectedError
+from imagegen.config.yamlfile import load, missing
+from imagegen.errors import ConfigError, NothingSelectedError, Problem
 from imagegen.matrix.cells import expand
 from imagegen.matrix.checks import check
 
@@ -76,16 +77,26 @@ def read_matrix(payload: Payload, name: str, catalog: Catalog) -> Matrix:
     )
 
 
+def no_such_matrix(payload: Payload, name: str) -> NothingSelectedError:
+    """Make the error for a name that no matrix has."""
+    known = matrix_names(payload)
+    near = get_close_matches(name, known, 1)
+    problem = Problem(
+        f"there is no matrix `{name}`",
+        evidence=(f"known matrices: {', '.join(known) or 'none'}",),
+        hint=f"did you mean `{near[0]}`?" if near else f"write `{MATRICES_FOLDER}/{name}.yaml`",
+    )
+    return NothingSelectedError(problem)
+
+
 def _locate(payload: Payload, name: str) -> tuple[Path, str]:
+    """Find the file of a matrix. Raises NothingSelectedError where there is none."""
     if name.endswith((".yaml", ".yml")):
-        return Path(name), name
-    path = payload.find(f"{MATRICES_FOLDER}/{name}.yaml")
-    if path is None:
-        known = matrix_names(payload)
-        near = get_close_matches(name, known, 1)
-        raise NothingSelectedError.of(
-            f"there is no matrix `{name}`",
-            evidence=[f"known matrices: {', '.join(known) or 'none'}"],
-            hint=f"did you mean `{near[0]}`?" if near else f"write `{MATRICES_FOLDER}/{name}.yaml`",
-        )
-    return path, shown(path)
+        path = Path(name)
+        if not there(path):
+            raise NothingSelectedError(missing(path, name))
+        return path, name
+    found = payload.find(f"{MATRICES_FOLDER}/{name}.yaml") if name else None
+    if found is None:
+        raise no_such_matrix(payload, name)
+    return found, shown(found)

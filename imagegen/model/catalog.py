@@ -83,6 +83,25 @@ class OwnPart:
 
 
 @dataclass(frozen=True)
+class Clue:
+    """What shows that an image of any maker has a component, and its version."""
+
+    kind: str
+    """One of CLUES: what the clue is about."""
+    name: str
+    """A glob for the name of the package, variable or library, or for the path of a folder."""
+    version: str = ""
+    """A regular expression with one group, the version; empty for the usual form of its kind."""
+    variant: str = ""
+    """The variant of the component that it shows."""
+    value: str = ""
+    """The value of a release that it shows, such as `torchvision`, in place of the component."""
+
+
+CLUES = ("wheel", "deb", "conda", "env", "library", "folder")
+
+
+@dataclass(frozen=True)
 class Component:
     """One `dockerfiles/components/<name>/component.yaml` with its folder of templates and files.
 
@@ -94,6 +113,7 @@ class Component:
     constraints, `unknown` says what is not known of releases without facts about a name; `role` is
     one of ROLES. `own_copies` are values of its releases that are copies of a component, `pip_pins`
     facts of its releases that name the wheels that its own wheel requires.
+    `found_by` shows it in an image of any maker, the strongest clue first.
     """
 
     name: str
@@ -121,6 +141,7 @@ class Component:
     request: Question = field(default_factory=Question)
     checks: Checks = field(default_factory=Checks)
     launch: Launch = field(default_factory=Launch)
+    found_by: tuple[Clue, ...] = ()
 
     def installs_one(self, release: Release) -> bool:
         """Say whether its templates know a way to install a release."""

@@ -38,6 +38,9 @@ LABEL_UNVERIFIED = "io.imagegen.unverified"
 LABEL_HOW = "io.imagegen.base"
 """On an image whose base was bootstrapped here; not on an image whose base is from a registry."""
 
+LABEL_PROCESS = "io.imagegen.process"
+"""On a container: the process that started it."""
+
 LABEL_TITLE = "org.opencontainers.image.title"
 """The tag that an image was built for."""
 

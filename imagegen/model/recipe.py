@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 EXPECTATION_PATH = "/etc/imagegen/image.json"
 """The file in an image that says what the resolver promised about it."""
 
-BENCHMARK_PATH = "/opt/imagegen/validate/benchmark/synthetic.py"
+OWN_FOLDER = "/opt/imagegen/"
+"""The folder of `validate` and its Python environment in images."""
+
+BENCHMARK_PATH = f"{OWN_FOLDER}validate/benchmark/synthetic.py"
 """The file of the benchmark that is in every image."""
 
 

@@ -37,7 +37,7 @@ class OsRelease:
     def obstacle(self) -> str:
         """Say why no image can be built on it; empty where one can."""
         if self.family != APT_FAMILY:
-            return f"no template installs anything on {self.id} yet: all of them speak to apt"
+            return f"no template installs anything on {self.id} yet: all of them use apt"
         return f"nothing is built on {self.id} yet: {self.missing}" if self.missing else ""
 
 
@@ -118,6 +118,11 @@ class Release:
     """The name in `artifacts.yaml` of a vendor part that the user must provide."""
     notes: tuple[str, ...] = ()
     """What a user of this release should know; each note is a warning."""
+    patched: Mapping[str, str] = field(default_factory=dict)
+    """Files of its packages that the image has changed, each with the reason.
+
+    The change is `files/patches/<version>.patch` of the component.
+    """
 
     @cached_property
     def name(self) -> str:

@@ -22,6 +22,8 @@ class Check(TypedDict):
     proves: NotRequired[str]
     cause: NotRequired[str]
     remedy: NotRequired[str]
+    remedy_kind: NotRequired[str]
+    look: NotRequired[str]
     reason: NotRequired[str]
     seconds: NotRequired[float]
     earlier: NotRequired[str]

@@ -214,7 +214,7 @@ def plus(totals: Sequence[Total]) -> Total:
 
 
 def missing(steps: Sequence[Step], there: set[Chain]) -> tuple[Step, ...]:
-    """Return the steps that no image on the engine has, all but those whose chain is in `there`."""
+    """Return the steps that are not made yet; `there` has the chains of those that are."""
     kept: list[Step] = []
     for step in steps:
         if step.chain in there:
@@ -258,8 +258,8 @@ def declared_order(
 ) -> tuple[str, ...]:
     """Order components as the matrix names them, as in a hand-written Dockerfile.
 
-    The components that one needs come before it; those that the matrix does not name come where
-    they are needed.
+    What a component needs comes before it. A component that the matrix does not name comes before
+    the first one that needs it.
     """
     asked = list(dict.fromkeys(want.component for spec in specs for want in spec.cell.wants))
     present, found = set(order), list[str]()

@@ -71,7 +71,10 @@ def predict(
 
 
 def _layer(os_id: str, step: Step, steps: Sequence[Step], pace: BuildPace) -> PredictedLayer:
-    """Predict a layer; the export of one that is `packed` includes the layers below it."""
+    """Predict a layer.
+
+    One that is in `pace.packed` is exported by itself, together with the layers below it.
+    """
     cost, packed = step.cost, (os_id, step.chain) in pace.packed
     seconds = cost.seconds
     if packed:

@@ -1,7 +1,7 @@
 """Push images by digest, then move their tags; if one cannot be moved, move all of them back.
 
-Only an image whose exact id has a passed validation record is published, and only if no layer has a
-private key. So "validated" and "published" mean the same bytes.
+Only an image whose exact id has a passed validation record is published, and only if it holds no
+secret. So "validated" and "published" mean the same bytes.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from imagegen.engine.images import local_images
-from imagegen.engine.images.private_keys import private_keys_in_layers
 from imagegen.engine.registry import remote_images
 from imagegen.errors import Problem, PublishError
 from imagegen.model.publication import Publication
+from imagegen.validation.image_secrets import secrets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,7 +95,7 @@ def publish(
 
 
 def _keys(engine: Engine, candidates: Sequence[PublishCandidate]) -> list[Problem]:
-    """Find private keys in the layers of the images whose record is not a passed full one.
+    """Find secrets in the images whose record is not a passed full one.
 
     A full validation has looked for them already.
     """
@@ -104,11 +104,11 @@ def _keys(engine: Engine, candidates: Sequence[PublishCandidate]) -> list[Proble
         record = candidate.validation
         if record is not None and record.tier == "full" and record.passed:
             continue
-        for place in private_keys_in_layers(engine, candidate.image_id):
+        for secret in secrets_of(engine, candidate.image_id):
             problems.append(
                 Problem(
-                    f"`{candidate.tag}` is not published: a private key in {place}",
-                    hint="make keys when the container starts, and build again",
+                    f"`{candidate.tag}` is not published: {secret}",
+                    hint="make keys when the container starts, mount secrets, and build again",
                 )
             )
     return problems

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
+from imagegen.catalog import components_json
 from imagegen.model.recipe import EXPECTATION_PATH, ContextFile
 from imagegen.renderer.dockerfile import OWN_FOLDER
 from imagegen.renderer.image_json import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from imagegen.config.payload import Payload
     from imagegen.model.catalog import Catalog
@@ -61,11 +63,18 @@ class ContextFiles:
 
     def _folder(self, source: str, target: str, *, code: bool = False) -> tuple[ContextFile, ...]:
         if source not in self._folders:
-            tree = self._payload.code(source) if code else self._payload.tree(source)
+            tree = self._payload.context(source, code=code)
             self._folders[source] = tuple(
-                ContextFile(f"{target}/{name}", path.read_bytes()) for name, path in tree
+                ContextFile(f"{target}/{name}", self._data(f"{source}/{name}", path))
+                for name, path in tree
             )
         return self._folders[source]
+
+    def _data(self, name: str, path: Path) -> bytes:
+        """Read a file; what the checks know of components is made of the catalog, overlays' too."""
+        if name == components_json.FILE:
+            return components_json.components_json(self._catalog)
+        return path.read_bytes()
 
 
 def own_files(document: Expectation) -> tuple[ContextFile, ...]:

@@ -42,6 +42,7 @@ class Expectation(TypedDict):
     omitted: Mapping[str, str]
     suites: Sequence[str]
     contract: Contract
+    patched: Sequence[Mapping[str, str]]
 
 
 def stage_env(component: Component, release: Release, path: str) -> dict[str, str]:
@@ -168,7 +169,14 @@ def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> Expe
         "omitted": {omission.component: omission.reason for omission in spec.cell.omitted},
         "suites": suites(spec, catalog),
         "contract": contract(spec, catalog),
+        "patched": patched(spec),
     }
+
+
+def patched(spec: ImageSpec) -> list[dict[str, str]]:
+    """List the files of packages that the image has changed, with the reasons, sorted by path."""
+    reasons = {path: why for pin in spec.pins for path, why in pin.release.patched.items()}
+    return [{"path": path, "reason": why} for path, why in sorted(reasons.items())]
 
 
 def as_json(document: Mapping[str, object]) -> bytes:

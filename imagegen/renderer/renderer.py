@@ -196,11 +196,11 @@ class Renderer:
             return
         installs = component.installs
         raise RenderError.of(
-            f"{release.where} cannot be installed yet: no template goes its way",
+            f"{release.where} cannot be installed yet: no template installs it",
             evidence=[
                 f"`{tag}` asks for it",
-                f"it is had by: {', '.join(ways) or 'nothing that the row says'}",
-                f"dockerfiles/components/{name} installs: {', '.join(installs) or 'nothing'}",
+                f"the release needs: {', '.join(ways) or 'nothing that its row names'}",
+                f"the templates of {name} install: {', '.join(installs) or 'nothing'}",
             ],
             hint=f"choose another release of {name}, or write its template and add to `installs`",
         )

@@ -44,7 +44,7 @@ def answer_to(
         return Refusal((), (), instead, allow_unknown, unbuilt)
     from imagegen.resolver.conflict import conflicts_of  # most requests have an answer
 
-    space, cell = _asked(constraints, catalog, allow_unknown)
+    space, cell = asked_cell(constraints, catalog, allow_unknown=allow_unknown)
     conflicts = conflicts_of(space, constraints_of(cell), allow_unknown=allow_unknown)
     unknown = tuple(unknown_values(constraints, catalog))
     return Refusal(unknown, conflicts, instead, allow_unknown)
@@ -54,7 +54,7 @@ def _found(
     constraints: Mapping[str, str], catalog: Catalog, allow_unknown: bool
 ) -> ImageSpec | None:
     """Find the image for the constraints, None if there is none."""
-    space, cell = _asked(constraints, catalog, allow_unknown)
+    space, cell = asked_cell(constraints, catalog, allow_unknown=allow_unknown)
     if not _fit(space, cell):
         cells = (replace(cell, wants=wants) for wants in _with_own_toolkit(space, cell))
         own = next((one for one in cells if _fit(space, one)), None)
@@ -70,11 +70,12 @@ def _fit(space: Space, cell: Cell) -> bool:
     return fits(space, constraints_of(cell), allow_unknown=cell.allow_unknown)
 
 
-def _asked(
-    constraints: Mapping[str, str], catalog: Catalog, allow_unknown: bool
+def asked_cell(
+    constraints: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
 ) -> tuple[Space, Cell]:
-    """Make a cell of constraints, with what they need and do not name."""
-    cell = replace(as_cell(constraints, catalog), allow_unknown=allow_unknown)
+    """Make the cell of a request with all that it needs and does not name, and its candidates."""
+    asked = meant(constraints, catalog)
+    cell = replace(as_cell(asked, catalog), allow_unknown=allow_unknown)
     space = space_of(catalog, cell.wants)
     return space, _completed(space, cell)
 

@@ -26,7 +26,7 @@ HOST_ONLY = ("nvidia-fabricmanager", "fabricmanager", "nv-peer-memory", "nvidia-
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DRIVER = re.compile(r"(?:>=)?\d+(?:\.\d+)*")
-_OPERATOR = re.compile(r"([a-z0-9-]+)\s*([<>~!=]+)\s*(.*)", re.DOTALL)
+_OPERATOR = re.compile(r"([a-z0-9-]+)\s*(>=|<=|==|~=|!=|<|>|=)\s*(.*)", re.DOTALL)
 
 
 def names(catalog: Catalog) -> list[str]:
@@ -44,16 +44,25 @@ def parse(arguments: Sequence[str], catalog: Catalog) -> dict[str, str]:
     problems = []
     known = names(catalog)
     for text in arguments:
-        name, equals, value = text.partition("=")
-        problem = _problem(name, value, known, catalog) if equals and value else _malformed(text)
+        name, value = _split(text, known)
+        problem = _problem(name, value, known, catalog) if value else _malformed(text)
         if problem is None and name in found:
-            problem = Problem(f"`{name}` is wished for twice", hint="give it once")
+            problem = Problem(f"`{name}` is given twice", hint="give it once")
         if problem is not None:
             problems.append(problem)
         found[name] = value
     if problems:
         raise ConfigError(*problems)
     return found
+
+
+def _split(argument: str, known: Sequence[str]) -> tuple[str, str]:
+    """Split `torch=1.13`, or `torch>=1.12,<2` as pip writes it; the value is empty for neither."""
+    as_pip = _OPERATOR.fullmatch(argument)
+    if as_pip and as_pip[1] in known and as_pip[2] != "=" and as_pip[3]:
+        return as_pip[1], as_pip[2] + as_pip[3]
+    name, _, value = argument.partition("=")
+    return name, value
 
 
 def _malformed(argument: str) -> Problem:
@@ -103,7 +112,7 @@ def _unknown_name(name: str, value: str, known: Sequence[str]) -> Problem:
     near = [bare] if bare in known else get_close_matches(bare, known, 1)
     meant = f"{near[0]}='{operator}={value}'" if near and operator else "".join(near)
     return Problem(
-        f"{quoted(name)} is nothing that can be asked for",
+        f"{quoted(name)} is not a key of a request",
         evidence=(f"known: {few_like(bare, known, 'imagegen catalog')}",),
         hint=f"did you mean `{meant}`?" if near else "such as `torch=1.13.1`",
     )
@@ -198,7 +207,7 @@ def _unknown(name: str, value: str, catalog: Catalog) -> Iterator[Problem]:
         return
     near = get_close_matches(value.casefold(), [one.casefold() for one in known], 1)
     spelled = [one for one in known if near and one.casefold() == near[0]]
-    what = "an OS" if name == OS else f"a {name}"
+    what = "an OS" if name == OS else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
     hint = f"did you mean `{spelled[0]}`?" if spelled else "take one that is known"
     text = f"`{value}` is not {what} of the catalog"
     if is_one is _same_name:

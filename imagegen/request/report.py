@@ -58,13 +58,23 @@ def show(answer: Answer, console: Console, *, why: bool = False) -> None:
     columns, row = (_LONG, _long_row) if why else (_SHORT, _short_row)
     os = ("os", spec.os.id, base_of(spec).image, *(("", "") if why else ()))
     rows = [os, *(row(pin) for pin in spec.pins)]
-    console.table(columns, rows, title=f"{found.reference or spec.tag}  ({_state(answer)})")
+    console.table(columns, rows, title=title_of(answer))
     if spec.given:
         console.line(", ".join(f"{name} {value}" for name, value in spec.given.items()))
     for warning in filter(None, [*spec.warnings, found.note]):
         console.line(f"warning: {warning}")
-    for line in _wrapped(answer.command) if answer.command else ():
+    for line in next_lines(answer):
         console.line(line)
+
+
+def title_of(answer: Answer) -> str:
+    """Name the image of an answer, and say whether it exists."""
+    return f"{answer.found.reference or answer.spec.tag}  ({_state(answer)})"
+
+
+def next_lines(answer: Answer) -> list[str]:
+    """Write what a user runs next, empty where that is nothing."""
+    return _wrapped(answer.command) if answer.command else []
 
 
 def _state(answer: Answer) -> str:

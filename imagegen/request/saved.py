@@ -7,7 +7,7 @@ from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from imagegen.config.schemas import NAME
+from imagegen.config.patterns import NAME
 from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
 from imagegen.model import constraint

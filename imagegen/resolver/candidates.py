@@ -282,7 +282,7 @@ def _os_release(one: OsRelease) -> Release:
 
 
 def _value(name: str, text: str) -> Release:
-    """Make a value of a name without rows; `2.4.8?` is 2.4.8 by a source that is not certain."""
+    """Make a release of a value, such as a GPU; `2.4.8?` is 2.4.8 by an uncertain source."""
     variant = UNKNOWN if text == UNKNOWN else "unsure" if text.endswith("?") else ""
     version = "0" if variant == UNKNOWN else text.removesuffix("?")
     return Release(name, version, variant, {}, {}, {}, {}, {}, "", "", "", 0)

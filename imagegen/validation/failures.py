@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from imagegen.config.payload import expose_validate
 from imagegen.errors import Problem, ValidationError
 
 if TYPE_CHECKING:
@@ -14,12 +15,15 @@ if TYPE_CHECKING:
 
 def failed_checks(record: ValidationRecord) -> list[str]:
     """List the failed checks of a record, one line each, with the remedy where there is one."""
+    expose_validate()
+    from validate.remedy import lines as remedy_lines
+
     lines = []
     for check in record.report.get("checks", []):
         if check["outcome"] in ("failed", "error"):
             lines.append(f"{check['id']}: {check['measured']}")
-            if check.get("remedy"):
-                lines.append(f"  remedy: {check['remedy']}")
+            said = (check.get(name, "") for name in ("remedy", "remedy_kind", "look"))
+            lines += [f"  {label}: {text}" for label, text in remedy_lines(*map(str, said))]
     return lines or [f"validate ended with exit code {record.report.get('exit_code')}"]
 
 

@@ -1,7 +1,8 @@
 """Launch an image, run `validate` in it, keep the record, and remove the container in every case.
 
-One thing is not visible in a container: a private key that one layer has and a later one deletes.
-It is searched here, in every layer, and becomes one more check of the report.
+Some things are not visible in a container: a secret that one layer has and a later one deletes, and
+those in labels, build arguments and the history. They are searched here, and become more checks of
+the report.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, cast
 from imagegen.engine.client import engine_errors
 from imagegen.engine.containers import containers
 from imagegen.engine.images import local_images
-from imagegen.engine.images.private_keys import private_keys_in_layers
-from imagegen.errors import EngineError, ValidationError
+from imagegen.errors import ConfigError, EngineError, ValidationError
 from imagegen.model.labels import LABEL_CONTRACT
+from imagegen.model.recipe import EXPECTATION_PATH
 from imagegen.model.validation import ValidationRecord
 from imagegen.text import human_bytes
+from imagegen.validation.image_secrets import secrets_of
 from imagegen.validation.reports import read_report, with_check
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from imagegen.engine.client import Engine
     from imagegen.model.catalog import Contract
     from imagegen.model.validation import Report
+    from imagegen.validation.image_secrets import ImageSecrets
 
 REPORT_FOLDER = "/run/imagegen"
 """A new folder for the report, because the image's folders for temporary files may be broken."""
@@ -36,7 +39,14 @@ FULL_SECONDS = 1800.0
 NOT_LOADED = "error: a suite does not load"
 """The begin of a line in which `validate` names a suite that is therefore not in the report."""
 
-NO_EXPECTATION, NOT_FOUND, NOT_EXECUTABLE = 2, 127, 126
+MOST_NAMED = 6
+"""The most secrets that one check names."""
+
+USAGE, NOT_FOUND, NOT_EXECUTABLE = 2, 127, 126
+"""Exit codes; the first one is also that of an image without a usable expectation file."""
+
+PROGRAM = "/usr/local/bin/validate"
+"""Where every image has it: the image's PATH may be what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +72,7 @@ class ValidationRequest:
     def argv(self) -> list[str]:
         """Return the command that runs in the container."""
         static = ["--static"] if self.static else []
-        return ["validate", *static, "--json", REPORT_PATH, *self.arguments]
+        return [PROGRAM, *static, "--json", REPORT_PATH, *self.arguments]
 
 
 def launch_spec(image_id: str, contract: Contract) -> containers.LaunchSpec:
@@ -104,11 +114,11 @@ def validate_image(
         report = _run(container, ref, request, on_line)
     if request.look_into_layers:
         # The engine only exports an image as a whole; that takes minutes for some GB.
-        on_line(f"looking for private keys in all layers, {human_bytes(image.size_bytes)}")
-        keys = private_keys_in_layers(engine, image.id)
-        report = with_key_check(report, keys)
-        for key in keys:
-            on_line(f"{report['checks'][-1]['id']}  failed  private key in {key}")
+        on_line(f"looking for secrets in all layers, {human_bytes(image.size_bytes)}")
+        found = secrets_of(engine, image.id)
+        report = with_secrets(report, found)
+        for secret in found:
+            on_line(f"image  failed  {secret}")
     return ValidationRecord(
         image_id=image.id,
         tag=ref,
@@ -182,9 +192,11 @@ def _died(container: containers.Container, ref: str) -> Exception:
 def _no_report(ref: str, code: int | None, tail: Sequence[str]) -> Exception:
     if code in (NOT_FOUND, NOT_EXECUTABLE):
         return ValidationError.of(
-            f"`{ref}` has no `validate` in it", evidence=tail, hint="build it with imagegen"
+            f"`{ref}` has no {PROGRAM}", evidence=tail, hint="build it with imagegen"
         )
-    if code == NO_EXPECTATION:
+    if code == USAGE and not any(EXPECTATION_PATH in line for line in tail):
+        return ConfigError.of(f"`validate` in `{ref}` refused to run", evidence=tail)
+    if code == USAGE:
         return ValidationError.of(
             f"`validate` in `{ref}` does not know what to expect",
             evidence=tail,
@@ -197,11 +209,17 @@ def _tail(text: str, lines: int = 12) -> list[str]:
     return [line for line in text.splitlines() if line.strip()][-lines:]
 
 
-def with_key_check(report: Report, keys: Sequence[str]) -> Report:
-    """Add one more check to a report: no layer of the image has a private key."""
-    outcome = "failed" if keys else "passed"
-    measured = "; ".join(keys) or "no private key in any layer"
-    return with_check(report, "image.private-key-in-layer", outcome, measured)
+def with_secrets(report: Report, found: ImageSecrets) -> Report:
+    """Add the checks of secrets in layers, settings and history to a report."""
+    for check, secrets, none in (
+        ("image.private-key-in-layer", found.keys, "no private key in any layer"),
+        ("image.secret-in-layer", found.credentials, "no credential in any layer"),
+        ("image.secret-in-settings", found.settings, "none in settings and history"),
+    ):
+        measured = "; ".join(secrets[:MOST_NAMED]) or none
+        measured += f"; and {len(secrets) - MOST_NAMED} more" if secrets[MOST_NAMED:] else ""
+        report = with_check(report, check, "failed" if secrets else "passed", measured)
+    return report
 
 
 def stop(engine: Engine, container_id: str) -> None:

@@ -60,8 +60,10 @@ def with_check(
 
     suite, check = next(entry for entry in HOST_CHECKS if entry[1].id == check_id)
     found = outcome == "failed"
-    cause, remedy = (check.cause, check.remedy) if found else ("", "")
-    made = cast("Check", row(CheckResult(check, suite, outcome, measured, cause, remedy, reason)))
+    result = CheckResult(check, suite, outcome, measured, reason=reason)
+    if found:
+        result = result._replace(cause=check.cause).with_remedy(check.remedy)
+    made = cast("Check", row(result))
     counts = {**report["counts"], outcome: report["counts"].get(outcome, 0) + 1}
     skips = {**report.get("skips", {})}
     if reason:

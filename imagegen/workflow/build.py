@@ -27,6 +27,7 @@ from imagegen.events.sinks import fan_out
 from imagegen.journal.journal import open_journal
 from imagegen.journal.locks import engine_locks
 from imagegen.journal.log_files import LogFiles
+from imagegen.journal.reading import reading_journal
 from imagegen.journal.resume import last_build
 from imagegen.journal.run import journal_run
 from imagegen.journal.writer import JournalWriter
@@ -126,7 +127,7 @@ def unfinished_build() -> Unfinished:
 
     Raises as `last_build` does.
     """
-    return last_build(open_journal(), state_folder(), str(Path.cwd()))
+    return last_build(reading_journal(), state_folder(), str(Path.cwd()))
 
 
 def select_recipes(project: Project, options: BuildOptions) -> tuple[Family, list[Recipe]]:

@@ -37,7 +37,9 @@ def build_until(options: BuildOptions, component: str, console: Console, *, shel
     family, recipes = select_recipes(project, options)
     if len(recipes) != 1:
         text = f"`--until` builds one cell, and {len(recipes)} are selected"
-        raise ConfigError.of(text, evidence=[recipe.spec.cell.name for recipe in recipes])
+        names = [recipe.spec.cell.name for recipe in recipes]
+        hint = f"add the name of one, such as `{names[0]}`"
+        raise ConfigError.of(text, evidence=names, hint=hint)
     lock = lock_for(family.matrix.file, recipes) if options.locked else None
     engine = client.connect()
     with journal_run(journal, "until") as run_id:

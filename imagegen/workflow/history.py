@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from imagegen.config.state import state_folder
 from imagegen.errors import NothingSelectedError
 from imagegen.inspection.sbom_files import kept_sboms
-from imagegen.journal.journal import open_journal
+from imagegen.journal.reading import reading_journal
 from imagegen.journal.resume import state_of
 from imagegen.text import human_bytes, human_seconds
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def show_runs(limit: int, console: Console) -> None:
     """Show the last runs, the latest first."""
-    runs = open_journal().history(limit)
+    runs = reading_journal().history(limit)
     states = {run.id: state_of(run, state_folder()) for run in runs}
     console.data([{**vars(run), "state": states[run.id]} for run in runs])
     console.table(
@@ -44,7 +44,7 @@ def show_run(run_id: int, console: Console) -> None:
 
     Raises NothingSelectedError where that run built nothing.
     """
-    records = open_journal().builds(run_id)
+    records = reading_journal().builds(run_id)
     if not records:
         text = f"run {run_id} built nothing, or there is none"
         raise NothingSelectedError.of(text, hint="imagegen history")

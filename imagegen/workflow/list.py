@@ -19,7 +19,7 @@ def list_cells(
 ) -> list[dict[str, Any]]:
     """Make a row for each cell of one matrix, or of all, that the patterns select."""
     project = Project(overlay)
-    families = [project.family(matrix)] if matrix else project.families()
+    families = [project.family(matrix)] if matrix is not None else project.families()
     matrices = {family.matrix.name: family.matrix for family in families}
     specs = select([spec for family in families for spec in family.specs], patterns)
     return [_row(spec, matrices[spec.cell.matrix]) for spec in specs]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from imagegen.builder.capacity import jobs_for
 from imagegen.builder.up_to_date import find_stale
 from imagegen.engine import client
 from imagegen.errors import RenderError
-from imagegen.journal.journal import open_journal
+from imagegen.journal.reading import from_journal
 from imagegen.planner.cost import Prices, measured_seconds, prices_of
 from imagegen.planner.plan import (
     BLOCKED,
@@ -55,13 +56,14 @@ class PlanOptions:
 
 def plan(options: PlanOptions, console: Console) -> None:
     """Plan a build of cells of a matrix, and show the plan."""
-    journal = open_journal()
-    project = Project(options.overlay, measured_seconds(journal) if options.measured else None)
+    measured = from_journal(measured_seconds, console.note) if options.measured else None
+    project = Project(options.overlay, measured)
     family = project.family(options.matrix)
     specs = select(family.specs, options.cells)
     engine = client.connect()
     store = open_store(project.payload)
-    made = plan_cells(engine, project, family, specs, prices_of(project.catalog, journal), store)
+    prices = from_journal(partial(prices_of, project.catalog), console.note)
+    made = plan_cells(engine, project, family, specs, prices, store)
     if options.as_dot:
         console.data({"dot": dot(made)})
         console.line(dot(made))

@@ -9,9 +9,8 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from imagegen.config.allocation import no_collection
-from imagegen.config.cache import Memory, remembered
-from imagegen.config.payload import Payload, open_payload
+from imagegen.config.cache import Memory, no_collection, remembered
+from imagegen.config.payload import Payload, in_checkout, open_payload
 from imagegen.errors import ImagegenError, NothingSelectedError
 from imagegen.text import few_like
 
@@ -61,7 +60,7 @@ class Project:
     def _read_catalog(self) -> Catalog:
         from imagegen.catalog.reader import read_catalog
 
-        return read_catalog(self.payload)
+        return read_catalog(self.payload, check_shipped=in_checkout())
 
     @cached_property
     def artifacts(self) -> Artifacts:

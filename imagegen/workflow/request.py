@@ -12,6 +12,8 @@ from imagegen.errors import ConfigError, ImagegenError, RenderError, ResolutionE
 from imagegen.request.answer import answer_to, may_be, same_image
 from imagegen.request.arguments import parse
 from imagegen.request.existing import check_registry, image_of, tagged_images
+from imagegen.request.like import compare
+from imagegen.request.like_report import show_like
 from imagegen.request.report import Answer, as_data, next_command, show
 from imagegen.request.saved import check_saving, read_request, save
 from imagegen.resolver.refusal import Refusal
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from imagegen.console.console import Console
     from imagegen.model.image import ImageSpec
     from imagegen.request.existing import Found
+    from imagegen.request.like_report import Like
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,8 @@ class Answered:
     to_build: ImageSpec | None = None
 
 
-def request(options: RequestOptions, console: Console) -> Answered:
-    """Answer one request.
+def request(options: RequestOptions, console: Console, like: Like | None = None) -> Answered:
+    """Answer one request; with `like`, beside the image that it was made from.
 
     Raises ConfigError, and ResolutionError for a request without an answer.
     """
@@ -70,7 +73,11 @@ def request(options: RequestOptions, console: Console) -> Answered:
     if path is not None:
         save(path, answer, options.owner, options.expires)
     command = "" if options.build else _next_command(answered, project, options)
-    show(replace(answered, command=command), console, why=options.why)
+    answered = replace(answered, command=command)
+    if like is not None:
+        show_like(answered, like, compare(like.found, answer, like.nearest, like.given), console)
+    else:
+        show(answered, console, why=options.why)
     if path is not None:
         console.line(f"wrote {path}")
     return Answered(0, None if answered.found.where else answered.spec)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from imagegen.model.image import base_of
-from imagegen.renderer.image_json import contract, expectation
+from imagegen.renderer.image_json import contract, expectation, patched
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def _lines(spec: ImageSpec, asked: Mapping[str, object]) -> Iterator[str]:
     yield from _parts(spec)
     yield from (f"sets: {name}={value}" for name, value in spec.cell.env.items())
     yield _launch(asked)
+    yield from _patched(spec)
     yield from (f"note: {note}" for note in spec.cell.notes)
     yield from (f"warning: {warning}" for warning in spec.warnings)
     yield from (f"without {one.component}: {one.reason}" for one in spec.cell.omitted)
@@ -66,6 +67,14 @@ def _parts(spec: ImageSpec) -> Iterator[str]:
             yield f"part: {pin.component} is built from {where}"
         elif pin.release.tarball:
             yield f"download: {pin.component} is built from {pin.release.tarball['url']}"
+
+
+def _patched(spec: ImageSpec) -> Iterator[str]:
+    """Write which files of packages the image has changed, and why."""
+    paths: dict[str, list[str]] = {}
+    for one in patched(spec):
+        paths.setdefault(one["reason"], []).append(one["path"])
+    yield from (f"patched: {', '.join(found)}: {why}" for why, found in paths.items())
 
 
 def _launch(asked: Mapping[str, object]) -> str:

@@ -50,7 +50,8 @@ class Animal:
 
     `image` names the healthy image below it; `run` holds the arguments; `fails` and `warns` are the
     ids beyond the warnings of the healthy image; `code` is the exit code of `validate`; `silent`
-    are the failures of zoo/silent_failures.yaml that it makes.
+    are the failures of zoo/silent_failures.yaml that it makes. `elsewhere` maps checks to the kind
+    of their remedy; the remedy of all others is for a shell of the container.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Animal:
     run: tuple[str, ...] = ("--static",)
     code: int | None = None
     silent: tuple[str, ...] = ()
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -68,6 +70,11 @@ class Animal:
     @property
     def tier(self) -> tuple[str, ...]:
         return ("--static",) if "--static" in self.run else ()
+
+    @property
+    def in_the_image(self) -> bool:
+        """Return whether its fault is in a layer or a setting, and in none of its containers."""
+        return any(name.startswith("image.") for name in self.fails)
 
     @property
     def named(self) -> set[str]:
@@ -197,10 +204,6 @@ class Keeper:
             self.remove(tag)
 
 
-IN_LAYERS = "key-in-a-deleted-layer"
-"""Its fault is in a layer, and in none of its containers."""
-
-
 @dataclass
 class Zoo:
     """Hold the healthy images, each checked once, and the animals on top of them."""
@@ -213,17 +216,18 @@ class Zoo:
     def healthy(self, name: str, tier: tuple[str, ...] = ()) -> dict[str, Any]:
         """Return the report on a cell of the family, or on one of the bases."""
         if (name, tier) not in self._reports:
-            self._reports[name, tier] = self.keeper.look(self._image(name), tier)
+            self._reports[name, tier] = self.keeper.look(self.image(name), tier)
         return self._reports[name, tier]
 
     def look_at(self, animal: Animal) -> dict[str, Any]:
-        ref = self.keeper.make(ZOO / animal.name, self._image(animal.image))
+        ref = self.keeper.make(ZOO / animal.name, self.image(animal.image))
         try:
-            return self.keeper.look(ref, animal.run, look_into_layers=animal.name == IN_LAYERS)
+            return self.keeper.look(ref, animal.run, look_into_layers=animal.in_the_image)
         finally:
             self.keeper.remove(ref)
 
-    def _image(self, name: str) -> str:
+    def image(self, name: str) -> str:
+        """Return the healthy image of this name: a cell of the family, or one of the bases."""
         if name in self.family:
             return self.family[name]
         if name not in self._bases:
@@ -235,7 +239,7 @@ class Zoo:
         return self.keeper.small(self.family["debian13-rdma-core"])
 
     def _harp(self) -> str:
-        return self.keeper.harp(self._image("small"))
+        return self.keeper.harp(self.image("small"))
 
 
 def ids(report: Mapping[str, Any], outcome: str) -> list[str]:

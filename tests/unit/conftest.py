@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import re
 import shutil
 import socket
 import subprocess
@@ -103,6 +104,10 @@ class Overlay:
         return self.write(f"dockerfiles/os/{name}.yaml", _OS.format(name, version) + extra)
 
     def component(self, name: str, text: str) -> Path:
+        """Write a component, and an empty file for each suite that it names."""
+        for listed in re.findall(r"(?m)^ *suites: \[(.*)\]", text):
+            for suite in filter(None, listed.split(", ")):
+                self.write(f"validate/suites/test_{suite}.py", "")
         return self.write(f"dockerfiles/components/{name}/component.yaml", text)
 
     def template(self, name: str, text: str, kind: str = "install") -> Path:

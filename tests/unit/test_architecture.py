@@ -36,6 +36,7 @@ FLOORS = (
 """The rooms, the lowest floor first: a module imports its own room and those of lower floors."""
 
 VALIDATE_FLOORS = (
+    ("remedy",),
     ("check", "components", "expected", "process"),
     ("fixtures",),
     ("probes", "host_checks"),

@@ -3,6 +3,7 @@
 from typing import Tuple
 
 from validate.check import Check
+from validate.remedy import Remedy, at_launch, only_look
 
 SUITE = "benchmark"
 
@@ -18,58 +19,57 @@ PROBES = {
 }
 
 
-def _check(id_: str, proves: str, cause: str, remedy: str, needs: Tuple[str, ...] = ()) -> Check:
+def _check(id_: str, proves: str, cause: str, remedy: Remedy, needs: Tuple[str, ...] = ()) -> Check:
     severity = "warn" if id_ == "stability" else "fail"
-    checked = ("bench." + id_, proves, severity, "live", cause, remedy, needs, PROBES[id_])
-    return Check(*checked)
+    return Check("bench." + id_, proves, severity, "live", cause, remedy, needs, PROBES[id_])
 
 
 ALLREDUCE = _check(
     "allreduce",
     "every rank is in one job, and a real allreduce gives the right sum on each",
     "Horovod and mpirun speak different MPIs, so each rank believes it is alone",
-    "validate --only horovod,mpi   # hvd.link and mpi.single say which MPIs",
+    only_look("validate --only horovod,mpi   # hvd.link and mpi.single say which MPIs"),
     ("bench.run",),
 )
 RUN = _check(
     "run",
     "the synthetic benchmark trains under mpirun and ends well",
     "training crashed or hung; its last lines say where",
-    "validate   # the other checks name the cause",
+    only_look("validate   # the other checks name the cause"),
 )
 PARSE = _check(
     "parse",
     "the benchmark prints its iterations and its total",
     "the run ended before its end, or something swallowed the output of rank 0",
-    "validate --benchmark --ranks 1 --model small   # shows what is printed",
+    only_look("validate --benchmark --ranks 1 --model small   # shows what is printed"),
     ("bench.run",),
 )
 ONCE = _check(
     "once",
     "there is one total, over all ranks",
     "each rank believes it is rank 0 of 1 and trains on its own",
-    "validate --only horovod   # hvd.size",
+    only_look("validate --only horovod   # hvd.size"),
     ("bench.run", "bench.parse"),
 )
 DEVICE = _check(
     "device",
     "training ran on the kind of device that the image is for",
     "PyTorch sees no GPU and went on without a word, or the image is for CPUs",
-    "docker run --gpus all IMAGE",
+    at_launch("docker run --gpus all IMAGE"),
     ("bench.run", "bench.parse"),
 )
 STABILITY = _check(
     "stability",
     "iterations take about the same time",
     "other work on the machine, heat, or a GPU that changes its clocks",
-    "nvidia-smi -q -d PERFORMANCE   # and what else runs on the machine",
+    only_look("nvidia-smi -q -d PERFORMANCE   # and what else runs on the machine"),
     ("bench.run", "bench.parse"),
 )
 NET = _check(
     "net",
     "NCCL uses the network that the profile is for",
     "NCCL fell back to another network, which is silent at its usual log level",
-    "validate --only nccl,rdma,harp   # says which part does not fit",
+    only_look("validate --only nccl,rdma,harp   # says which part does not fit"),
     ("bench.run",),
 )
 CHECKS = (RUN, ALLREDUCE, PARSE, ONCE, STABILITY, NET, DEVICE)

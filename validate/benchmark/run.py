@@ -132,7 +132,8 @@ def _net(result: Result, expected: Expected) -> CheckResult:
 def _found(check: Check, problem: str, measured: str, seconds: float = 0.0) -> CheckResult:
     if not problem:
         return CheckResult(check, SUITE, PASSED, measured, seconds=seconds)
-    return CheckResult(check, SUITE, FAILED, problem, check.cause, check.remedy, "", seconds)
+    failed = CheckResult(check, SUITE, FAILED, problem, check.cause, seconds=seconds)
+    return failed.with_remedy(check.remedy)
 
 
 def _wrong_sums(output: Output, ranks: int) -> str:

@@ -48,6 +48,8 @@ class Remote:
             # A copy, because testinfra keeps its backends and returns them to later callers.
             self._backend = copy.copy(testinfra.get_host(spec).backend)
         except (RuntimeError, ValueError, ImportError, AttributeError, TypeError) as error:
+            if "://" not in spec:
+                raise RemoteError("`{}` does not say how it is reached".format(spec)) from None
             raise RemoteError("`{}` is no host: {}".format(spec, error)) from None
         if not hasattr(self._backend, "run_local"):
             raise RemoteError("`{}`: testinfra reaches it by no command".format(spec))

@@ -12,6 +12,7 @@ from typing import Dict, List, Tuple
 from validate.expected import same_version
 from validate.probes import sysfs
 from validate.probes.files import names, read, under
+from validate.remedy import Remedy, at_launch, in_shell, on_host
 
 INSUFFICIENT_DRIVER = 35
 """cudaErrorInsufficientDriver: before CUDA 12 cudaRuntimeGetVersion returns it without a driver."""
@@ -53,29 +54,38 @@ FLOOR_DRIVER = {"11": "450.80.02", "12": "525.60.13", "13": "580"}
 """Major release -> the oldest driver that minor version compatibility allows."""
 
 
-PASS_GPUS = "docker run --gpus all IMAGE   # a pod: resources.limits nvidia.com/gpu"
+PASS_GPUS = at_launch("docker run --gpus all IMAGE   # a pod: resources.limits nvidia.com/gpu")
+
+
+def without_folders(word: str) -> Remedy:
+    """Return the line that takes folders with a word in their names off the loader's path."""
+    return in_shell(
+        "sed -i 's|^[^#]*/{}/* *$|# &|' /etc/ld.so.conf.d/*.conf; ldconfig".format(word),
+        look="ldconfig -p | grep libcuda.so; echo $LD_LIBRARY_PATH",
+    )
+
 
 INIT_CODES = {
     34: (
         "the loader finds the stub of libcuda that serves for linking, not the driver's",
-        "rm -f /etc/ld.so.conf.d/*stubs*; ldconfig   # and no stubs in LD_LIBRARY_PATH",
+        without_folders("stubs"),
     ),
     100: ("the driver sees no GPU: none was passed, or CUDA_VISIBLE_DEVICES hides it", PASS_GPUS),
     802: (
         "the NVSwitch fabric is not set up: the fabric manager does not run",
-        "systemctl start nvidia-fabricmanager   # on the host",
+        on_host("systemctl start nvidia-fabricmanager"),
     ),
     803: (
         "libcuda and the kernel's driver are of different releases, often by a cuda-compat package",
-        "rm -f /etc/ld.so.conf.d/*compat*; ldconfig",
+        without_folders("compat"),
     ),
     804: (
         "forward compatibility (cuda-compat) serves data centre GPUs only, this is another",
-        "rm -f /etc/ld.so.conf.d/*compat*; ldconfig   # and update the driver of the host",
+        without_folders("compat"),
     ),
     999: (
         "the container lost its devices, often by `systemctl daemon-reload` on the host",
-        "docker restart CONTAINER   # or start it again",
+        on_host("docker restart CONTAINER"),
     ),
 }
 """Code that cuInit returns (cuda.h, CUresult) -> cause, remedy."""

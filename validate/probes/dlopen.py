@@ -43,8 +43,14 @@ class LoaderPath:
 
     def missing(self, path: str) -> List[str]:
         """List the libraries that a library and all that it loads need and do not find."""
-        loader = Loader(self._cache, self._library_path, self._folders)
-        return sorted(loader.missing([path]))
+        return sorted(self._loader().missing([path]))
+
+    def closure(self, paths: Sequence[str]) -> List[str]:
+        """List these objects and every library that they load, by real path."""
+        return self._loader().closure(paths)
+
+    def _loader(self) -> Loader:
+        return Loader(self._cache, self._library_path, self._folders)
 
 
 def _is(name: str, prefix: str) -> bool:

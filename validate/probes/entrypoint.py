@@ -8,7 +8,7 @@ MOST_SECONDS = 20.0
 
 
 def starting(root: str) -> bool:
-    """Return whether process 1 is still the entrypoint, which at its end becomes the command."""
+    """Return whether process 1 is still the entrypoint, which ends with an exec of the command."""
     try:
         with open(os.path.join(root, "proc/1/cmdline"), "rb") as file:
             return NAME in file.read()

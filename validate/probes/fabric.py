@@ -11,6 +11,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from validate.probes.cuda import numbers
 from validate.probes.files import names, read, under
 from validate.probes.sysfs import Port, ports
+from validate.remedy import Remedy, on_host
 
 ROCE_V2 = "RoCE v2"
 KERNEL_ABI = (3, 6)
@@ -170,7 +171,7 @@ def gigabits(rate: str) -> float:
     return float(match.group(1)) if match else 0.0
 
 
-def why_down(port: Port) -> Tuple[str, str]:
+def why_down(port: Port) -> Tuple[str, Remedy]:
     """Return cause and remedy of a port without a link, from its states.
 
     InfiniBand specification, vol. 1, PortInfo: Disabled, Polling and Sleep concern the cable; INIT
@@ -178,20 +179,20 @@ def why_down(port: Port) -> Tuple[str, str]:
     """
     physical = port.physical.partition(": ")[2]
     ethernet = port.link_layer == "Ethernet"
-    on = "mlxlink -d {} --port_state UP   # on the host"
+    on = "mlxlink -d {} --port_state UP"
     if ethernet:
-        on = "ip link set $(ls /sys/class/infiniband/{}/device/net) up   # on the host"
+        on = "ip link set $(ls /sys/class/infiniband/{}/device/net) up"
     if physical == "Disabled":
-        return "the port is switched off", on.format(port.device)
+        return "the port is switched off", on_host(on.format(port.device))
     if physical == "LinkUp" and ethernet:
-        return "the link is there, its network interface is down", on.format(port.device)
+        return "the link is there, its network interface is down", on_host(on.format(port.device))
     if physical == "LinkUp" or port.state.endswith("INIT"):
-        remedy = "sminfo -C {}   # on the host; then start opensm, or the fabric's own manager"
-        return "no subnet manager has set the port up", remedy.format(port.device)
-    remedy = "mlxlink -d {} -m   # on the host: cable and transceiver; then the switch's port"
-    return "nothing answers at the other end: cable, transceiver or the switch's port", (
-        remedy.format(port.device)
-    )
+        looking = "sminfo -C {}".format(port.device)
+        remedy = on_host("systemctl start opensm   # or the fabric's own manager", look=looking)
+        return "no subnet manager has set the port up", remedy
+    looking = "mlxlink -d {} -m".format(port.device)
+    remedy = on_host("replace the cable or transceiver, or reset the switch's port", look=looking)
+    return "nothing answers at the other end: cable, transceiver or the switch's port", remedy
 
 
 def slower(found: List[Port]) -> List[Port]:

@@ -4,6 +4,9 @@ import os
 import re
 from typing import Dict, Iterator, List, Sequence, Set
 
+DISABLED = "disabled."
+"""What the name of a file begins with that a remedy took out of use."""
+
 
 def under(root: str, path: str) -> str:
     """Return where an absolute path of the container is below `root`."""

@@ -7,6 +7,7 @@ Each library is asked in a process of its own: a driver that hangs ends with tha
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from validate.probes.native import ended, facts_of, run_script
+from validate.remedy import Remedy, at_launch, on_host, only_look
 
 NVML, DRIVER = "libnvidia-ml.so.1", "libcuda.so.1"
 DRIVER_LIBRARIES = (NVML, DRIVER)
@@ -107,19 +108,19 @@ print("\\n" + json.dumps({"code": first, "codes": codes}))
 NVML_CODES = {
     9: (
         "the kernel has no NVIDIA driver, or this container does not reach it",
-        "nvidia-smi   # on the host; then start the container again with --gpus all",
+        at_launch("docker run --gpus all IMAGE", look="nvidia-smi"),
     ),
     12: (
         "NVML does not find a library that it needs: only a part of the driver was mounted",
-        "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE",
+        at_launch("docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE"),
     ),
     18: (
         "the driver was updated on the host under the running container, or while it runs",
-        "docker restart CONTAINER   # reboot the host where its own nvidia-smi fails too",
+        on_host("docker restart CONTAINER   # reboot where the host's own nvidia-smi fails too"),
     ),
     999: (
         "the container lost its devices, often by `systemctl daemon-reload` on the host",
-        "docker restart CONTAINER   # or start it again",
+        on_host("docker restart CONTAINER"),
     ),
 }
 """Code that nvmlInit and nvmlDeviceGetCount return -> cause, remedy."""
@@ -187,42 +188,46 @@ def ailments(device: Dict[str, Any]) -> List[str]:
 
 
 CURES = {
-    "uncorrected ECC": "nvidia-smi -i {} -r   # on the host, unused; replace it if they come back",
-    "row remapping is pending": "nvidia-smi -i {} -r   # on the host, when nobody uses it",
-    "row remapping failed": "nvidia-smi -i {} -q -d ROW_REMAPPER   # on the host: replace this GPU",
-    "compute mode": "nvidia-smi -i {} -c 0   # on the host",
-    "are in use": "nvidia-smi -i {} --query-compute-apps=pid,name,used_memory --format=csv"
-    "   # on the host: end what is left over",
-    "slowed down": "nvidia-smi -i {} -q -d PERFORMANCE,POWER,TEMPERATURE   # on the host",
+    "uncorrected ECC": on_host("nvidia-smi -i {} -r   # unused; replace it if they come back"),
+    "row remapping is pending": on_host("nvidia-smi -i {} -r   # when nobody uses it"),
+    "row remapping failed": on_host("replace GPU {}", look="nvidia-smi -i {} -q -d ROW_REMAPPER"),
+    "compute mode": on_host("nvidia-smi -i {} -c 0"),
+    "are in use": on_host(
+        "end the processes that use GPU {}",
+        look="nvidia-smi -i {} --query-compute-apps=pid,name,used_memory --format=csv",
+    ),
+    "slowed down": only_look("nvidia-smi -i {} -q -d PERFORMANCE,POWER,TEMPERATURE"),
 }
-"""Words of an ailment -> the command line against it, with the index of the GPU."""
+"""Words of an ailment -> what is to be done against it, with the index of the GPU."""
 
 
-def cure(index: int, ailment: str) -> str:
-    """Return the command line to paste for an ailment of a GPU."""
-    return next(line for words, line in CURES.items() if words in ailment).format(index)
+def cure(index: int, ailment: str) -> Remedy:
+    """Return the remedy for an ailment of a GPU."""
+    found = next(one for words, one in CURES.items() if words in ailment)
+    return Remedy(found.format(index), found.kind, found.look.format(index))
 
 
 def not_as_many(
     wanted: int, devices: Sequence[Dict[str, Any]], bus: Sequence[str]
-) -> Tuple[str, str, str]:
+) -> Tuple[str, str, Remedy]:
     """Say what is measured, cause and remedy if NVML does not count the required number of GPUs.
 
     `bus` lists the PCI addresses of the host's GPUs.
     """
     text = "{} GPUs are required, NVML counts {}".format(wanted, len(devices))
     if len(devices) > wanted:
-        remedy = "docker run --gpus {} IMAGE".format(wanted)
+        remedy = at_launch("docker run --gpus {} IMAGE".format(wanted))
         return text, "the container was given more than the job is for", remedy
     seen = [one.get("address") for one in devices]
     lost = [address for address in bus if address not in seen] if all(seen) else []
     if lost:
         text += "; on the host's bus, but not here: {}".format(", ".join(lost))
         cause = "they were not passed to the container, or the driver has lost them"
-        return text, cause, "docker run --gpus all IMAGE   # seen on the host? nvidia-smi -L"
+        return text, cause, at_launch("docker run --gpus all IMAGE", look="nvidia-smi -L")
     text += ", the host's bus has {}: {}".format(len(bus), ", ".join(bus))
     cause = "the machine is of another kind, or a GPU fell off the bus"
-    return text, cause, "lspci -d 10de:; dmesg | grep -i xid   # on the host"
+    look = "lspci -d 10de:; dmesg | grep -i xid"
+    return text, cause, on_host("reboot; replace the GPU if it does not come back", look=look)
 
 
 def mig_devices(devices: Sequence[Dict[str, Any]]) -> List[int]:

@@ -2,9 +2,13 @@
 
 import os
 import re
-from typing import Dict, NamedTuple
+from shlex import quote
+from typing import Callable, Dict, NamedTuple, Tuple
 
+from validate.probes.aside import export, unset
+from validate.probes.dpkg import lost_library, whole_again
 from validate.probes.interpreter import Answer
+from validate.remedy import Remedy, in_image, only_look
 
 Env = Dict[str, str]
 
@@ -13,38 +17,39 @@ class Why(NamedTuple):
     """Hold cause and remedy; both are empty if the message is of no known kind."""
 
     cause: str = ""
-    remedy: str = ""
+    remedy: Remedy = Remedy()
 
 
 SLOW = Why(
     "the machine is loaded, or its disk is slow: that alone says nothing about the image",
-    "validate   # again, when less runs beside it",
+    only_look("validate   # again, when less runs beside it"),
 )
 
 TOO_OLD = re.compile(r"(/\S+): version `([^']+)' not found \(required by ([^)]+)\)")
 LIBRARY = r"(\S*lib[^\s:/]+\.so[^\s:]*)"
-KNOWN = (
+KNOWN: Tuple[Tuple[str, str, Callable[[str], Remedy]], ...] = (
     (
-        r"undefined symbol: nccl",
-        "an older libnccl comes first",
-        "unset LD_LIBRARY_PATH   # or put torch's own NCCL first",
+        r"undefined symbol: (nccl\w+)",
+        "an older libnccl, without {0}, comes first",
+        lambda _: in_image("imagegen build", look="ldconfig -p | grep libnccl"),
     ),
     (
-        r"(lib\S+\.so\S*): cannot open shared object",
-        "{0} is not in the image",
-        "apt-file search {0}   # and install it",
+        r"(lib\S+\.so[^\s:]*): cannot open shared object",
+        "{0} is not in the image, or not where the loader looks",
+        lambda name: lost_library("/", name),
     ),
     (
         LIBRARY + r": (?:file too short|invalid ELF header|wrong ELF class)",
         "{0} is cut short, damaged, or of another processor",
-        "imagegen build   # brings a whole one",
+        lambda path: whole_again("/", path),
     ),
     (
         LIBRARY + r": cannot enable executable stack",
         "{0} asks for a stack that can be executed, which the C library refuses since glibc 2.41",
-        "patchelf --clear-execstack $(find / -xdev -name {0})",
+        lambda _: in_image("imagegen build   # with a build of it that needs no such stack"),
     ),
 )
+"""What a message looks like, its cause, and the remedy for what the pattern finds."""
 
 
 def why(answer: Answer, env: Env) -> Why:
@@ -56,11 +61,13 @@ def why(answer: Answer, env: Env) -> Why:
         return _too_old(env, *too_old.groups())
     if "No module named" in answer.problem and env.get("PYTHONPATH"):
         cause = "PYTHONPATH={} brings packages of another Python to the front"
-        return Why(cause.format(env["PYTHONPATH"]), "unset PYTHONPATH")
+        return Why(cause.format(env["PYTHONPATH"]), unset(["PYTHONPATH"]))
+    if "undefined symbol: nccl" in answer.problem and env.get("LD_LIBRARY_PATH"):
+        return Why("LD_LIBRARY_PATH brings an older libnccl", unset(["LD_LIBRARY_PATH"]))
     for pattern, cause, remedy in KNOWN:
         found = re.search(pattern, answer.problem)
         if found:
-            return Why(cause.format(*found.groups()), remedy.format(*found.groups()))
+            return Why(cause.format(*found.groups()), remedy(found.group(1)))
     return Why()
 
 
@@ -71,12 +78,14 @@ def _too_old(env: Env, path: str, version: str, wanted_by: str) -> Why:
         cause = "LD_LIBRARY_PATH brings {} to the front, which has no {}".format(path, version)
         return Why(cause, without(env, folder))
     cause = "{} was built for a newer system than this one: {} has no {}"
-    remedy = "dpkg -S {}   # and install the build of its package for this distribution"
-    name = os.path.basename(path)
-    return Why(cause.format(wanted_by, name, version), remedy.format(wanted_by))
+    remedy = in_image(
+        "imagegen build   # with a build of it for this distribution",
+        look="dpkg -S {}".format(quote(wanted_by)),
+    )
+    return Why(cause.format(wanted_by, os.path.basename(path), version), remedy)
 
 
-def without(env: Env, folder: str) -> str:
+def without(env: Env, folder: str) -> Remedy:
     """Return the command line that takes a folder out of LD_LIBRARY_PATH."""
     rest = [one for one in env.get("LD_LIBRARY_PATH", "").split(":") if one and one != folder]
-    return "export LD_LIBRARY_PATH={}".format(":".join(rest)) if rest else "unset LD_LIBRARY_PATH"
+    return export({"LD_LIBRARY_PATH": ":".join(rest)}) if rest else unset(["LD_LIBRARY_PATH"])

@@ -17,11 +17,14 @@ print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3], "prefix": sys.pr
 """
 
 LOCATE = """
-import importlib.util, json
+import importlib.util, json, os, sys
 def folder(name):
     spec = importlib.util.find_spec(name)
     return list(spec.submodule_search_locations or [""])[0] if spec else ""
-print(json.dumps({name: folder(name) for name in ("torch", "horovod")}))
+print(json.dumps({
+    "folders": [path for path in map(folder, ("torch", "horovod")) if path],
+    "sites": [path for path in sys.path if path and os.path.isdir(path)],
+}))
 """
 
 DISTRO_DISTS = """
@@ -30,6 +33,7 @@ HOME = "/usr/lib/python3/dist-packages"
 try:
     from importlib.metadata import distributions
     names = [d.metadata["Name"] for d in distributions() if str(d.locate_file("")).startswith(HOME)]
+    names = [name for name in names if name]
 except ImportError:
     import pkg_resources
     names = [d.project_name for d in pkg_resources.working_set if d.location.startswith(HOME)]

@@ -2,25 +2,23 @@
 
 import os
 import re
+from shlex import quote
 from typing import Dict, List, NamedTuple, Tuple
 
 from validate.fixtures import Situation
 from validate.probes import cuda, nccl
+from validate.probes.aside import library_aside, one_line, without_line
 from validate.probes.dlopen import LoaderPath, loader_path
+from validate.probes.dpkg import package_of
 from validate.probes.files import distinct_files, names, read, under
 from validate.probes.import_errors import without
-from validate.probes.interpreter import ask, find_python
+from validate.probes.ldcache import OF_DISTRIBUTION
+from validate.probes.sites import sites
+from validate.remedy import Remedy, in_image, in_shell
 
-SITES = """
-import json, os, sys
-print(json.dumps({"sites": [path for path in sys.path if path and os.path.isdir(path)]}))
-"""
-SECONDS = 30.0
+ASKED = re.compile(r"lib.+\.so(\.\d+)?$")
+"""Names by which programs ask for libraries."""
 SETTINGS = "/etc/ld.so.conf.d"
-OF_DISTRIBUTION = re.compile(r"libc\.conf$|\S+-linux-gnu\.conf$")
-"""Settings files of the distribution. They must stay: a wrong library in one of their folders is
-removed instead.
-"""
 
 
 class Libraries(NamedTuple):
@@ -61,31 +59,88 @@ def libraries(image: Situation) -> Libraries:
 
 def _look(image: Situation) -> Libraries:
     lib_dir = image.expected.os.get("lib_dir", "/usr/lib")
-    return Libraries(loader_path(image.root, image.env, lib_dir), _sites(image))
+    return Libraries(loader_path(image.root, image.env, lib_dir), sites(image))
 
 
-def _sites(image: Situation) -> List[str]:
-    answer = ask(find_python(image.env, image.expected), SITES, image.env, SECONDS)
-    return [str(path) for path in answer.facts.get("sites", [])]
+def _inside(image: Situation, path: str) -> str:
+    return path if image.root == "/" else "/" + os.path.relpath(path, image.root)
 
 
-def out_of_the_way(image: Situation, path: str) -> Tuple[str, str]:
-    """Return cause and remedy of a library that comes first: the setting that names its folder."""
+def out_of_the_way(image: Situation, path: str, whole_folder: bool = False) -> Tuple[str, Remedy]:
+    """Return cause and remedy of a library that should not be on the loader's path.
+
+    The setting that names its folder goes, if nothing else is lost by that, or if the whole folder
+    should not be there; else the library itself gets another name.
+    """
+    path = _inside(image, path)
     folder = os.path.dirname(path)
-    if image.root != "/":
-        folder = "/" + os.path.relpath(folder, image.root)
+    cause, remedy = "it was copied there", library_aside(image.root, path)
+    owner = package_of(image.root, path)[0]
+    if owner:
+        cause = "the package {} brings it".format(owner)
     if folder in image.env.get("LD_LIBRARY_PATH", "").split(":"):
-        return "LD_LIBRARY_PATH names {}".format(folder), without(image.env, folder)
+        cause, remedy = "LD_LIBRARY_PATH names {}".format(folder), without(image.env, folder)
+    else:
+        file = _setting(image, folder)
+        if file:
+            cause = "{} names {}".format(file, folder)
+            if whole_folder or _alone_in(image, folder):
+                remedy = in_shell(without_line(file, folder) + "; ldconfig")
+    return cause, remedy
+
+
+def _setting(image: Situation, folder: str) -> str:
+    """Return the settings file that names a folder; empty if it is the distribution's, or none."""
     for name in names(under(image.root, SETTINGS)):
         file = os.path.join(SETTINGS, name)
-        named = folder in read(under(image.root, file)).splitlines()
-        if named and not OF_DISTRIBUTION.match(name):
-            remedy = "sed -i '\\#^{}$#d' {}; ldconfig".format(folder, file)
-            return "{} names {}".format(file, folder), remedy
-    return "it was copied there", "dpkg -S {0} || rm {0}; ldconfig".format(path)
+        lines = [line.strip() for line in read(under(image.root, file)).splitlines()]
+        if folder in [line.rstrip("/") for line in lines] and not OF_DISTRIBUTION.match(name):
+            return file
+    return ""
 
 
-def instead_of(image: Situation, name: str, package: str, version: str) -> Tuple[str, str]:
+def _alone_in(image: Situation, folder: str) -> bool:
+    """Return whether every library of a folder is in another folder of the loader too."""
+    lib_dir = str(image.expected.os.get("lib_dir", "/usr/lib"))
+    loader, here = loader_path(image.root, image.env, lib_dir), under(image.root, folder)
+    others = [one for one in loader.folders if os.path.realpath(one) != os.path.realpath(here)]
+    there = {name for one in others for name in names(one)}
+    return {name for name in names(here) if ASKED.match(name)} <= there
+
+
+def strays_out_of_the_way(image: Situation, twice: Dict[str, List[str]]) -> Tuple[str, Remedy]:
+    """Return cause and remedy for libraries of which there are several copies.
+
+    Of each, one copy stays: the one that is most likely the image's own.
+    """
+    causes: List[str] = []
+    lines: List[str] = []
+    for paths in twice.values():
+        rank = sorted(paths, key=lambda path: _own(image, path))  # stable: the loader's order
+        for path in rank[:-1]:
+            cause, remedy = out_of_the_way(image, path)
+            causes += [] if cause in causes else [cause]
+            lines += [] if remedy in lines else [remedy]
+    return "; ".join(causes), in_shell(one_line(lines))
+
+
+def _own(image: Situation, path: str) -> int:
+    """Rank a copy of a library: the higher, the more likely it is the image's own."""
+    inside = _inside(image, path)
+    folder = os.path.dirname(inside)
+    promised = str(image.expected.env.get("LD_LIBRARY_PATH", "")).split(":")
+    if package_of(image.root, inside)[0]:
+        return 5
+    if folder in promised or os.path.basename(_setting(image, folder)).startswith("imagegen"):
+        return 4
+    if folder in image.env.get("LD_LIBRARY_PATH", "").split(":"):
+        return 0
+    if _setting(image, folder):
+        return 1
+    return 2 if folder.startswith("/usr/local/") else 3
+
+
+def instead_of(image: Situation, name: str, version: str) -> Tuple[str, Remedy]:
     """Return cause and remedy if the library in use is of another version than the recipe's.
 
     If there are several copies, the first one is taken off the path. A single copy is replaced.
@@ -93,8 +148,8 @@ def instead_of(image: Situation, name: str, package: str, version: str) -> Tuple
     copies = libraries(image).copies(name)
     if len(copies) > 1:
         return out_of_the_way(image, copies[0])
-    remedy = "apt-get install --allow-downgrades '{}={}*'   # or: imagegen build"
-    return "another release was installed over it", remedy.format(package, version)
+    remedy = "imagegen build   # brings {} of release {}".format(name, version)
+    return "another release was installed over it", in_image(remedy)
 
 
 def nccl_copies(image: Situation) -> List[nccl.Copy]:
@@ -106,7 +161,7 @@ def nccl_copies(image: Situation) -> List[nccl.Copy]:
     return found
 
 
-def back_on_the_path(image: Situation, component: str, path: str) -> str:
+def back_on_the_path(image: Situation, component: str, path: str) -> Remedy:
     """Return the command line that makes a wheel's library known to the loader, as the recipe does.
 
     Without it only PyTorch finds the library. Empty if the loader knows it, or if the recipe does
@@ -114,9 +169,14 @@ def back_on_the_path(image: Situation, component: str, path: str) -> str:
     """
     variant = image.expected.components[component].get("variant")
     if variant != "pypi" or libraries(image).loader.first(os.path.basename(path)):
-        return ""
-    line = "echo {} > /etc/ld.so.conf.d/imagegen-{}.conf; ldconfig"
-    return line.format(os.path.dirname(path), component)
+        return Remedy()
+    return on_the_path(os.path.dirname(path), component)
+
+
+def on_the_path(folder: str, component: str) -> Remedy:
+    """Return the line that lets the loader look into a folder."""
+    line = "echo {} > {}/imagegen-{}.conf; ldconfig"
+    return in_shell(line.format(quote(folder), SETTINGS, component))
 
 
 def version_in_name(path: str, wheel: str) -> str:

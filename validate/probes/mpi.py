@@ -1,7 +1,11 @@
 """Read what Open MPI prints about itself, and build the command line of a launch."""
 
 import re
+import sys
 from typing import Dict, List, Sequence
+
+from validate.fixtures import Situation
+from validate.process import Result, run
 
 DAEMONS = {"orte": "orted", "prrte": "prted"}
 """What mpirun starts on the other machines: Open MPI up to 4 has ORTE, 5 has PRRTE."""
@@ -22,6 +26,58 @@ def parse_prefix(text: str) -> str:
 def thread_multiple(text: str) -> bool:
     """Return whether `ompi_info` says that ranks may call MPI from many threads."""
     return "MPI_THREAD_MULTIPLE: yes" in text
+
+
+def info(image: Situation, prefix: str) -> Result:
+    """Return what `ompi_info --parsable --all` says, asked once in a run."""
+    argv = [prefix + "/bin/ompi_info", "--parsable", "--all"]
+    found: Result = image.once("ompi_info", lambda: run(argv, 30, image.env))
+    return found
+
+
+def parameters(text: str) -> Dict[str, str]:
+    """Read what each parameter of Open MPI does, from `ompi_info --parsable --all`."""
+    return dict(re.findall(r"^mca:[^:]*:[^:]*:param:([^:]+):help:(.*)$", text, re.MULTILINE))
+
+
+MESSAGES = """
+import ctypes, sys
+lib = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
+def handle(name):
+    return ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(lib, name)))
+lib.MPI_Init(None, None)
+world, rank, size = handle("ompi_mpi_comm_world"), ctypes.c_int(), ctypes.c_int()
+lib.MPI_Comm_rank(world, ctypes.byref(rank))
+lib.MPI_Comm_size(world, ctypes.byref(size))
+count = 1 << 18
+mine = (ctypes.c_int * count)(*([rank.value + 1] * count))
+total = (ctypes.c_int * count)()
+lib.MPI_Allreduce(
+    mine, total, ctypes.c_int(count), handle("ompi_mpi_int"), handle("ompi_mpi_op_sum"), world
+)
+lib.MPI_Finalize()
+sys.stdout.write("rank %d of %d has %d\\n" % (rank.value, size.value, total[count - 1]))
+sys.stdout.flush()
+"""
+"""A program of two ranks that add up a MiB: they have to find a transport and to use it."""
+ADDED = ["rank 0 of 2 has 3", "rank 1 of 2 has 3"]
+
+
+def messages(library: str) -> List[str]:
+    """Return the command of each rank, in validate's own Python: the image's may be broken."""
+    return [sys.executable, "-I", "-S", "-c", MESSAGES, library]
+
+
+def plain_launch(prefix: str, command: Sequence[str]) -> List[str]:
+    """Build the command line of a launch of two ranks as a user writes it, without parameters."""
+    argv = [prefix + "/bin/mpirun", "-np", "2", "--allow-run-as-root", "--oversubscribe"]
+    return argv + list(command)
+
+
+def added_up(result: Result) -> bool:
+    """Return whether both ranks have the right sum."""
+    said = [line.strip() for line in result.out.splitlines() if line.startswith("rank ")]
+    return result.ok and sorted(said) == ADDED
 
 
 def launch(

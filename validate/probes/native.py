@@ -6,10 +6,10 @@ interpreter.
 
 import json
 import os
-import signal
 import sys
 from typing import Any, Dict, List, Optional
 
+from validate import endings
 from validate.probes.interpreter import Answer
 from validate.process import Result, run
 
@@ -98,10 +98,9 @@ def facts_of(result: Result) -> Dict[str, Any]:
 
 def ended(library: str, result: Result) -> str:
     """Say why a script did not end well, in the words of the loader if that was the reason."""
-    if result.code < 0 and not result.timed_out:
-        name = signal.Signals(-result.code).name
-        text = "{} crashed: {} {}".format(os.path.basename(library), name, result.tail(1))
-        return text.strip()
+    if result.killed_by:
+        how = endings.name_of(result.killed_by)
+        return "{} crashed: {} {}".format(os.path.basename(library), how, result.tail(1)).strip()
     last = result.tail(1).strip()
     error = last.partition("OSError: ")[2]
     return error or result.says()

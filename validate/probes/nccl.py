@@ -5,8 +5,10 @@ measured on the wheels of 2.14.3 to 2.30.7.
 """
 
 import os
+from shlex import quote
 from typing import Dict, List, NamedTuple, Tuple
 
+from validate.probes.aside import unset
 from validate.probes.binary import marks
 from validate.probes.files import read, under
 from validate.probes.lightcc import extensions
@@ -105,14 +107,14 @@ def suspicious(found: Dict[str, Tuple[str, str]], rdma: bool) -> List[str]:
 
 
 def removal(setting: str, place: str) -> str:
-    """Return the command line that removes a setting.
+    """Return the line that takes a setting out of use; in a file it becomes a comment.
 
-    A variable is also removed from /etc/environment, which sessions read.
+    A variable is also taken out of /etc/environment, which sessions read.
     """
-    remove = "sed -i '/^{}=/d' {}"
+    comment = "sed -i 's|^ *{} *=|# &|' {}"
     if place != "the environment":
-        return remove.format(setting, place)
-    return "unset {}; {}".format(setting, remove.format(setting, "/etc/environment"))
+        return comment.format(setting, quote(place))
+    return str(unset([setting], comment.format(setting, "/etc/environment")))
 
 
 def chosen_interfaces(wanted: str, there: List[str]) -> List[str]:

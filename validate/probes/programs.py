@@ -20,14 +20,23 @@ def find_program(name: str, path: str) -> str:
     return next(iter(on_path([name], path)), "")
 
 
-def interpreter_of(script: str) -> str:
-    """Return the program in the first line of a script, such as `/usr/bin/python3`."""
+def interpreter_of(script: str, path: str = "") -> str:
+    """Return the program that runs a script, from its first line, such as `/usr/bin/python3`.
+
+    `#!/usr/bin/env python3` asks for the first python3 on PATH. pip begins a script with `/bin/sh`
+    where the path of Python is too long for the first line; the second one has it.
+    """
     try:
         with open(script, "rb") as file:
-            line = file.readline(256).decode("utf-8", "replace")
+            first, second = (file.readline(4096).decode("utf-8", "replace") for _ in range(2))
     except OSError:
         return ""
-    words = line[2:].split() if line.startswith("#!") else []
+    words = first[2:].split() if first.startswith("#!") else []
+    if words and words[0].endswith("/env"):
+        asked = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+        return find_program(asked[0], path) if asked else ""
+    if words and words[0].endswith("/sh") and second.startswith("'''exec' "):
+        return second.split()[1].strip("\"'")
     return words[0] if words else ""
 
 

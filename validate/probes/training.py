@@ -24,7 +24,8 @@ def arrays():
     try:
         torch.from_numpy(torch.ones(2).numpy())
     except Exception as error:
-        return {"numpy": numpy.__version__, "numpy_problem": str(error).strip().splitlines()[-1]}
+        why = str(error).strip().splitlines()[-1]
+        return {"numpy": numpy.__version__, "numpy_problem": why, "numpy_file": numpy.__file__}
     return {"numpy": numpy.__version__, "numpy_problem": ""}
 def mapped():
     paths = set()

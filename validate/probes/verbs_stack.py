@@ -9,7 +9,7 @@ import re
 from typing import Dict, List, NamedTuple
 
 from validate.probes.binary import marks
-from validate.probes.files import names, read, under
+from validate.probes.files import names, read, under, walk
 
 PRIVATE_ABI = rb"IBVERBS_PRIVATE_[0-9]+"
 PROVIDER_FILE = re.compile(r"lib(.+)-rdmav([0-9]+)\.so$")
@@ -66,10 +66,6 @@ def release_of(library: str) -> str:
 
 
 def kernel_modules(root: str, folders: List[str]) -> List[str]:
-    """List kernel modules and driver sources, which must not be in an image."""
-    found = []
-    for folder in folders:
-        for top, _, files in os.walk(under(root, folder)):
-            inside = top if root == "/" else "/" + os.path.relpath(top, root)
-            found += [os.path.join(inside, f) for f in files if re.search(r"\.ko(\.xz|\.zst)?$", f)]
-    return sorted(found)
+    """List kernel modules, which must not be in an image; those of a mount are the host's."""
+    found = [path for folder in folders for path in walk(root, folder)]
+    return sorted(path for path in found if re.search(r"\.ko(\.xz|\.zst)?$", path))

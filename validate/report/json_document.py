@@ -2,7 +2,9 @@
 
 It has: schema (1), image, tool, tier (`static` or `full`), counts {passed, failed, warned, skipped,
 error: number}, skips {code: number}, seconds, exit_code, missing [required thing that did not run],
-checks [{id, suite, tier, severity, proves, outcome, measured, cause, remedy, reason, seconds}].
+checks [{id, suite, tier, severity, proves, outcome, measured, cause, remedy, remedy_kind, look,
+reason, seconds}]. `remedy_kind` says where the remedy has to be done (see remedy.py); `look` is a
+command that only looks.
 Outcomes: passed, failed, warned, skipped, error (the check itself broke). A check that `imagegen
 validate` did not run again has `earlier`, the time at which it passed.
 """
@@ -11,6 +13,7 @@ import json
 from typing import Any, Dict
 
 from validate.check import Check, CheckResult
+from validate.remedy import Remedy
 from validate.report.report import Report, counts, skips
 
 REPORT_SCHEMA = 1
@@ -51,6 +54,8 @@ def row(one: CheckResult) -> Dict[str, Any]:
         "measured": one.measured,
         "cause": one.cause,
         "remedy": one.remedy,
+        "remedy_kind": one.kind,
+        "look": one.look,
         "reason": one.reason,
         "seconds": round(one.seconds, 3),
     }
@@ -72,7 +77,8 @@ def from_data(data: Dict[str, Any]) -> Report:
 def _from_row(fields: Dict[str, Any]) -> CheckResult:
     """Read a result from a row; a row of an older release may have fewer fields."""
     fixed = [str(fields.get(name, "")) for name in ("id", "proves", "severity", "tier")]
-    check = Check(fixed[0], fixed[1], fixed[2], fixed[3], "", "")
-    names = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
+    check = Check(fixed[0], fixed[1], fixed[2], fixed[3], "", Remedy())
+    names = ("outcome", "measured", "cause", "remedy", "reason", "earlier", "look")
     more = {name: str(fields.get(name, "")) for name in names}
+    more["kind"] = str(fields.get("remedy_kind", ""))
     return CheckResult(check, fields["suite"], seconds=float(fields.get("seconds", 0)), **more)

@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 from validate.check import ERROR, FAILED, SKIPPED, WARNED, CheckResult
 from validate.report.report import Report, counts, unmet
 
-PROPERTIES = ("outcome", "measured", "cause", "remedy", "reason", "earlier")
+PROPERTIES = ("outcome", "measured", "cause", "remedy", "kind", "look", "reason", "earlier")
+NAMES = {"kind": "remedy_kind"}
 
 
 def as_junit(*reports: Report) -> str:
@@ -53,8 +54,10 @@ def _case(one: CheckResult) -> ElementTree.Element:
     values["severity"] = one.check.severity
     for name, value in values.items():
         if value:
-            ElementTree.SubElement(properties, "property", {"name": name, "value": _xml(value)})
-    text = _xml("\n".join(part for part in (one.measured, one.cause, one.remedy) if part))
+            named = {"name": NAMES.get(name, name), "value": _xml(value)}
+            ElementTree.SubElement(properties, "property", named)
+    parts = (one.measured, one.cause, one.remedy, one.look)
+    text = _xml("\n".join(filter(None, parts)))
     if one.outcome in (FAILED, ERROR):
         tag = "failure" if one.outcome == FAILED else "error"
         ElementTree.SubElement(case, tag, {"message": _xml(one.measured)}).text = text

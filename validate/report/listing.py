@@ -1,9 +1,13 @@
 """Show the catalogue of checks: `--list`, `--explain ID`, and the page CHECKS.md."""
 
-from typing import List
+from typing import List, Sequence, Tuple
 
 from validate.catalogue import BENCHMARK, LEFT_OUT, Entry, all_checks, suite_names
+from validate.check import Check
 from validate.host_checks import HOST_CHECKS
+from validate.remedy import lines as remedy_lines
+
+UNKNOWN = "depends on what is measured"
 
 HEAD = """\
 # The checks of `validate`
@@ -11,9 +15,9 @@ HEAD = """\
 Written by `python -m validate --catalogue > validate/CHECKS.md`; a test holds it current.
 Severity `fail` makes the exit code 1, `warn` does not, `info` only says what is there.
 `static` needs no device, no service, no privilege and no network; `live` looks at devices, limits,
-services and the driver; `asked` runs where its own option asks for it. What is absent rests with a
-reason code; what is there and cannot be used fails. `validate --explain ID` says the same inside a
-container.
+services and the driver; `asked` runs where its own option asks for it. What is absent is skipped
+with a reason code; what is there and cannot be used fails. `validate --explain ID` says the same
+inside a container.
 """
 
 
@@ -34,12 +38,16 @@ def explanation(check_id: str) -> List[str]:
         if one.id == check_id:
             fields = [("proves", one.proves), ("suite", suite), ("tier", one.tier)]
             fields += [("severity", one.severity), ("probe", one.probe)]
-            fields += [("cause", one.cause), ("remedy", one.remedy)]
-            rows = [(name, text or "depends on what is measured") for name, text in fields]
+            rows = [*fields, ("cause", one.cause or UNKNOWN), *_remedy(one)]
             after = ", ".join(one.needs)
             rows += [("after", after)] if after else []
             return [check_id] + ["  {:<9} {}".format(*pair) for pair in rows]
     return []
+
+
+def _remedy(one: Check) -> Sequence[Tuple[str, str]]:
+    given = one.remedy
+    return remedy_lines(given, given.kind, given.look) or [("remedy", UNKNOWN)]
 
 
 def page() -> str:
@@ -60,10 +68,9 @@ def _section(entry: Entry) -> str:
     one = entry.check
     lines = ["### {} ({}, {})\n".format(one.id, one.severity, one.tier), one.proves + "\n"]
     lines.append("- probe: " + one.probe)
-    lines.append("- cause: " + (one.cause or "depends on what is measured"))
-    lines.append(
-        "- remedy: " + ("`{}`".format(one.remedy) if one.remedy else "depends on what is measured")
-    )
+    lines.append("- cause: " + (one.cause or UNKNOWN))
+    for label, text in _remedy(one):
+        lines.append("- {}: {}".format(label, text if text == UNKNOWN else "`{}`".format(text)))
     if one.needs:
         lines.append("- after: " + ", ".join(one.needs))
     return "\n".join(lines) + "\n"

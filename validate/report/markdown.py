@@ -3,6 +3,7 @@
 from typing import List
 
 from validate.check import ERROR, FAILED, SKIPPED, WARNED, CheckResult
+from validate.remedy import lines as remedy_lines
 from validate.report.report import MARKS, Report, summary, unmet
 
 TITLES = ((FAILED, "Failed"), (ERROR, "Broken checks"), (WARNED, "Warned"))
@@ -36,7 +37,9 @@ def _finding(one: CheckResult) -> List[str]:
         "",
     ]
     lines += ["Cause: " + one.cause, ""] if one.cause else []
-    return lines + (["Remedy:", "", "```sh", one.remedy, "```", ""] if one.remedy else [])
+    for label, text in remedy_lines(one.remedy, one.kind, one.look):
+        lines += [label.capitalize() + ":", "", "```sh", text, "```", ""]
+    return lines
 
 
 def _row(one: CheckResult) -> str:

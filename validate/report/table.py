@@ -3,6 +3,7 @@
 from typing import List, Tuple
 
 from validate.check import ERROR, FAILED, PASSED, SKIPPED, WARNED, CheckResult
+from validate.remedy import lines as remedy_lines
 from validate.report.report import MARKS, Report
 
 SCREEN = 24
@@ -26,7 +27,7 @@ def as_table(report: Report, colour: bool) -> str:
         lines += _lines(group[0], width, also if more else "", colour)
     failed = [one for one in report.results if one.outcome in (FAILED, ERROR)]
     if failed and len(lines) > SCREEN:
-        lines += ["", "What failed, in the order in which to mend it:", ""]
+        lines += ["", "What failed, in the order in which to fix it:", ""]
         for one in failed:
             lines += _lines(one, width, "", colour)
     return "\n".join(lines)
@@ -38,8 +39,9 @@ def _lines(one: CheckResult, width: int, also: str, colour: bool) -> List[str]:
     text = "({}) {}".format(one.reason, seen) if one.outcome == SKIPPED else seen
     indent = " " * (width + 9)
     lines = ["{:<{}}  {}  {}".format(one.check.id, width, mark, text + also).rstrip()]
-    lines += ["{}cause:  {}".format(indent, one.cause)] if one.cause else []
-    return lines + (["{}remedy: {}".format(indent, one.remedy)] if one.remedy else [])
+    below = [("cause", one.cause)] if one.cause else []
+    below += remedy_lines(one.remedy, one.kind, one.look)
+    return lines + ["{}{:<7} {}".format(indent, label + ":", text) for label, text in below]
 
 
 def _together(results: List[CheckResult]) -> List[List[CheckResult]]:

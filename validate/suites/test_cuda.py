@@ -7,17 +7,22 @@ from validate.check import check, fail, skip, warn
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import cuda, gpu, kubernetes
+from validate.probes.aside import aside, one_line, unset
 from validate.probes.files import is_mounted, mount_points, under
 from validate.probes.libraries import (
     environment,
     flavour,
     instead_of,
     libraries,
+    out_of_the_way,
     version_in_name,
     without_driver,
 )
 from validate.probes.native import OUT, ZERO, LibraryAnswers, call_functions
 from validate.process import run
+from validate.remedy import in_image, in_shell, on_host
+
+REFUSES = on_host("dmesg | grep -i nvrm   # names the fault; then reboot", look="nvidia-smi")
 
 
 def _promised(image: Situation) -> str:
@@ -28,7 +33,7 @@ def _promised(image: Situation) -> str:
     "cuda.toolkit",
     "the toolkit is the one that the recipe names, by its own files and compiler",
     cause="another toolkit was installed over it, or /usr/local/cuda points to another one",
-    remedy="ls -l /usr/local/cuda /etc/alternatives/cuda   # then build the image again",
+    remedy=in_image("imagegen build", look="ls -l /usr/local/cuda /etc/alternatives/cuda"),
 )
 def test_toolkit(image: Situation, measure: Measure) -> None:
     """/usr/local/cuda/version.json or version.txt, CUDA_VERSION of cuda.h, `nvcc --version`, the
@@ -57,7 +62,8 @@ def _flavour(promised: str, nvcc: str) -> None:
     if promised == "devel" and not nvcc:
         fail("nvcc is neither in {}/bin nor on PATH, the recipe says devel".format(cuda.HOME))
     if promised == "runtime" and nvcc:
-        fail("{} is there, the recipe says runtime".format(nvcc))
+        remedy = in_shell(aside("/", nvcc))
+        fail("{} is there, the recipe says runtime".format(nvcc), remedy=remedy)
 
 
 def _cudart(image: Situation) -> str:
@@ -69,7 +75,7 @@ def _cudart(image: Situation) -> str:
     "cuda.cudart",
     "the CUDA run time loads and is of the release that the recipe names, by its own word",
     cause="a library of another toolkit comes first, or none is on the loader's path",
-    remedy="ldconfig -p | grep libcudart; echo $LD_LIBRARY_PATH   # which one is found first",
+    remedy=in_image("imagegen build", look="ldconfig -p | grep libcudart; echo $LD_LIBRARY_PATH"),
 )
 def test_cudart(image: Situation, measure: Measure) -> None:
     """cudaRuntimeGetVersion(int *) of the libcudart that dlopen finds, in a process of its own"""
@@ -84,8 +90,7 @@ def test_cudart(image: Situation, measure: Measure) -> None:
     how = "" if number else ", by its name: before CUDA 12 it answers with a driver only"
     measure("{} from {}{}".format(found, path, how))
     if found != cuda.major_minor(_promised(image)):
-        package = "cuda-cudart-{}".format(cuda.major_minor(_promised(image)).replace(".", "-"))
-        why = instead_of(image, name, package, cuda.major_minor(_promised(image)))
+        why = instead_of(image, name, cuda.major_minor(_promised(image)))
         fail("{} says {}, the recipe says {}".format(path, found, _promised(image)), *why)
 
 
@@ -109,7 +114,6 @@ def _without_driver(image: Situation, answers: LibraryAnswers, path: str) -> str
     "cuda.libcuda-origin",
     "libcuda.so.1 is the driver's own: no stub, and no compatibility package by accident",
     cause="the build put the stubs on the loader's path to link against them, and left them there",
-    remedy="rm -f /etc/ld.so.conf.d/*stubs*; ldconfig   # and no stubs in LD_LIBRARY_PATH",
 )
 def test_libcuda_origin(image: Situation, measure: Measure) -> None:
     """real path of the libcuda.so.1 and libcuda.so that dlopen finds: it is a mount, and not below
@@ -120,19 +124,20 @@ def test_libcuda_origin(image: Situation, measure: Measure) -> None:
     measure(", ".join(real) or "none: the driver brings it at start")
     stubs = [path for path in found if "/stubs/" in path or "/stubs/" in os.path.realpath(path)]
     if stubs:
-        fail("the loader finds {}".format(", ".join(stubs)))
+        lines = [out_of_the_way(image, path, whole_folder=True)[1] for path in stubs]
+        fail("the loader finds {}".format(", ".join(stubs)), remedy=in_shell(one_line(lines)))
     compat = os.path.realpath(found[0]) if found else ""
     if "/compat/" in compat:
         warn(
             "the loader takes {}".format(compat),
             "a cuda-compat package is on the loader's path: on a newer driver it fails with 803",
-            "rm -f /etc/ld.so.conf.d/*compat*; ldconfig",
+            out_of_the_way(image, found[0], whole_folder=True)[1],
         )
     if found and not is_mounted(_inside(image.root, found[0]), mount_points(image.root)):
         warn(
             "{} belongs to the image".format(found[0]),
             "a package brought the driver's library: it serves the hosts of one driver only",
-            "dpkg -S {}   # and remove that package".format(os.path.realpath(found[0])),
+            out_of_the_way(image, found[0])[1],
         )
 
 
@@ -159,7 +164,7 @@ def test_env(image: Situation, measure: Measure) -> None:
     measure("none of {}".format(len(cuda.BAD_ENV) + 2))
     if wrong:
         seen = ["{}={}".format(name, image.env[name]) for name in wrong]
-        fail(", ".join(seen), remedy="unset {}".format(" ".join(wrong)))
+        fail(", ".join(seen), remedy=unset(wrong))
 
 
 def _driver(image: Situation) -> LibraryAnswers:
@@ -214,7 +219,7 @@ def test_init(image: Situation, measure: Measure) -> None:
     if code != 0:
         text = "cuInit returned {}".format(code)
         known = cuda.INIT_CODES.get(code or 0)
-        fail(text, *(known or ("the driver refuses", "nvidia-smi   # on the host, and dmesg")))
+        fail(text, *(known or ("the driver refuses", REFUSES)))
 
 
 @check(
@@ -237,10 +242,7 @@ def test_driver_ver(image: Situation, measure: Measure) -> None:
         return
     text = "driver {} serves CUDA {}, the recipe has {}".format(driver or "here", serves, promised)
     newer = native + " or later" if native else "a later one"
-    remedy = "update the host's driver to {}".format(newer)
-    remedy += "; on data centre GPUs also: apt-get install cuda-compat-" + promised.replace(
-        ".", "-"
-    )
+    remedy = on_host("update the host's driver to {}".format(newer), look="nvidia-smi")
     if _above(driver, floor):
         warn(
             text, "minor version compatibility holds, but kernels compiled at run time fail", remedy
@@ -257,7 +259,7 @@ def _above(driver: str, floor: Optional[str]) -> bool:
     "every GPU gives memory: a context can be made on it",
     tier="live",
     cause="the GPU is full, in exclusive use, in an error state, or its context cannot start",
-    remedy="nvidia-smi   # who uses it, and does it show ERR!",
+    remedy=on_host("end what else uses the GPU; reboot where it shows ERR!", look="nvidia-smi"),
     needs=("cuda.cudart", "cuda.init"),
 )
 def test_malloc(image: Situation, measure: Measure) -> None:
@@ -279,7 +281,7 @@ def test_malloc(image: Situation, measure: Measure) -> None:
     "the node of unified memory is there: NCCL needs it since 2.23",
     tier="live",
     cause="the module nvidia-uvm was not loaded on the host when the container started",
-    remedy="nvidia-modprobe -u -c=0   # on the host; then start the container again",
+    remedy=on_host("nvidia-modprobe -u -c=0   # then start the container again"),
     needs=("cuda.init",),
 )
 def test_uvm(image: Situation, measure: Measure) -> None:

@@ -19,6 +19,7 @@ from validate.probes.libraries import (
     without_driver,
 )
 from validate.probes.native import SIZE, LibraryAnswers, call_functions
+from validate.remedy import in_image
 
 CALLS = {"cudnnGetVersion": SIZE, "cudnnGetCudartVersion": SIZE}
 
@@ -60,7 +61,7 @@ def _said(image: Situation, path: str) -> str:
     "cudnn.version",
     "cuDNN loads and is the version that the recipe names, by its own word",
     cause="another cuDNN comes first on the loader's path, or was installed over it",
-    remedy="ldconfig -p | grep libcudnn.so; echo $LD_LIBRARY_PATH   # which one is found first",
+    remedy=in_image("imagegen build", look="ldconfig -p | grep libcudnn.so; echo $LD_LIBRARY_PATH"),
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """cudnnGetVersion() and cudnnGetCudartVersion() of the libcudnn.so.N that dlopen finds, in a
@@ -79,7 +80,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     measure(text + (", by its name: it answers with a driver only" if by_name else more))
     release = cudnn.major_minor_patch(_promised(image))
     if not same_version(release, found):
-        why = instead_of(image, _name(image), _package(image), release)
+        why = instead_of(image, _name(image), release)
         fail("{}, the recipe says {}".format(text, _promised(image)), *why)
     line = back_on_the_path(image, "cudnn", path)
     if line:
@@ -95,7 +96,7 @@ def _for_this_cuda(image: Situation, built: int) -> None:
         fail(
             "cuDNN was built for CUDA {}, the recipe has {}".format(release, promised),
             "the package of another CUDA was installed",
-            "apt-cache madison {}   # `+cudaX.Y` names the CUDA".format(_package(image)),
+            in_image("imagegen build", look="dpkg -l '{}*'".format(_package(image))),
         )
 
 
@@ -121,7 +122,7 @@ def test_header(image: Situation, measure: Measure) -> None:
     here = _said(image, libraries(image).first(_name(image)))
     others = ["{} says {}".format(p, version) for p, version in found.items() if version != here]
     if others:
-        remedy = "apt-get install --reinstall {0}-dev {0}".format(_package(image))
+        remedy = in_image("imagegen build", look="dpkg -l '{}*'".format(_package(image)))
         fail("{}, the library {}".format(", ".join(others), here), remedy=remedy)
 
 
@@ -142,7 +143,7 @@ def test_split(image: Situation, measure: Measure) -> None:
     measure("{} libraries of {}".format(len(parts), " and ".join(versions)))
     if len(versions) > 1:
         seen = ["{}: {}".format(v, ", ".join(who)) for v, who in sorted(versions.items())]
-        remedy = "apt-get install --reinstall {}   # or the wheel, whole".format(_package(image))
+        remedy = in_image("imagegen build", look="dpkg -l '{}*'".format(_package(image)))
         fail("; ".join(seen), remedy=remedy)
 
 
@@ -160,7 +161,6 @@ def _by_their_word(image: Situation, parts: List[str]) -> Dict[str, List[str]]:
     "no second cuDNN of another version hides the one that a program was built for",
     severity="warn",
     cause="a wheel brings a cuDNN of its own beside the one of the system",
-    remedy="unset LD_LIBRARY_PATH   # or install the wheel's version on the system too",
     needs=("cudnn.version",),
 )
 def test_dupes(image: Situation, measure: Measure) -> None:
@@ -172,4 +172,6 @@ def test_dupes(image: Situation, measure: Measure) -> None:
     measure(", ".join(seen))
     if len(set(versions.values())) > 1:
         text = "a program loads one of {}; the loader takes the first"
-        warn(text.format(", ".join(seen)), *out_of_the_way(image, copies[0]))
+        release = cudnn.major_minor_patch(_promised(image))
+        others = [path for path in copies if not same_version(release, versions[path])]
+        warn(text.format(", ".join(seen)), *out_of_the_way(image, (others or copies)[-1]))

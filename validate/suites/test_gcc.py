@@ -1,10 +1,17 @@
 """Check that `gcc` and `g++` start compilers of the release that the recipe chose."""
 
+import os
+from typing import List
+
 from validate.check import check, fail
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
+from validate.probes.aside import one_line
+from validate.probes.dpkg import install_again
+from validate.probes.other_programs import out_of_use
 from validate.probes.programs import find_program
 from validate.process import run
+from validate.remedy import Remedy, in_shell
 
 PROGRAMS = ("gcc", "g++")
 
@@ -23,13 +30,21 @@ def test_version(image: Situation, measure: Measure) -> None:
     if missing:
         packages = " ".join("{}-{}".format(name, _suffix(promised)) for name in missing)
         text = "{} not on PATH, the recipe says {}".format(" and ".join(missing), promised)
-        fail(text, "they are not installed", "apt-get install " + packages)
+        fail(text, "they are not installed", in_shell(install_again(packages)))
     wrong = [name for name, version in found.items() if not same_version(promised, version)]
     if wrong:
         seen = ["{} {}".format(name, found[name] or "that says nothing") for name in wrong]
-        remedy = ["ln -sf {0}-{1} /usr/bin/{0}".format(n, _suffix(promised)) for n in wrong]
         text = "{}, the recipe says {}".format(", ".join(seen), promised)
-        fail(text, remedy=" && ".join(remedy))
+        fail(text, remedy=_the_recipes(image, wrong, path))
+
+
+def _the_recipes(image: Situation, wrong: List[str], path: str) -> Remedy:
+    """Return the line after which these names start the compilers of the recipe's release."""
+    suffix = _suffix(image.expected.version("gcc"))
+    right = {name: "/usr/bin/{}-{}".format(name, suffix) for name in wrong}
+    remedy = out_of_use(image, [(find_program(name, path), right[name]) for name in wrong])
+    lost = [os.path.basename(one) for one in right.values() if not os.path.exists(one)]
+    return in_shell(one_line([remedy, install_again(*lost)])) if lost else remedy
 
 
 def _version(image: Situation, program: str) -> str:

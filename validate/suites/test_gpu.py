@@ -11,15 +11,16 @@ from validate.probes.files import names, read, under
 from validate.probes.libraries import environment, libraries
 from validate.probes.programs import find_program
 from validate.process import run
+from validate.remedy import Remedy, at_launch, in_shell, on_host, only_look
 
 SMI_SECONDS = 30.0
-PASS_ALL = (
+PASS_ALL = at_launch(
     "docker run --gpus all IMAGE   # a pod: resources.limits nvidia.com/gpu; without the container "
     "toolkit: --device=/dev/nvidiactl --device=/dev/nvidia-uvm --device=/dev/nvidia0"
 )
-INSTALL_DRIVER = (
-    "nvidia-smi   # on the host; where it fails: install the driver there, then docker run "
-    "--gpus all IMAGE"
+INSTALL_DRIVER = on_host("install the NVIDIA driver; then start anew with --gpus all", "nvidia-smi")
+CAPABILITIES = at_launch(
+    "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE"
 )
 NEEDED = ("compute", "utility")
 NOT_READY = 802
@@ -43,9 +44,9 @@ def _asked(image: Situation) -> str:
     )
 
 
-def _not_passed(image: Situation, text: str, remedy: str = "") -> NoReturn:
+def _not_passed(image: Situation, text: str) -> NoReturn:
     cause = "the container was started without its GPUs: " + _asked(image)
-    fail(text, cause, remedy or PASS_ALL)
+    fail(text, cause, PASS_ALL)
 
 
 @check(
@@ -73,7 +74,7 @@ def test_nodes(image: Situation, measure: Measure) -> None:
             "{} without /dev/nvidiactl",
             "the devices were passed by hand, not all of them",
         )
-        fail(text.format(", ".join(nodes)), cause, "docker run --device=/dev/nvidiactl …")
+        fail(text.format(", ".join(nodes)), cause, PASS_ALL)
     if not minors:
         _not_passed(image, "/dev/nvidiactl alone: no GPU was passed")
     if len(minors) < len(cards):
@@ -86,6 +87,7 @@ def test_nodes(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="the launch or the image sets NVIDIA_VISIBLE_DEVICES or NVIDIA_DRIVER_CAPABILITIES so",
+    remedy=PASS_ALL,
 )
 def test_env(image: Situation, measure: Measure) -> None:
     """$NVIDIA_VISIBLE_DEVICES (empty, void, none: no device, unless CDI or --device brought some)
@@ -97,11 +99,11 @@ def test_env(image: Situation, measure: Measure) -> None:
     passed = any(re.search(r"\d$", node) for node in cuda.nodes(image.root))
     if visible in ("none", "void", "") and not passed:
         text = "NVIDIA_VISIBLE_DEVICES={}".format(visible)
-        fail(text, remedy="docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all IMAGE")
+        fail(text, remedy=at_launch("docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all IMAGE"))
     lost = [name for name in NEEDED if able and name not in able.split(",")]
     if lost and able != "all":
         text = "NVIDIA_DRIVER_CAPABILITIES={} is without {}".format(able, ", ".join(lost))
-        fail(text, remedy="docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE")
+        fail(text, remedy=CAPABILITIES)
 
 
 def _nvml(image: Situation) -> gpu.GpuAnswer:
@@ -110,7 +112,7 @@ def _nvml(image: Situation) -> gpu.GpuAnswer:
     if not path:
         text = "{} is not in the container".format(gpu.NVML)
         cause = "the driver's libraries were not mounted: " + _asked(image)
-        fail(text, cause, "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …")
+        fail(text, cause, CAPABILITIES)
     found: gpu.GpuAnswer = image.once(
         "nvml", lambda: gpu.ask_library(gpu.ASK_NVML, path, environment(image, path))
     )
@@ -122,7 +124,7 @@ def _nvml(image: Situation) -> gpu.GpuAnswer:
     "NVML starts and counts at least one GPU: the driver in the kernel answers",
     tier="live",
     cause="the driver of the host and the libraries in the container do not fit",
-    remedy="nvidia-smi   # on the host: does it work there?",
+    remedy=on_host("reboot, or install the driver again, where nvidia-smi fails", "nvidia-smi"),
     needs=("gpu.nodes",),
 )
 def test_nvml(image: Situation, measure: Measure) -> None:
@@ -132,7 +134,9 @@ def test_nvml(image: Situation, measure: Measure) -> None:
     if answer.problem:
         fail(answer.problem)
     if answer.code:
-        fail("NVML returned {}".format(answer.code), *gpu.NVML_CODES.get(answer.code, ("", "")))
+        fail(
+            "NVML returned {}".format(answer.code), *gpu.NVML_CODES.get(answer.code, ("", Remedy()))
+        )
     seen = sorted({str(one.get("name", "?")) for one in answer.devices})
     text = "{} x {}, driver {}".format(len(answer.devices), ", ".join(seen), answer.facts["driver"])
     measure(text)
@@ -140,7 +144,9 @@ def test_nvml(image: Situation, measure: Measure) -> None:
     if lost:
         code = int(lost[0]["code"])
         text = "GPU {} answers {}".format(lost[0]["index"], code)
-        known = gpu.NVML_CODES.get(code, ("the GPU fell off the bus or its node is missing", ""))
+        known = gpu.NVML_CODES.get(
+            code, ("the GPU fell off the bus or its node is missing", PASS_ALL)
+        )
         fail(text, *known)
     if not answer.devices:
         _not_passed(image, "NVML counts no GPU")
@@ -162,7 +168,7 @@ def _driver(image: Situation) -> gpu.GpuAnswer:
     "on a machine with NVSwitch the fabric is set up",
     tier="live",
     cause="the fabric manager does not run, or is of another release than the driver",
-    remedy="systemctl restart nvidia-fabricmanager   # on the host, of the driver's release",
+    remedy=on_host("systemctl restart nvidia-fabricmanager   # of the driver's release"),
     needs=("gpu.nodes",),
 )
 def test_fabricmgr(image: Situation, measure: Measure) -> None:
@@ -182,7 +188,7 @@ def test_fabricmgr(image: Situation, measure: Measure) -> None:
     "NVML and CUDA agree on how many GPUs there are, and they are as many as `--require` says",
     tier="live",
     cause="CUDA_VISIBLE_DEVICES hides some, some are cut into MIG instances, or a node is missing",
-    remedy="unset CUDA_VISIBLE_DEVICES; nvidia-smi -L",
+    remedy=in_shell("unset CUDA_VISIBLE_DEVICES", look="nvidia-smi -L"),
     needs=("gpu.nvml",),
 )
 def test_count(image: Situation, measure: Measure) -> None:
@@ -195,11 +201,12 @@ def test_count(image: Situation, measure: Measure) -> None:
     if driver.code == NOT_READY and cuda.switches(image.root):
         skip("blocked-by", "gpu.fabricmgr")
     if driver.problem or driver.code:
-        fail(driver.problem or "cuInit returned {}".format(driver.code))
+        text = driver.problem or "cuInit returned {}".format(driver.code)
+        fail(text, *cuda.INIT_CODES.get(driver.code, ("the driver refuses", INSTALL_DRIVER)))
     if image.gpus and len(devices) != image.gpus:
         fail(*gpu.not_as_many(image.gpus, devices, cuda.gpus(image.root)))
     if mig:
-        remedy = "nvidia-smi -i {} -mig 0   # on the host, when nobody uses it".format(mig[0])
+        remedy = on_host("nvidia-smi -i {} -mig 0   # when nobody uses it".format(mig[0]))
         warn(text + ", MIG is on: CUDA takes one instance", "a GPU is cut into instances", remedy)
     if len(devices) != driver.facts["count"]:
         more = ", CUDA_VISIBLE_DEVICES={}".format(hidden) if hidden is not None else ""
@@ -213,7 +220,7 @@ def test_count(image: Situation, measure: Measure) -> None:
     tier="live",
     cause="ACS or the IOMMU is on, or the GPUs hang at different root complexes: NCCL goes through "
     "host memory",
-    remedy="nvidia-smi topo -p2p r   # and disable ACS on the host's PCIe bridges",
+    remedy=on_host("disable ACS on the PCIe bridges", look="nvidia-smi topo -p2p r"),
     needs=("gpu.count",),
 )
 def test_p2p(image: Situation, measure: Measure) -> None:
@@ -229,7 +236,7 @@ def test_p2p(image: Situation, measure: Measure) -> None:
         fail("{} of {} pairs cannot: {}".format(len(facts["apart"]), pairs, ", ".join(seen)))
     if len(set(up)) > 1:
         text = "NVLinks up differ from GPU to GPU: {}".format(", ".join(map(str, up)))
-        fail(text, "a link is down", "nvidia-smi nvlink -s")
+        fail(text, "a link is down", on_host("reset the GPUs, or reboot", "nvidia-smi nvlink -s"))
 
 
 @check(
@@ -238,7 +245,7 @@ def test_p2p(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="errors of its memory, heat or power, or another process",
-    remedy="nvidia-smi -q -d ECC,ROW_REMAPPER,PERFORMANCE,MEMORY   # on the host",
+    remedy=only_look("nvidia-smi -q -d ECC,ROW_REMAPPER,PERFORMANCE,MEMORY"),
     needs=("gpu.nvml",),
 )
 def test_health(image: Situation, measure: Measure) -> None:

@@ -1,14 +1,16 @@
 """Check that HARP is installed and that the host is prepared for it."""
 
 import os
+from shlex import quote
 
 from validate.check import check, fail, skip
 from validate.fixtures import Measure, Situation
 from validate.probes import cuda, harp_host, kubernetes, net_plugin
 from validate.probes.files import under
 from validate.probes.libraries import libraries
+from validate.remedy import at_launch, in_image, in_shell, on_host
 
-LAUNCH = (
+LAUNCH = at_launch(
     "docker run --gpus all --privileged --network host -v /sys:/sys "
     "-v /dev/hugepages:/dev/hugepages -v /usr/local/tfabric/tools:/usr/local/tfabric/tools IMAGE"
 )
@@ -30,7 +32,8 @@ def test_lib(image: Situation, measure: Measure) -> None:
     if os.path.isfile(path):
         return
     renamed = net_plugin.disabled([os.path.dirname(path)])
-    remedy = "mv {} {}".format(renamed[0], path) if renamed else "imagegen build"
+    back = "mv {} {}; ldconfig".format(quote(renamed[0]), quote(path)) if renamed else ""
+    remedy = in_shell(back) if back else in_image("imagegen build")
     fail("{} is not there".format(path), remedy=remedy)
 
 
@@ -58,7 +61,7 @@ def _wanted(image: Situation) -> bool:
     "the host was prepared for HARP, and the container sees it",
     tier="live",
     cause="HARP was not set up on the host, or its folder was not mounted: NCCL stops at its start",
-    remedy="{}   # on the host, then reboot it; {}".format(harp_host.SETUP, LAUNCH),
+    remedy=on_host("{}   # then reboot it; {}".format(harp_host.SETUP, LAUNCH)),
 )
 def test_config(image: Situation, measure: Measure) -> None:
     """/usr/local/tfabric/tools/config/ztcp*.conf, not empty"""
@@ -90,8 +93,9 @@ def test_inactive_installed(image: Situation, measure: Measure) -> None:
     active = libraries(image).loader.first(net_plugin.DEFAULT)
     measure("no plugin is active")
     if active:
-        remedy = "mv {0} {0}.off   # back once the host is prepared".format(active)
-        fail("{} is active, {} is not there".format(active, harp_host.CONFIG), remedy=remedy)
+        remedy = "{}   # then reboot it; or build an image without HARP".format(harp_host.SETUP)
+        text = "{} is active, {} is not there".format(active, harp_host.CONFIG)
+        fail(text, remedy=on_host(remedy))
 
 
 @check(
@@ -110,10 +114,10 @@ def test_hugepages_host(image: Situation, measure: Measure) -> None:
     boot = "default_hugepagesz=1GB hugepagesz=1GB hugepages={}".format(need)
     remedy = "sed -i 's/^GRUB_CMDLINE_LINUX=\"/&{} /' /etc/default/grub && update-grub2 && reboot"
     if have.total < need:
-        fail(text, remedy=remedy.format(boot) + "   # on the host")
+        fail(text, remedy=on_host(remedy.format(boot)))
     if have.default_kib != harp_host.GIB >> 10:
         text = "huge pages have {} KiB by default, HARP takes 1 GiB"
-        fail(text.format(have.default_kib), remedy=remedy.format(boot) + "   # on the host")
+        fail(text.format(have.default_kib), remedy=on_host(remedy.format(boot)))
 
 
 @check(
@@ -121,7 +125,7 @@ def test_hugepages_host(image: Situation, measure: Measure) -> None:
     "the container can map huge pages of 1 GiB",
     tier="live",
     cause="/dev/hugepages was not passed to the container, or others use all pages",
-    remedy="docker run -v /dev/hugepages:/dev/hugepages IMAGE   # with the rest of the launch",
+    remedy=LAUNCH,
     needs=("harp.config", "harp.hugepages-host"),
 )
 def test_hugepages_mount(image: Situation, measure: Measure) -> None:
@@ -149,7 +153,7 @@ def test_hugepages_cgroup(image: Situation, measure: Measure) -> None:
     measure("no limit" if limit is None else "{} pages".format(limit))
     if limit is not None and limit < need:
         remedy = "resources: {{limits: {{hugepages-1Gi: {}Gi, memory: 100Gi}}}}".format(need)
-        fail("{} pages, {} are needed".format(limit, need), remedy=remedy)
+        fail("{} pages, {} are needed".format(limit, need), remedy=at_launch(remedy))
 
 
 @check(
@@ -174,7 +178,7 @@ def test_privileged(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="fewer elastic network interfaces are bound to the machine than it has GPUs",
-    remedy="bind one more for each GPU in the console of the cloud, then set HARP up again",
+    remedy=on_host("bind one more for each GPU in the cloud's console, then set HARP up again"),
     needs=("harp.config",),
 )
 def test_enis(image: Situation, measure: Measure) -> None:

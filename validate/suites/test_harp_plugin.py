@@ -6,9 +6,18 @@ from typing import List
 from validate.check import check, fail, skip
 from validate.fixtures import Measure, Situation
 from validate.probes import cuda, gpu, nccl, net_plugin
+from validate.probes.aside import one_line
+from validate.probes.dpkg import lost_library
 from validate.probes.files import under
-from validate.probes.libraries import environment, libraries, nccl_copies
+from validate.probes.libraries import (
+    environment,
+    libraries,
+    nccl_copies,
+    on_the_path,
+    out_of_the_way,
+)
 from validate.probes.native import call_functions
+from validate.remedy import in_image, in_shell
 
 
 def _path(image: Situation) -> str:
@@ -18,7 +27,8 @@ def _path(image: Situation) -> str:
 def _nccls(image: Situation) -> List[nccl.Copy]:
     found = nccl_copies(image)
     if not found:
-        fail("there is no NCCL that could open it", "the layer that brings NCCL is missing")
+        cause = "the layer that brings NCCL is missing"
+        fail("there is no NCCL that could open it", cause, in_image("imagegen build"))
     return found
 
 
@@ -32,22 +42,22 @@ def test_present(image: Situation, measure: Measure) -> None:
     """libnccl-net.so, or what NCCL_NET_PLUGIN means to the image's NCCL, as dlopen finds it:
     LD_LIBRARY_PATH, cache, default folders; by real path"""
     path, settings = _path(image), nccl.settings(image.root, image.env)
-    asked = settings.get("NCCL_NET_PLUGIN", ("", ""))[0]
+    asked, place = settings.get("NCCL_NET_PLUGIN", ("", ""))
     for copy in _nccls(image):
         wanted = net_plugin.wanted_names(asked, copy.version)
         found = next(filter(None, map(libraries(image).loader.first, wanted)), "")
         measure("{} is {}".format(" or ".join(wanted), found))
         if not found:
             names = " or ".join(wanted) or "no plugin (NCCL_NET_PLUGIN=none)"
-            remedy = "echo {} > /etc/ld.so.conf.d/harp.conf; ldconfig".format(os.path.dirname(path))
-            remedy = "unset NCCL_NET_PLUGIN" if asked else remedy
+            remedy = on_the_path(os.path.dirname(path), "harp")
+            remedy = in_shell(nccl.removal("NCCL_NET_PLUGIN", place)) if asked else remedy
             fail("NCCL {} looks for {}: not found".format(copy.version, names), remedy=remedy)
         if os.path.realpath(found) != os.path.realpath(path):
             text = "NCCL {} opens {}, HARP is {}"
             fail(
                 text.format(copy.version, found, path),
                 "another package brings a plugin of the same name, and it comes first",
-                "mv {0} {0}.off; ldconfig".format(found),
+                out_of_the_way(image, found)[1],
             )
 
 
@@ -68,7 +78,11 @@ def test_abi(image: Situation, measure: Measure) -> None:
     measure(text)
     promised = str(image.expected.fact("harp", "plugin_abi") or "")
     if promised and promised not in map(str, exports):
-        fail("{}; the recipe says v{}".format(text, promised), "this is another plugin")
+        fail(
+            "{}; the recipe says v{}".format(text, promised),
+            "this is another plugin",
+            in_image("imagegen build"),
+        )
     deaf = [copy for copy in copies if not set(copy.accepts) & set(exports)]
     if deaf:
         seen = [
@@ -77,8 +91,11 @@ def test_abi(image: Situation, measure: Measure) -> None:
         ]
         fail(
             "the plugin exports {}; {}".format(net_plugin.ranges(exports), "; ".join(seen)),
-            remedy="imagegen request harp={} nccl='{}'   # or a newer HARP".format(
-                image.expected.version("harp"), net_plugin.ACCEPTED_BY.get(max(exports or (4,)), "")
+            remedy=in_image(
+                "imagegen request harp={} nccl='{}'   # or a newer HARP".format(
+                    image.expected.version("harp"),
+                    net_plugin.ACCEPTED_BY.get(max(exports or (4,)), ""),
+                )
             ),
         )
 
@@ -95,15 +112,14 @@ def test_deps(image: Situation, measure: Measure) -> None:
     lost = [name for name in missing if name not in gpu.DRIVER_LIBRARIES]
     measure("all there")
     if lost:
-        remedy = "apt-file search {}   # names the package".format(lost[0])
-        fail("it needs {}".format(", ".join(lost)), remedy=remedy)
+        fail("it needs {}".format(", ".join(lost)), remedy=lost_library(image.root, *lost))
 
 
 @check(
     "plugin.load",
     "NCCL opens the plugin and keeps it: tried without a GPU",
     cause="the plugin does not load into NCCL",
-    remedy="mpirun -x NCCL_DEBUG=INFO … | grep NET/Plugin   # says why",
+    remedy=in_image("imagegen request harp=… nccl=…", look="validate --only nccl,harp"),
     needs=("plugin.present", "plugin.abi", "plugin.deps"),
 )
 def test_load(image: Situation, measure: Measure) -> None:
@@ -136,5 +152,6 @@ def test_one(image: Situation, measure: Measure) -> None:
     measure(", ".join(found))
     if len(found) > 1:
         others = [p for p in found if os.path.realpath(p) != os.path.realpath(_path(image))]
-        remedy = "dpkg -S {}   # and remove that package".format(" ".join(others))
-        fail("{} candidates: {}".format(len(found), ", ".join(found)), remedy=remedy)
+        lines = [out_of_the_way(image, path)[1] for path in others]
+        text = "{} candidates: {}".format(len(found), ", ".join(found))
+        fail(text, remedy=in_shell(one_line(lines)))

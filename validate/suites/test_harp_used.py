@@ -7,6 +7,7 @@ from validate.fixtures import Measure, Situation
 from validate.probes import cuda, nccl
 from validate.probes.libraries import environment, libraries
 from validate.probes.native import ended, run_script
+from validate.remedy import only_look
 
 ONE_RANK = """
 import ctypes, sys
@@ -32,7 +33,7 @@ FALLBACKS = ("IB", "Socket")
     "NCCL chooses the plugin for a communicator on a GPU",
     tier="live",
     cause="NCCL fell back to its own network, which is silent at its usual log level",
-    remedy="mpirun -x NCCL_DEBUG=INFO … | grep -e NET/ -e 'Using network'   # says why",
+    remedy=only_look("NCCL_DEBUG=INFO validate --only nccl,harp"),
     needs=("plugin.load", "cuda.malloc", "harp.config"),
 )
 def test_used(image: Situation, measure: Measure) -> None:

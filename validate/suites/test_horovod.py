@@ -19,9 +19,10 @@ from validate.probes.interpreter import (
 )
 from validate.probes.training import torch_and_horovod
 from validate.process import run
+from validate.remedy import in_image, only_look
 
 LAUNCH_SECONDS = 200
-REBUILD = "imagegen build   # compiles Horovod again, against what is in the image"
+REBUILD = in_image("imagegen build   # compiles Horovod again, against what is in the image")
 
 
 def _python(image: Situation) -> str:
@@ -40,7 +41,7 @@ def _built(image: Situation) -> Dict[str, Any]:
     "hvd.dist",
     "one Horovod is installed, of the version that the recipe names, by its own word",
     cause="another Horovod (LightCC's `light-horovod` writes over the same files) was installed",
-    remedy="python3 -m pip uninstall horovod light-horovod   # then build the image again",
+    remedy=in_image("imagegen build", look="python3 -m pip list | grep -i horovod"),
 )
 def test_dist(image: Situation, measure: Measure) -> None:
     """distributions `horovod` and `light-horovod` by their metadata, horovod.__version__"""
@@ -73,10 +74,7 @@ def test_torch_abi(image: Situation, measure: Measure) -> None:
     "hvd.build",
     "Horovod was built with what the recipe asks for",
     cause="a library was not found while Horovod was compiled, and it went on without",
-    remedy=(
-        "HOROVOD_WITH_PYTORCH=1 HOROVOD_WITH_MPI=1 pip install --no-cache-dir horovod   "
-        "# stops instead"
-    ),
+    remedy=REBUILD,
     needs=("hvd.torch-abi",),
 )
 def test_build(image: Situation, measure: Measure) -> None:
@@ -154,11 +152,11 @@ def test_size(image: Situation, measure: Measure) -> None:
         fail(
             result.says(),
             "the two ranks did not come up",
-            "validate --only mpi   # does mpirun itself work?",
+            only_look("validate --only mpi   # does mpirun itself work?"),
         )
     if not ranks:
         cause = "mpirun did not start them, or did not hand on what they print"
-        fail("no rank printed which one it is", cause, "validate --only mpi")
+        fail("no rank printed which one it is", cause, only_look("validate --only mpi"))
     if ranks != [("0", "2"), ("1", "2")]:
         fail(
             "the ranks call themselves {}".format(

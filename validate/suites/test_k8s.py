@@ -6,6 +6,7 @@ from validate.check import check, fail, skip
 from validate.fixtures import Measure, Situation
 from validate.probes import kubernetes
 from validate.probes.limits import capabilities
+from validate.remedy import at_launch
 
 PRIVILEGES = {"rdma": "IPC_LOCK", "harp": "SYS_ADMIN"}
 """Component -> the capability that it needs of the pod."""
@@ -34,7 +35,9 @@ def test_detect(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="the job gives the workers a command or arguments: mpi-operator starts sshd only without",
-    remedy="remove `command` and `args` of the worker, or end them with: /usr/sbin/sshd -De",
+    remedy=at_launch(
+        "remove `command` and `args` of the worker, or end them with: /usr/sbin/sshd -De"
+    ),
 )
 def test_worker_cmd(image: Situation, measure: Measure) -> None:
     """/proc/1/cmdline of a container with K_MPI_JOB_ROLE=worker"""
@@ -53,7 +56,10 @@ def test_worker_cmd(image: Situation, measure: Measure) -> None:
     "every host of the job's hostfile resolves",
     tier="live",
     cause="a worker is not ready, or the job's headless service is not there",
-    remedy="kubectl get pods,services -l training.kubeflow.org/job-name=JOB",
+    remedy=at_launch(
+        "wait until every worker runs, or create the job anew",
+        look="kubectl get pods,services -l training.kubeflow.org/job-name=JOB",
+    ),
 )
 def test_dns(image: Situation, measure: Measure) -> None:
     """getaddrinfo of each name in $OMPI_MCA_orte_default_hostfile, else /etc/mpi/hostfile"""
@@ -84,5 +90,7 @@ def test_psp(image: Situation, measure: Measure) -> None:
     measure(", ".join(here) or "none of note")
     lost = [cap for cap in wanted if cap not in here]
     if lost:
-        remedy = "securityContext: {{capabilities: {{add: [{}]}}}}".format(", ".join(lost))
+        remedy = at_launch(
+            "securityContext: {{capabilities: {{add: [{}]}}}}".format(", ".join(lost))
+        )
         fail("without {}".format(", ".join(lost)), remedy=remedy)

@@ -1,20 +1,23 @@
 """Check that LightCC is installed, is not plain Horovod, and knows the settings that are made."""
 
 import os
+from shlex import quote
 
 from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import cuda, lightcc
+from validate.probes.aside import export, unset
 from validate.probes.frameworks import distributions
 from validate.probes.libraries import libraries
+from validate.remedy import in_image
 
 
 @check(
     "lightcc.dist",
     "LightCC is installed, of the version that the recipe names, and no Horovod beside it",
     cause="Horovod and LightCC write over the same files: the last one that was installed wins",
-    remedy="python3 -m pip uninstall horovod light-horovod   # then build the image again",
+    remedy=in_image("imagegen build", look="python3 -m pip list | grep -i horovod"),
 )
 def test_dist(image: Situation, measure: Measure) -> None:
     """metadata of light-horovod (or what the recipe calls it), and that horovod is not installed
@@ -24,7 +27,9 @@ def test_dist(image: Situation, measure: Measure) -> None:
     measure("{} {}".format(name, found.get(name, "")))
     if name not in found:
         fail(
-            "{} is not installed".format(name), "the vendor's wheel was not there", "imagegen build"
+            "{} is not installed".format(name),
+            "the vendor's wheel was not there",
+            in_image("imagegen build"),
         )
     if lightcc.ORIGINAL in found and name != lightcc.ORIGINAL:
         fail("{} and horovod {} are installed".format(name, found[lightcc.ORIGINAL]))
@@ -37,7 +42,7 @@ def test_dist(image: Situation, measure: Measure) -> None:
     "the compiled parts are LightCC's own",
     severity="warn",
     cause="plain Horovod is installed under LightCC's name: its settings do nothing",
-    remedy="python3 -m pip install --force-reinstall --no-deps WHEEL_OF_LIGHTCC",
+    remedy=in_image("imagegen build   # with the vendor's wheel"),
     needs=("lightcc.dist",),
 )
 def test_strings(image: Situation, measure: Measure) -> None:
@@ -67,10 +72,13 @@ def test_env(image: Situation, measure: Measure) -> None:
     wrong = lightcc.unknown(image.env)
     if wrong:
         meant = [n + (", meant is {}".format(m) if m else "") for n, m in wrong.items()]
-        exports = ["export {}={}".format(m, image.env[n]) for n, m in wrong.items() if m]
-        remedy = "; ".join(["unset {}".format(" ".join(wrong)), *exports])
+        pairs = [(m, image.env[n]) for n, m in wrong.items() if m]
+        exports = ["export {}={}".format(name, quote(value)) for name, value in pairs]
+        remedy = unset(wrong, "; ".join(exports))
         fail("not known: {}".format("; ".join(meant)), remedy=remedy)
     gpus, size = len(cuda.gpus(image.root)), image.env.get("LIGHT_INTRA_SIZE", "")
     if gpus and size and size != str(gpus):
         text = "LIGHT_INTRA_SIZE={}, the machine has {} GPUs".format(size, gpus)
-        fail(text, "it is the number of GPUs of one machine", "export LIGHT_INTRA_SIZE=%d" % gpus)
+        fail(
+            text, "it is the number of GPUs of one machine", export({"LIGHT_INTRA_SIZE": str(gpus)})
+        )

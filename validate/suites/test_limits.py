@@ -7,6 +7,7 @@ from validate.fixtures import Measure, Situation
 from validate.probes import kubernetes, limits
 from validate.probes.files import under
 from validate.probes.sysfs import rdma_devices
+from validate.remedy import at_launch
 
 MIB = 1 << 20
 SHM_LEAST, SHM_GOOD = 256 * MIB, 8192 * MIB
@@ -19,7 +20,7 @@ PROCESSES_GOOD = 4096
     "RDMA may pin as much memory as it needs",
     tier="live",
     cause="the container was started with the engine's default limit",
-    remedy=(
+    remedy=at_launch(
         "docker run --ulimit memlock=-1 IMAGE   # a pod: "
         "securityContext.capabilities.add [IPC_LOCK]"
     ),
@@ -45,7 +46,9 @@ def test_memlock(image: Situation, measure: Measure) -> None:
     "/dev/shm holds what NCCL, MPI and the data loader put there",
     tier="live",
     cause="the container was started with the engine's default (64 MiB), or a small --shm-size",
-    remedy="docker run --shm-size=32g IMAGE   # a pod: emptyDir {medium: Memory} at /dev/shm",
+    remedy=at_launch(
+        "docker run --shm-size=32g IMAGE   # a pod: emptyDir {medium: Memory} at /dev/shm"
+    ),
 )
 def test_shm(image: Situation, measure: Measure) -> None:
     """statvfs(/dev/shm): its size, used or not"""
@@ -69,7 +72,9 @@ def test_shm(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="the engine's default; NCCL opens tens of thousands in a job of a hundred ranks",
-    remedy="docker run --ulimit nofile=1048576 IMAGE   # a pod: LimitNOFILE of containerd.service",
+    remedy=at_launch(
+        "docker run --ulimit nofile=1048576 IMAGE   # a pod: LimitNOFILE of containerd"
+    ),
 )
 def test_nofile(measure: Measure) -> None:
     """RLIMIT_NOFILE, at least 65536"""
@@ -88,7 +93,7 @@ def test_nofile(measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="the container was started with --ulimit stack=-1",
-    remedy="docker run --ulimit stack=67108864 IMAGE",
+    remedy=at_launch("docker run --ulimit stack=67108864 IMAGE"),
 )
 def test_stack(measure: Measure) -> None:
     """RLIMIT_STACK is a number"""
@@ -104,7 +109,9 @@ def test_stack(measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="the container was started with --pids-limit, or the pod has a limit of processes",
-    remedy="docker run --pids-limit -1 --ulimit nproc=-1 IMAGE   # a pod: podPidsLimit of kubelet",
+    remedy=at_launch(
+        "docker run --pids-limit -1 --ulimit nproc=-1 IMAGE   # a pod: podPidsLimit of kubelet"
+    ),
 )
 def test_nproc(image: Situation, measure: Measure) -> None:
     """RLIMIT_NPROC, and pids.max of the control group; at least 4096"""
@@ -121,7 +128,9 @@ def test_nproc(image: Situation, measure: Measure) -> None:
     "/sys shows the machine: NCCL reads its topology there, HARP its configuration",
     tier="live",
     cause="/sys is not mounted in the container",
-    remedy="docker run -v /sys:/sys IMAGE   # a pod: a hostPath volume of /sys, mounted at /sys",
+    remedy=at_launch(
+        "docker run -v /sys:/sys IMAGE   # a pod: a hostPath volume of /sys, mounted at /sys"
+    ),
 )
 def test_sysfs(image: Situation, measure: Measure) -> None:
     """/sys/class/net and /sys/bus/pci/devices can be listed"""

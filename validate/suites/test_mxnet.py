@@ -12,13 +12,14 @@ from validate.probes.frameworks import (
     require_import,
     version_of,
 )
+from validate.remedy import in_image
 
 
 @check(
     "mxnet.import",
     "`import mxnet` works in the image's Python",
     cause="MXNet is missing or broken, or a library that it loads is",
-    remedy="python3 -c 'import mxnet'   # shows the whole error; then build the image again",
+    remedy=in_image("imagegen build", look="python3 -c 'import mxnet'"),
 )
 def test_import(image: Situation, measure: Measure) -> None:
     """`import mxnet` in the image's Python, 200 s"""
@@ -31,7 +32,7 @@ def test_import(image: Situation, measure: Measure) -> None:
     "mxnet.version",
     "MXNet is the version that the recipe names",
     cause="it was replaced after the build, often by a `pip install` that pulled another one in",
-    remedy="python3 -m pip list | grep -i mxnet   # and remove what the recipe does not name",
+    remedy=in_image("imagegen build", look="python3 -m pip list | grep -i mxnet"),
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """mxnet.__version__, or the distribution's metadata where only the driver is missing"""

@@ -2,12 +2,14 @@
 
 import os
 import re
+from shlex import quote
 from typing import List
 
 from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import nccl, net_plugin
+from validate.probes.aside import export, one_line, renamed
 from validate.probes.files import header_version, names, under
 from validate.probes.libraries import (
     back_on_the_path,
@@ -16,9 +18,11 @@ from validate.probes.libraries import (
     instead_of,
     libraries,
     nccl_copies,
+    out_of_the_way,
 )
 from validate.probes.native import OUT, call_functions
 from validate.probes.sysfs import interfaces_up, rdma_devices, with_address
+from validate.remedy import Remedy, at_launch, in_image, in_shell
 
 OMPI_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include")
 
@@ -38,7 +42,7 @@ def _said(image: Situation, path: str) -> str:
     "nccl.version",
     "NCCL loads and is the version that the recipe names, by its own word",
     cause="another NCCL comes first on the loader's path, or was installed over it",
-    remedy="ldconfig -p | grep libnccl; echo $LD_LIBRARY_PATH   # which one is found first",
+    remedy=in_image("imagegen build", look="ldconfig -p | grep libnccl; echo $LD_LIBRARY_PATH"),
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """ncclGetVersion(int *) of the libnccl.so.2 that dlopen finds, in a process of its own"""
@@ -50,7 +54,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     if not same_version(image.expected.version("nccl"), found):
         text = "{} from {}, the recipe says {}"
         promised = image.expected.version("nccl")
-        why = instead_of(image, nccl.LIBRARY, "libnccl2", promised)
+        why = instead_of(image, nccl.LIBRARY, promised)
         fail(text.format(found or "no version", path, promised), *why)
     line = back_on_the_path(image, "nccl", path)
     if line:
@@ -62,7 +66,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     "NCCL was built for the CUDA of the recipe",
     severity="warn",
     cause="the package of another CUDA was installed",
-    remedy="apt-cache madison libnccl2   # `+cudaX.Y` names the CUDA",
+    remedy=in_image("imagegen build", look="dpkg -l 'libnccl*'"),
     needs=("nccl.version",),
 )
 def test_cuda_tag(image: Situation, measure: Measure) -> None:
@@ -83,7 +87,7 @@ def test_cuda_tag(image: Situation, measure: Measure) -> None:
     "programs compiled with `-lnccl` get the header and the library of one version",
     severity="warn",
     cause="the development package was upgraded without the library, or the other way round",
-    remedy="apt-get install --reinstall libnccl2 libnccl-dev   # both of one version",
+    remedy=in_image("imagegen build", look="dpkg -l 'libnccl*'"),
     needs=("nccl.version",),
 )
 def test_header(image: Situation, measure: Measure) -> None:
@@ -110,7 +114,7 @@ def test_header(image: Situation, measure: Measure) -> None:
     "which NCCLs are in the image: a program may carry one of its own",
     severity="warn",
     cause="a wheel brings an NCCL beside the one of the system: each program has its own",
-    remedy="mpirun -x NCCL_DEBUG=VERSION …   # shows which one a program loads",
+    remedy=in_image("imagegen build   # on one release for all", look="dpkg -l 'libnccl*'"),
     needs=("nccl.version",),
 )
 def test_copies(image: Situation, measure: Measure) -> None:
@@ -122,7 +126,10 @@ def test_copies(image: Situation, measure: Measure) -> None:
     promised = [one for one in (image.expected.version("nccl"), torch) if one]
     strange = [c for c in copies if not any(same_version(one, c.version) for one in promised)]
     if len({one.version for one in copies}) > 1 and strange:
-        fail("; ".join(str(one) for one in copies))
+        files = [c.path for c in strange if os.path.basename(c.path).startswith(nccl.LIBRARY)]
+        lines = [out_of_the_way(image, path)[1] for path in files]
+        remedy = in_shell(one_line(lines)) if len(files) == len(strange) else Remedy()
+        fail("; ".join(str(one) for one in copies), remedy=remedy)
 
 
 @check(
@@ -140,7 +147,8 @@ def test_conf(image: Situation, measure: Measure) -> None:
     wrong = nccl.suspicious(found, rdma)
     if wrong:
         named = [text.partition("=")[0] for text in wrong]
-        fail("; ".join(wrong), remedy="; ".join(nccl.removal(n, found[n][1]) for n in named))
+        lines = [nccl.removal(name, found[name][1]) for name in named]
+        fail("; ".join(wrong), remedy=in_shell(one_line(lines)))
 
 
 @check(
@@ -168,8 +176,8 @@ def test_ifname(image: Situation, measure: Measure) -> None:
             continue
         chosen = _chosen(name, value, there)
         first = next((one for one in usable if one != "lo"), "")
-        remedy = "docker run --network host IMAGE   # a pod: hostNetwork: true"
-        remedy = "export {}={}".format(name, first) if first else remedy
+        remedy = at_launch("docker run --network host IMAGE   # a pod: hostNetwork: true")
+        remedy = export({name: first}) if first else remedy
         if not chosen:
             text = "{}={}, but the container has {}"
             fail(text.format(name, value, ", ".join(there) or "no interface"), remedy=remedy)
@@ -203,5 +211,13 @@ def test_nearmiss(image: Situation, measure: Measure) -> None:
     found = net_plugin.disabled(libraries(image).loader.folders)
     measure("none")
     if found:
-        back = os.path.join(os.path.dirname(found[0]), net_plugin.DEFAULT)
-        fail(", ".join(found), remedy="mv {} {}".format(found[0], back))
+        fail(", ".join(found), remedy=_named_back(found))
+
+
+def _named_back(found: List[str]) -> Remedy:
+    """Return the line that gives a plugin its name again; where another one has it, it is kept."""
+    back = os.path.join(os.path.dirname(found[0]), net_plugin.DEFAULT)
+    first = back if not os.path.lexists(back) else renamed(found[0])
+    pairs = [(found[0], first), *((path, renamed(path)) for path in found[1:])]
+    lines = ["mv {} {}".format(quote(path), quote(name)) for path, name in pairs]
+    return in_shell("; ".join([*lines, "ldconfig"]))

@@ -8,6 +8,7 @@ from validate.probes import cuda, nccl
 from validate.probes.files import under
 from validate.probes.libraries import libraries, nccl_copies
 from validate.probes.limits import capabilities
+from validate.remedy import in_shell
 
 CUMEM_HOST = ((2, 24), (2, 26, 5))
 """NCCL allocates host memory by NUMA node without asking whether it may: from the first of these
@@ -24,7 +25,9 @@ BUILT_IN = ("ib", "socket")
     severity="warn",
     tier="live",
     cause="NCCL 2.24 to 2.26.4 use cuMem for host memory, which takes the system call mbind",
-    remedy="docker run --cap-add SYS_NICE IMAGE   # or: export NCCL_CUMEM_HOST_ENABLE=0",
+    remedy=in_shell(
+        "export NCCL_CUMEM_HOST_ENABLE=0   # at launch instead: docker run --cap-add SYS_NICE IMAGE"
+    ),
 )
 def test_shm_numa(image: Situation, measure: Measure) -> None:
     """the release of every NCCL copy, the driver in /proc/driver/nvidia/version, SYS_NICE in CapEff
@@ -53,7 +56,8 @@ def test_shm_numa(image: Situation, measure: Measure) -> None:
 def test_netname(image: Situation, measure: Measure) -> None:
     """$NCCL_NET and nccl.conf, against IB, Socket and the plugin of the recipe; without NCCL_NET an
     image with HARP may fall back to sockets silently"""
-    asked = nccl.settings(image.root, image.env).get("NCCL_NET", ("", ""))[0]
+    asked, place = nccl.settings(image.root, image.env).get("NCCL_NET", ("", ""))
+    unforced = in_shell(nccl.removal("NCCL_NET", place))
     measure("NCCL_NET={}".format(asked) if asked else "not forced")
     if not asked and not image.expected.has("harp"):
         return
@@ -62,9 +66,9 @@ def test_netname(image: Situation, measure: Measure) -> None:
         return
     plugins = libraries(image).loader.starting_with("libnccl-net")
     if asked.lower() not in BUILT_IN and not image.expected.has("harp") and not plugins:
-        fail("NCCL_NET={}, and no net plugin is there".format(asked), remedy="unset NCCL_NET")
+        fail("NCCL_NET={}, and no net plugin is there".format(asked), remedy=unforced)
     if asked.lower() == "socket" and (image.expected.has("harp") or image.expected.has("rdma")):
-        warn("NCCL_NET={} keeps NCCL off RDMA".format(asked), "", "unset NCCL_NET")
+        warn("NCCL_NET={} keeps NCCL off RDMA".format(asked), "", unforced)
 
 
 @check(

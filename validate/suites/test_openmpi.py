@@ -1,19 +1,28 @@
 """Check that there is one Open MPI, that it is the recipe's, and that it launches."""
 
 import os
-from typing import Any
+import re
+from typing import Any, Tuple
 
 from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import ldcache, mpi
+from validate.probes.aside import aside, export, one_line, unset
+from validate.probes.dpkg import lost_library, lost_program, package_of
 from validate.probes.files import distinct_files, read, under
+from validate.probes.libraries import out_of_the_way
 from validate.probes.limits import capabilities
+from validate.probes.other_programs import choices, out_of_use
 from validate.probes.programs import find_program, on_path, parse_environment
+from validate.probes.settings import settings
 from validate.probes.sysfs import default_route, interfaces_up, with_address
 from validate.process import run
+from validate.remedy import Remedy, in_image, in_shell, only_look
 
 LAUNCH_SECONDS = 60
+REBUILD = "imagegen build"
+LOST_LIBRARY = re.compile(r"loading shared libraries: ([^\s:]+): cannot open")
 
 
 def _prefix(image: Situation) -> str:
@@ -21,15 +30,13 @@ def _prefix(image: Situation) -> str:
 
 
 def _info(image: Situation) -> Any:
-    program = _prefix(image) + "/bin/ompi_info"
-    return image.once("ompi_info", lambda: run([program, "--parsable", "--all"], 30, image.env))
+    return mpi.info(image, _prefix(image))
 
 
 @check(
     "mpi.prefix",
     "mpirun is where launches look for it, and Open MPI knows where it lives",
     cause="OPAL_PREFIX points to another MPI, or the installation was moved",
-    remedy="unset OPAL_PREFIX",
 )
 def test_prefix(image: Situation, measure: Measure) -> None:
     """path:prefix in `ompi_info --parsable --all` of the recipe's prefix"""
@@ -38,26 +45,48 @@ def test_prefix(image: Situation, measure: Measure) -> None:
         fail(
             "{} is not there".format(mpirun),
             "Open MPI is not installed where the recipe says",
-            "imagegen build",
+            in_image("imagegen build"),
         )
+    program = _prefix(image) + "/bin/ompi_info"
+    if not os.access(program, os.X_OK):
+        remedy = lost_program(image.root, "ompi_info")
+        fail("{} is not there".format(program), "it was removed after the installation", remedy)
     result = _info(image)
     if not result.ok and not result.timed_out:  # one plugin may be broken: ask for less
-        ask = [_prefix(image) + "/bin/ompi_info", "--parsable", "--path", "prefix"]
+        ask = [program, "--parsable", "--path", "prefix"]
         result = run(ask, 30, image.env)
     prefix = mpi.parse_prefix(result.out)
     measure(prefix)
     homes = {_prefix(image), str(image.expected.fact("openmpi", "home", _prefix(image)))}
     if not result.ok:
-        fail(result.says())
+        lost = LOST_LIBRARY.search(result.out + result.err)
+        if lost:
+            cause = "{} is missing".format(lost.group(1))
+            fail(result.says(), cause, lost_library(image.root, lost.group(1)))
+        fail(result.says(), *_moved(image))
     if prefix not in homes:
-        fail("ompi_info says {}, the recipe says {}".format(prefix, " or ".join(sorted(homes))))
+        text = "ompi_info says {}, the recipe says {}"
+        fail(text.format(prefix, " or ".join(sorted(homes))), *_moved(image))
+
+
+def _moved(image: Situation) -> Tuple[str, Remedy]:
+    """Say why ompi_info does not tell where Open MPI lives, and what mends it."""
+    asked = image.env.get("OPAL_PREFIX", "")
+    if asked and asked != image.expected.env.get("OPAL_PREFIX", ""):
+        return "OPAL_PREFIX={} points to another MPI".format(asked), unset(["OPAL_PREFIX"])
+    program = _prefix(image) + "/bin/ompi_info"
+    home = str(image.expected.fact("openmpi", "home", "")) + "/bin/ompi_info"
+    if os.path.realpath(program) != os.path.realpath(home) and os.access(home, os.X_OK):
+        line = "{} && ln -s {} {}".format(aside(image.root, program), home, program)
+        return "{} is not the one of the distribution".format(program), in_shell(line)
+    return "another Open MPI was installed over it, or it was damaged", in_image("imagegen build")
 
 
 @check(
     "mpi.version",
     "Open MPI is the version that the recipe names, by its own word",
     cause="another MPI was installed over it, or the expectation file is of another image",
-    remedy="imagegen build   # builds the image again",
+    remedy=in_image("imagegen build"),
     needs=("mpi.prefix",),
 )
 def test_version(image: Situation, measure: Measure) -> None:
@@ -67,7 +96,13 @@ def test_version(image: Situation, measure: Measure) -> None:
     measure(version)
     promised = image.expected.version("openmpi")
     if not version:
-        fail(result.says() if not result.ok else "not Open MPI: " + result.tail(1))
+        text = result.says() if not result.ok else "not Open MPI: " + result.tail(1)
+        own = _own_mpirun(image)
+        here = _prefix(image) + "/bin/mpirun"
+        fail(
+            text,
+            remedy=out_of_use(image, [(here, own)]) if own != os.path.realpath(here) else Remedy(),
+        )
     if not same_version(promised, version):
         fail("Open MPI {}, the recipe says {}".format(version, promised))
 
@@ -80,7 +115,8 @@ def test_version(image: Situation, measure: Measure) -> None:
 def test_single(image: Situation, measure: Measure) -> None:
     """every mpirun on PATH by real path, every libmpi.so.* in `ldconfig -p`"""
     path = image.env.get("PATH", "")
-    ours = os.path.realpath(_prefix(image) + "/bin/mpirun")
+    own = _own_mpirun(image)
+    ours = os.path.realpath(own)
     found = distinct_files(on_path(["mpirun"], path))
     measure("{} is {}".format(find_program("mpirun", path), ours))
     others = [seen for seen in found if os.path.realpath(seen) != ours]
@@ -88,18 +124,30 @@ def test_single(image: Situation, measure: Measure) -> None:
         text = "also on PATH: {}; `mpirun` runs {}"
         fail(
             text.format(", ".join(others), find_program("mpirun", path)),
-            remedy="dpkg -S {0} || rm {0}   # remove the package that it names".format(others[0]),
+            remedy=out_of_use(image, [(one, own) for one in others]),
         )
     cache = ldcache.parse_cache(run(["/sbin/ldconfig", "-p"]).out)
     paths = [path for name in cache if name.startswith("libmpi.so.") for path in cache[name]]
     libraries = sorted({os.path.realpath(path) for path in paths})
     if len(libraries) > 1:
-        fail(
-            "more than one libmpi in the loader's cache: " + ", ".join(libraries),
-            remedy="dpkg -S {0} || rm {0}; ldconfig   # the one that is not the recipe's".format(
-                next((one for one in libraries if not _ours(image, one)), libraries[0])
-            ),
-        )
+        others = [path for path in distinct_files(paths) if not _ours(image, path)]
+        lines = [out_of_the_way(image, path)[1] for path in others]
+        remedy = in_shell(one_line(lines)) if len(others) < len(libraries) else in_image(REBUILD)
+        fail("more than one libmpi in the loader's cache: " + ", ".join(libraries), remedy=remedy)
+
+
+def _own_mpirun(image: Situation) -> str:
+    """Return the recipe's mpirun: that of its prefix, or the one of the distribution's Open MPI."""
+    home = str(image.expected.fact("openmpi", "home", ""))
+    if not home or home == _prefix(image):
+        return _prefix(image) + "/bin/mpirun"
+    package = package_of(image.root, home + "/bin/ompi_info")[0]
+    offered = [home + "/bin/mpirun", *choices(image.root, "mpirun")]
+    for one in offered:
+        real = os.path.realpath(one)
+        if os.access(one, os.X_OK) and package_of(image.root, real)[0] == package:
+            return one
+    return offered[0]
 
 
 def _ours(image: Situation, path: str) -> bool:
@@ -110,7 +158,7 @@ def _ours(image: Situation, path: str) -> bool:
     """
     real, home = os.path.realpath(path), str(image.expected.fact("openmpi", "home", ""))
     if home and home != _prefix(image):
-        return run(["dpkg-query", "--search", real]).ok
+        return bool(package_of(image.root, real)[0])
     return real.startswith(os.path.realpath(_prefix(image)) + "/")
 
 
@@ -129,12 +177,13 @@ def test_nonlogin_path(image: Situation, measure: Measure) -> None:
     path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
     found = find_program(daemon, path)
     measure(found)
+    if not found and not os.access(os.path.join(_prefix(image), "bin", daemon), os.X_OK):
+        text = "`{}` is missing: it is neither in {}/bin nor on {}"
+        cause = "it was removed after the installation"
+        fail(text.format(daemon, _prefix(image), path), cause, lost_program(image.root, daemon))
     if not found:
-        line = "PATH={}/bin:{}".format(_prefix(image), path)
-        fail(
-            "`{}` is not on {}".format(daemon, path),
-            remedy="echo '{}' >> /etc/environment".format(line),
-        )
+        line = "echo 'PATH={}/bin:{}' >> /etc/environment".format(_prefix(image), path)
+        fail("`{}` is not on {}".format(daemon, path), remedy=in_shell(line))
 
 
 @check(
@@ -142,7 +191,7 @@ def test_nonlogin_path(image: Situation, measure: Measure) -> None:
     "root may launch: by the option that launches here give, or by both variables",
     severity="warn",
     cause="Open MPI asks for both variables: with one of them mpirun stops as root all the same",
-    remedy="export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+    remedy=export({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}),
 )
 def test_root(image: Situation, measure: Measure) -> None:
     """$OMPI_ALLOW_RUN_AS_ROOT and $OMPI_ALLOW_RUN_AS_ROOT_CONFIRM are both 1 or both not: without
@@ -160,9 +209,8 @@ def test_root(image: Situation, measure: Measure) -> None:
     "mpirun starts two ranks, and both run here",
     tier="live",
     cause="the launcher cannot start processes in this container",
-    remedy=(
-        "/usr/local/openmpi/bin/mpirun -np 2 --allow-run-as-root --oversubscribe "
-        "hostname   # says why"
+    remedy=only_look(
+        "/usr/local/openmpi/bin/mpirun -np 2 --allow-run-as-root --oversubscribe hostname"
     ),
     needs=("mpi.prefix", "os.tmp"),
 )
@@ -173,7 +221,10 @@ def test_2rank(image: Situation, measure: Measure) -> None:
     hosts = result.out.split()
     measure("2 ranks on {}".format(", ".join(sorted(set(hosts)))))
     if not result.ok:
-        fail(result.says())
+        found = settings(image.root, image.env, image.expected.env, _prefix(image))
+        ours = [one for one in found if one.reaches_mpi]
+        cause = "one of these settings may do it: {}".format("; ".join(map(str, ours)))
+        fail(result.says(), cause if ours else "")
     if hosts != [os.uname().nodename] * 2:
         fail("two ranks answered `{}`".format(" ".join(hosts)))
 
@@ -183,7 +234,7 @@ def test_2rank(image: Situation, measure: Measure) -> None:
     "Open MPI was built for ranks with many threads, as Horovod's are",
     severity="warn",
     cause="built without MPI_THREAD_MULTIPLE",
-    remedy="export HOROVOD_MPI_THREADS_DISABLE=1",
+    remedy=in_image("imagegen build   # until then: export HOROVOD_MPI_THREADS_DISABLE=1"),
     needs=("mpi.prefix",),
 )
 def test_threads(image: Situation, measure: Measure) -> None:
@@ -244,5 +295,5 @@ def test_ifs(image: Situation, measure: Measure) -> None:
         best = outward if outward in names else names[0]
         fail(
             "{} interfaces are up: {}".format(len(names), ", ".join(names)),
-            remedy="mpirun -mca btl_tcp_if_include {} …".format(best),
+            remedy=export({"OMPI_MCA_btl_tcp_if_include": best}),
         )

@@ -3,18 +3,25 @@
 import ctypes
 import os
 import sys
+from shlex import quote
 from typing import Any, Dict, List
 
 from validate.check import check, fail, skip
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
-from validate.probes import gpu, ldcache, secrets, ssh
+from validate.probes import gpu, ldcache, links, secrets
+from validate.probes.aside import export, renamed
+from validate.probes.dpkg import lost_library
 from validate.probes.files import started_at, under
-from validate.probes.interpreter import LOCATE, ask, find_python
+from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
+from validate.probes.own_address import OWN_ADDRESS
+from validate.probes.sites import LOADED, extensions, frameworks, site_packages
 from validate.process import run
+from validate.remedy import Remedy, at_launch, in_image, in_shell
 
-REBUILD = "imagegen build   # on the base that the recipe names"
+REBUILD = in_image("imagegen build   # on the base that the recipe names")
+PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
 
 
 @check(
@@ -37,13 +44,16 @@ def test_release(image: Situation, measure: Measure) -> None:
     "os.arch",
     "the processor is of the kind that the image was built for",
     cause="the image runs under emulation, or was pulled for another platform",
-    remedy="docker pull --platform linux/amd64 IMAGE   # or the platform of this host",
+    remedy=at_launch("docker run --platform linux/amd64 IMAGE   # or the platform of this host"),
 )
 def test_arch(expected: Expected, measure: Measure) -> None:
     """uname -m"""
     measure(os.uname().machine)
     if os.uname().machine != expected.os.get("arch"):
-        fail("{}, the recipe says {}".format(os.uname().machine, expected.os.get("arch")))
+        promised = str(expected.os.get("arch"))
+        remedy = "docker run --platform {} IMAGE".format(PLATFORMS.get(promised, promised))
+        text = "{}, the recipe says {}".format(os.uname().machine, promised)
+        fail(text, remedy=at_launch(remedy))
 
 
 @check(
@@ -90,7 +100,7 @@ def _folders(image: Situation) -> List[str]:
     "os.ldcache",
     "the loader's cache knows every library in the folders that it covers",
     cause="libraries were copied in without a run of ldconfig after them",
-    remedy="ldconfig   # in the image, as the last step that copies libraries",
+    remedy=in_shell("ldconfig   # in the recipe: after the last step that copies libraries"),
 )
 def test_ldcache(image: Situation, measure: Measure) -> None:
     """`ldconfig -p` against every lib*.so* (its SONAME) in the folders of /etc/ld.so.conf.d and the
@@ -116,10 +126,7 @@ def test_broken_links(image: Situation, measure: Measure) -> None:
     measure("none")
     if broken:
         paths = [link.split(" -> ")[0] for link in broken]
-        fail(
-            "; ".join(broken[:4]),
-            remedy="dpkg -S {}   # and install that package again".format(paths[0]),
-        )
+        fail("; ".join(broken[:4]), remedy=links.mended(image.root, paths))
 
 
 @check(
@@ -132,29 +139,41 @@ def test_broken_links(image: Situation, measure: Measure) -> None:
 def test_elf_deps(image: Situation, measure: Measure) -> None:
     """DT_NEEDED of every .so of torch, horovod and Open MPI, its plugins included, of libmpi,
     libibverbs, librdmacm and libnccl, resolved as ld.so(8) does: RPATH, LD_LIBRARY_PATH, RUNPATH,
-    cache, default folders"""
+    cache, default folders. Symbol versions (DT_VERNEED) of these and of all extension modules of
+    the image's Python, against those of the library that is found (DT_VERDEF)"""
     lib_dir = image.expected.os.get("lib_dir", "/usr/lib")
     folders = [f for f in image.env.get("LD_LIBRARY_PATH", "").split(":") if f]
     loader = ldcache.Loader(
         _cache(image), folders, ["/lib64", "/usr/lib64", lib_dir, "/lib", "/usr/lib"]
     )
     libraries = _training_libraries(image)
-    missing = loader.missing(libraries)
+    loaded = loader.load(libraries)
+    image.memory[LOADED] = loaded.files
     measure("{} libraries and all that they load".format(len(libraries)))
-    real = {name: by for name, by in missing.items() if name not in gpu.DRIVER_LIBRARIES}
+    real = {name: by for name, by in loaded.missing.items() if name not in gpu.DRIVER_LIBRARIES}
     if real:
         seen = ["{} needs {}".format(by, name) for name, by in sorted(real.items())]
         fail(
             "; ".join(seen[:4]),
-            remedy="apt-file search {}   # names the package".format(sorted(real)[0]),
+            remedy=lost_library(image.root, *sorted(real)),
         )
+    others = [path for site in site_packages(image) for path in extensions(site)]
+    too_old = loaded.too_old or loader.load(others, find_python(image.env, image.expected)).too_old
+    measure("{}, {} extensions of Python".format(measure.text, len(others)))
+    if too_old:
+        cause = "it was built on a newer system, or an older copy of {} comes first"
+        fail("; ".join(map(str, too_old[:4])), cause.format(too_old[0].library), _newer(too_old))
+
+
+def _newer(found: List[ldcache.TooOld]) -> Remedy:
+    """Return what brings objects that were built for this system."""
+    remedy = "imagegen build   # with builds for this system of what needs newer versions"
+    return in_image(remedy, look="dpkg -S {}".format(quote(found[0].by)))
 
 
 def _training_libraries(image: Situation) -> List[str]:
-    python = find_python(image.env, image.expected)
-    where: Dict[str, Any] = image.once("locate", lambda: ask(python, LOCATE, image.env, 30)).facts
     found: List[str] = []
-    for folder in filter(None, [*where.values(), *_folders_of_mpi(image)]):
+    for folder in [*frameworks(image), *_folders_of_mpi(image)]:
         for top, _, files in os.walk(folder):
             found += [os.path.join(top, name) for name in sorted(files) if name.endswith(".so")]
     cache = _cache(image)
@@ -177,7 +196,7 @@ def _folders_of_mpi(image: Situation) -> List[str]:
     "text beyond ASCII does not crash a program",
     severity="warn",
     cause="no locale is set, so Python and others fall back to ASCII",
-    remedy="export LANG=C.UTF-8 LC_ALL=C.UTF-8",
+    remedy=export({"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}),
 )
 def test_locale(image: Situation, measure: Measure) -> None:
     """$LC_ALL, else $LANG ends in UTF-8, and `locale charmap` says so: the locale is there"""
@@ -200,9 +219,16 @@ def test_tmp(image: Situation, measure: Measure) -> None:
     wrong = [path for path in ("/tmp", "/var/tmp") if not _for_everyone(under(image.root, path))]
     measure("/tmp, /var/tmp")
     if wrong:
-        line = "[ -d {0} ] || rm -f {0}; mkdir -p {0}; chmod 1777 {0}"
-        remedy = "; ".join(map(line.format, wrong))
-        fail("not a folder of mode 1777: {}".format(", ".join(wrong)), remedy=remedy)
+        lines = [_made_again(under(image.root, path), path) for path in wrong]
+        text = "not a folder of mode 1777: {}".format(", ".join(wrong))
+        fail(text, remedy=in_shell("; ".join(lines)))
+
+
+def _made_again(there: str, path: str) -> str:
+    """Return the line that makes a folder for everybody; what is in its place is kept beside it."""
+    taken = os.path.lexists(there) and not os.path.isdir(there)
+    line = "mkdir -p {0} && chmod 1777 {0}".format(path)
+    return "mv {} {} && {}".format(path, renamed(path), line) if taken else line
 
 
 def _for_everyone(path: str) -> bool:
@@ -220,31 +246,11 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
     found = secrets.leftovers(image.root, started_at(image.root))
     measure("none")
     if found:
+        line = "rm -rf {}   # in the recipe: in the step that makes them"
         fail(
             ", ".join(found[:4]),
-            remedy="rm -rf {}   # in the step that makes them".format(" ".join(found)),
+            remedy=in_shell(line.format(" ".join(map(quote, found)))),
         )
-
-
-@check(
-    "os.secrets",
-    "no credential, token or private key travels in the image",
-    cause=(
-        "it was copied in, or made, while the image was built: everyone who pulls the image has it"
-    ),
-)
-def test_secrets(image: Situation, measure: Measure) -> None:
-    """known credential files; private keys and AWS, GitHub and Hugging Face tokens in files up to
-    64 KiB. In every folder of / that is not the distribution's own, and in /usr/local/etc, /usr/src
-    and /var/tmp; mounts are left out"""
-    # The ssh suite checks SSH keys: it knows those that the entrypoint makes.
-    owned = ssh.host_keys(image.root) + ssh.user_keys(image.root)
-    found = secrets.secrets(image.root, owned if image.expected.has("ssh") else ())
-    measure("none in {}".format(" ".join(secrets.places(image.root))))
-    if found:
-        line = "rm -f {}   # in the step that brings it; revoke it, mount one at start"
-        paths = " ".join(one.path for one in found)
-        fail("; ".join(str(one) for one in found[:4]), remedy=line.format(paths))
 
 
 @check(
@@ -253,7 +259,7 @@ def test_secrets(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="/etc/hosts maps the name to a loopback address: peers would connect to themselves",
-    remedy="echo \"$(hostname -I | cut -d' ' -f1) $(hostname)\" >> /etc/hosts",
+    remedy=OWN_ADDRESS,
 )
 def test_hostname(host: Any, measure: Measure) -> None:
     """getent ahostsv4 $(hostname): an address that is not 127.*"""

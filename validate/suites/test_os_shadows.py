@@ -2,13 +2,16 @@
 
 import os
 import re
+from shlex import quote
 from typing import Dict, List
 
 from validate.check import check, fail
 from validate.fixtures import Measure, Situation
+from validate.probes.aside import pattern, unset
 from validate.probes.dlopen import LoaderPath, loader_path
 from validate.probes.files import names, read, under
-from validate.probes.libraries import out_of_the_way
+from validate.probes.libraries import strays_out_of_the_way
+from validate.remedy import Remedy, in_shell
 
 FAMILIES = re.compile(r"lib(nccl|cudnn|cudart|mpi|ibverbs|rdmacm)\.so\.\d+(\.0)?$")
 """Names as programs ask for them; `libcudart.so.11.0` has a zero."""
@@ -40,8 +43,8 @@ def test_shadowed(image: Situation, measure: Measure) -> None:
     text = "{} is {}, which hides {}"
     hidden = [text.format(n, p[0], ", ".join(p[1:])) for n, p in found.items() if len(p) > 1]
     if hidden:
-        first = next(paths[0] for paths in found.values() if len(paths) > 1)
-        fail("; ".join(hidden), *out_of_the_way(image, first))
+        twice = {name: paths for name, paths in found.items() if len(paths) > 1}
+        fail("; ".join(hidden), *strays_out_of_the_way(image, twice))
 
 
 @check(
@@ -61,11 +64,19 @@ def test_preload(image: Situation, measure: Measure) -> None:
         lost += [] if there else [(name, where)]
     measure(", ".join(name for name, _ in asked) or "nothing")
     if lost:
-        lines = [_not_before(name, where) for name, where in lost]
-        fail("; ".join("{} in {} is not there".format(*one) for one in lost), "", "; ".join(lines))
+        text = "; ".join("{} in {} is not there".format(*one) for one in lost)
+        gone = [name for name, where in lost if where != PRELOADED]
+        rest = [name for name, where in asked if where != PRELOADED and name not in gone]
+        file = [name for name, where in lost if where == PRELOADED]
+        fail(text, remedy=_without(gone, rest, file))
 
 
-def _not_before(name: str, where: str) -> str:
-    if where == PRELOADED:
-        return "sed -i 's#{}##' {}".format(name, PRELOADED)
-    return "unset LD_PRELOAD; sed -i '/^LD_PRELOAD=/d' /etc/environment"
+def _without(gone: List[str], rest: List[str], file: List[str]) -> Remedy:
+    """Return the line that takes lost libraries out of the variable and of the file."""
+    lines = ["sed -i -E 's|{}||' {}".format(pattern(name), PRELOADED) for name in file]
+    if not gone:
+        return in_shell("; ".join(lines))
+    lines += ["sed -i 's|^LD_PRELOAD=|# &|' /etc/environment"]
+    if not rest:
+        return unset(["LD_PRELOAD"], "; ".join(lines))
+    return in_shell("; ".join([*lines, "export LD_PRELOAD={}".format(quote(" ".join(rest)))]))

@@ -10,11 +10,13 @@ from validate.probes import mpi, peers
 from validate.probes.interpreter import find_python
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
+from validate.remedy import at_launch, only_look
 
 LAUNCH_SECONDS = 90.0
-KEYS = (
-    "cat ~/.ssh/id_ed25519.pub   # add it to authorized_keys of the peer; or mount the same keys "
-    "at /root/.ssh in every container"
+KEYS = at_launch(
+    "mount the same keys at /root/.ssh in every container: docker run -v KEYS:/root/.ssh:ro IMAGE"
+    "   # or add this one's key to authorized_keys of the peer",
+    look="cat ~/.ssh/id_ed25519.pub",
 )
 
 
@@ -65,7 +67,10 @@ def test_login(image: Situation, measure: Measure) -> None:
     "every peer runs this image: the session did not end on the host itself",
     tier="live",
     cause="another image, or with --network host the sshd of the host answers on the port",
-    remedy="ssh PEER cat /etc/imagegen/image.json   # which image is it",
+    remedy=at_launch(
+        "start every container from one image, by its digest",
+        "ssh PEER cat /etc/imagegen/image.json",
+    ),
     needs=("peers.login",),
 )
 def test_image(image: Situation, measure: Measure) -> None:
@@ -84,7 +89,7 @@ def test_image(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="ENV of an image does not reach sessions of sshd, or the peer was started with another",
-    remedy="mpirun -x PATH -x LD_LIBRARY_PATH …",
+    remedy=at_launch("start every container with the same -e, from one image"),
     needs=("peers.login",),
 )
 def test_env(image: Situation, measure: Measure) -> None:
@@ -100,7 +105,9 @@ def test_env(image: Situation, measure: Measure) -> None:
     "sessions on every peer have the limits of this container",
     tier="live",
     cause="the peer was started without the same --ulimit, or pam_limits sets others for sessions",
-    remedy="docker run --ulimit memlock=-1 --ulimit nofile=1048576 IMAGE   # all of them alike",
+    remedy=at_launch(
+        "docker run --ulimit memlock=-1 --ulimit nofile=1048576 IMAGE   # all of them alike"
+    ),
     needs=("peers.login",),
 )
 def test_limits(image: Situation, measure: Measure) -> None:
@@ -117,7 +124,7 @@ def test_limits(image: Situation, measure: Measure) -> None:
     "every peer finds the daemon that mpirun starts there",
     tier="live",
     cause="PATH of sessions does not lead to Open MPI: `orted: command not found`",
-    remedy="echo 'PATH=/usr/local/openmpi/bin:/usr/bin:/bin' >> /etc/environment   # on the peer",
+    remedy=only_look("validate --only openmpi   # on the peer: mpi.nonlogin-path has its remedy"),
     needs=("peers.login", "mpi.prefix"),
 )
 def test_daemon(image: Situation, measure: Measure) -> None:
@@ -142,7 +149,7 @@ def _launch(image: Situation, command: List[str]) -> Any:
     "mpirun starts a rank on every host, not all of them here",
     tier="live",
     cause="the launcher does not reach the daemons: names, a firewall, or the wrong interface",
-    remedy="mpirun -np 2 -H HOST1,HOST2 -mca plm_base_verbose 10 hostname   # says at which step",
+    remedy=only_look("mpirun -np 2 -H HOST1,HOST2 -mca plm_base_verbose 10 hostname"),
     needs=("peers.image", "peers.daemon", "mpi.2rank"),
 )
 def test_ranks(image: Situation, measure: Measure) -> None:
@@ -164,7 +171,7 @@ def test_ranks(image: Situation, measure: Measure) -> None:
     "Horovod sums over all hosts, and every rank gets the right sum",
     tier="live",
     cause="ranks do not find each other: another MPI there, or an interface without a way",
-    remedy="mpirun -mca btl_tcp_if_include eth0 -x HOROVOD_LOG_LEVEL=debug …",
+    remedy=only_look("HOROVOD_LOG_LEVEL=debug validate --only peers --peers HOST1,HOST2"),
     needs=("peers.ranks", "hvd.size"),
 )
 def test_allreduce(image: Situation, measure: Measure) -> None:

@@ -1,14 +1,18 @@
 """Check the image's Python, which trains; `validate` runs in another one."""
 
 import os
+from typing import Dict
 
 from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
+from validate.probes.aside import link_in_place
 from validate.probes.import_errors import SLOW
 from validate.probes.interpreter import DISTRO_DISTS, VERSION, ask, find_python
-from validate.probes.pip import checked
+from validate.probes.other_programs import out_of_use
+from validate.probes.pip import agreed, checked
 from validate.probes.programs import find_program, interpreter_of
+from validate.remedy import Remedy, in_image, in_shell
 
 NAMES = ("python", "python3", "pip", "pip3")
 
@@ -21,7 +25,7 @@ def _target(image: Situation) -> str:
     "py.version",
     "the interpreter is the version that the recipe names",
     cause="another Python was installed over it, or the expectation file is of another image",
-    remedy="update-alternatives --config python3   # or build the image again",
+    remedy=in_image("imagegen build", look="update-alternatives --display python3"),
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """`PYTHON -c 'sys.version_info'` of the recipe's interpreter"""
@@ -43,23 +47,48 @@ def test_version(image: Situation, measure: Measure) -> None:
     cause="a second Python came first on PATH, as OFED and conda installers leave it",
 )
 def test_single(image: Situation, measure: Measure) -> None:
-    """python and python3 on PATH, and the first line of pip and pip3, by real path"""
-    path = image.env.get("PATH", "")
-    used = {}
-    for name in NAMES:
-        program = find_program(name, path)
-        python = program if name.startswith("python") else interpreter_of(program)
-        if program:
-            used[name] = os.path.realpath(python)
-    target = os.path.realpath(_target(image))
-    measure("{} all run {}".format(", ".join(used), target))
-    others = {name: python for name, python in used.items() if python != target}
+    """python and python3 on PATH, and the first line of pip and pip3, by real path; `python` is
+    there too, because launch lines name it"""
+    path, target = image.env.get("PATH", ""), _target(image)
+    found = {name: find_program(name, path) for name in NAMES}
+    found = {name: program for name, program in found.items() if program}
+    measure("{} all run {}".format(", ".join(found), os.path.realpath(target)))
+    used = {n: p if n.startswith("python") else interpreter_of(p, path) for n, p in found.items()}
+    others = {name: python for name, python in used.items() if not _same(python, target)}
     if others:
-        seen = ["{} runs {}".format(name, python) for name, python in sorted(others.items())]
+        seen = ["{} runs {}".format(n, os.path.realpath(p)) for n, p in sorted(others.items())]
+        text = "{}; the recipe's is {}"
         fail(
-            "{}; the recipe's is {}".format("; ".join(seen), target),
-            remedy="export PATH={}:$PATH".format(os.path.dirname(_target(image))),
+            text.format("; ".join(seen), os.path.realpath(target)),
+            remedy=_first_again(image, {name: found[name] for name in others}),
         )
+    if "python" not in found:
+        text = "there is no `python` on {}, or it leads nowhere"
+        line = link_in_place(image.root, "/usr/local/bin/python", target)
+        fail(text.format(path), "it was removed, or the Python that it led to", in_shell(line))
+
+
+def _same(python: str, target: str) -> bool:
+    try:
+        return os.path.samefile(python, target)
+    except OSError:
+        return False
+
+
+def _first_again(image: Situation, wrong: Dict[str, str]) -> Remedy:
+    """Return the line that lets names mean the recipe's Python again.
+
+    A name in the folder of that Python is put right there. Other interpreters, with the pips that
+    run in them, are taken out of use.
+    """
+    target = _target(image)
+    home = os.path.dirname(target)
+    beside = [program for program in wrong.values() if os.path.dirname(program) == home]
+    if beside and all("python" in os.path.basename(program) for program in beside):
+        links = [link_in_place(image.root, one, os.path.basename(target)) for one in beside]
+        return in_shell("; ".join(links))
+    pairs = [(program, target if n.startswith("python") else "") for n, program in wrong.items()]
+    return out_of_use(image, sorted(pairs), home)
 
 
 @check(
@@ -86,5 +115,5 @@ def test_pip_check(image: Situation, measure: Measure) -> None:
     if found or not lines:
         fail(
             "; ".join(found[:3]) or result.says(),
-            remedy="python3 -m pip check   # lists them; install what it asks for",
+            remedy=agreed(_target(image), found),
         )

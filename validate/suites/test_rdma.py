@@ -1,6 +1,5 @@
 """Check the verbs libraries of the image, and the RDMA devices that the host gives it."""
 
-import ctypes
 import errno
 import os
 import re
@@ -13,10 +12,13 @@ from validate.probes import fabric, kubernetes, sysfs, verbs_stack
 from validate.probes.dlopen import loader_path
 from validate.probes.files import names, under
 from validate.probes.libraries import out_of_the_way
+from validate.probes.native import call_functions
 from validate.probes.programs import find_program
+from validate.probes.verbs_remedies import modules_aside, one_build, packages_back, tools_back
 from validate.process import run
+from validate.remedy import Remedy, at_launch, in_image, in_shell, on_host
 
-LAUNCH = (
+LAUNCH = at_launch(
     "docker run --device=/dev/infiniband --cap-add IPC_LOCK --ulimit memlock=-1 "
     "--network host IMAGE   # a pod: hostNetwork: true, capabilities.add [IPC_LOCK], and in "
     "resources.limits what the RDMA device plugin offers, such as rdma/hca: 1"
@@ -38,18 +40,15 @@ def _variant(image: Situation) -> str:
 
 def _loads(image: Situation, name: str) -> str:
     """Return why the loader cannot load a library; empty if it can."""
-    try:
-        ctypes.CDLL(name if image.root == "/" else _library(image, name))
-    except OSError as error:
-        return str(error)
-    return ""
+    path = name if image.root == "/" else _library(image, name)
+    return call_functions(path, {}, image.env).problem
 
 
 @check(
     "rdma.libs",
     "the verbs libraries load and are of the release that the recipe names",
     cause="the user space of RDMA is not in the image, or another one was installed over it",
-    remedy="apt-get install --reinstall libibverbs1 librdmacm1",
+    remedy=in_image("imagegen build", look="dpkg -l 'libibverbs*' 'librdmacm*'"),
 )
 def test_libs(image: Situation, measure: Measure) -> None:
     """dlopen of libibverbs.so.1 and librdmacm.so.1; the release in the real name of the libibverbs
@@ -57,16 +56,15 @@ def test_libs(image: Situation, measure: Measure) -> None:
     wanted = ("libibverbs.so.1", "librdmacm.so.1")
     broken = [problem for problem in (_loads(image, name) for name in wanted) if problem]
     if broken:
-        fail("; ".join(broken))
+        fail("; ".join(broken), remedy=packages_back(image, "libibverbs1", "librdmacm1"))
     loader = loader_path(image.root, image.env, _lib_dir(image))
     found = loader.first(wanted[0]) or _library(image, wanted[0])
     release = verbs_stack.release_of(found)
     measure("{}, release {}".format(", ".join(wanted), release or "not in their names"))
     promised = image.expected.version("rdma")
     if release and _variant(image) == "rdma-core" and release != promised:
-        text = "rdma-core {} at {}, the recipe says {}".format(
-            release, os.path.dirname(found), promised
-        )
+        text = "rdma-core {} at {}, the recipe says {}"
+        text = text.format(release, os.path.dirname(found), promised)
         own = os.path.realpath(os.path.dirname(_library(image, wanted[0])))
         if os.path.dirname(os.path.realpath(found)) == own:
             fail(text)
@@ -77,7 +75,6 @@ def test_libs(image: Situation, measure: Measure) -> None:
     "rdma.provider",
     "there is a provider library for each driver that the recipe names",
     cause="libibverbs is there without the provider that it loads for the card: `0 HCAs found`",
-    remedy="apt-get install --reinstall ibverbs-providers",
     needs=("rdma.libs",),
 )
 def test_provider(image: Situation, measure: Measure) -> None:
@@ -90,12 +87,13 @@ def test_provider(image: Situation, measure: Measure) -> None:
     lost = [name for name in promised if name not in there]
     unsaid = [name for name in promised if name not in lost and not _declared(name, drivers)]
     if lost:
-        fail("no library in {}/libibverbs for {}".format(_lib_dir(image), ", ".join(lost)))
+        text = "no library in {}/libibverbs for {}".format(_lib_dir(image), ", ".join(lost))
+        fail(text, remedy=packages_back(image, "ibverbs-providers"))
     if unsaid:
         line = "echo 'driver {0}' > /etc/libibverbs.d/{0}.driver"
         text = "no file in /etc/libibverbs.d names {}".format(", ".join(unsaid))
         remedy = "; ".join(["mkdir -p /etc/libibverbs.d", *map(line.format, unsaid)])
-        fail(text, "libibverbs loads only what a file there names", remedy)
+        fail(text, "libibverbs loads only what a file there names", in_shell(remedy))
 
 
 def _declared(name: str, drivers: List[str]) -> bool:
@@ -109,7 +107,6 @@ def _declared(name: str, drivers: List[str]) -> bool:
         "one was upgraded without the other (apt over MLNX_OFED): libibverbs ignores "
         "such a provider"
     ),
-    remedy="apt-get install --reinstall libibverbs1 ibverbs-providers",
     needs=("rdma.libs", "rdma.provider"),
 )
 def test_pabi(image: Situation, measure: Measure) -> None:
@@ -119,22 +116,23 @@ def test_pabi(image: Situation, measure: Measure) -> None:
     measure("IBVERBS_PRIVATE_{} and {} providers".format(", ".join(offered), len(providers)))
     promised = image.expected.fact("rdma", "pabi")
     if len(offered) != 1 or (promised and offered != [str(promised)]):
-        fail(
-            "libibverbs offers private ABI {}, the recipe says {}".format(
-                ", ".join(offered), promised
-            )
-        )
+        text = "libibverbs offers private ABI {}, the recipe says {}"
+        remedy = packages_back(image, "libibverbs1", "ibverbs-providers")
+        fail(text.format(", ".join(offered), promised), remedy=remedy)
     others = [p for p in providers if p.abi != offered[0] or (p.wants and p.wants != offered)]
     if others:
         seen = ["{} (rdmav{})".format(p.driver, p.abi) for p in others]
-        fail("libibverbs offers {}, others: {}".format(offered[0], ", ".join(seen[:4])))
+        text = "libibverbs offers {}, others: {}".format(offered[0], ", ".join(seen[:4]))
+        fail(text, remedy=one_build(image, [one.path for one in others]))
 
 
 @check(
     "rdma.ofed",
     "the OFED of the image is the release that the recipe names, by its own word",
     cause="another OFED was installed over it, or packages of the distribution took its place",
-    remedy="dpkg -l 'libibverbs*' 'rdma-core*'   # mlnx in the version is OFED's own",
+    remedy=in_image(
+        "imagegen build", look="dpkg -l 'libibverbs*' 'rdma-core*'   # OFED's have mlnx in it"
+    ),
     needs=("rdma.libs",),
 )
 def test_ofed(image: Situation, host: Any, measure: Measure) -> None:
@@ -152,7 +150,7 @@ def test_ofed(image: Situation, host: Any, measure: Measure) -> None:
         return
     program = find_program("ofed_info", image.env.get("PATH", ""))
     if not program:
-        fail("there is no ofed_info", "the packages of OFED are not in the image", "imagegen build")
+        fail("there is no ofed_info", "the packages of OFED are not in the image")
     result = run([program, "-s"], env=image.env)
     release = result.out.strip().rstrip(":")
     measure(release)
@@ -165,7 +163,6 @@ def test_ofed(image: Situation, host: Any, measure: Measure) -> None:
     "the diagnostic programs that the recipe names are there",
     severity="warn",
     cause="a package of tools is missing",
-    remedy="apt-get install ibverbs-utils infiniband-diags perftest iproute2",
 )
 def test_tools(image: Situation, measure: Measure) -> None:
     """the programs of the recipe on PATH"""
@@ -174,7 +171,7 @@ def test_tools(image: Situation, measure: Measure) -> None:
     measure(", ".join(promised))
     lost = [name for name in promised if not find_program(name, path)]
     if lost:
-        fail("not there: {}".format(", ".join(lost)))
+        fail("not there: {}".format(", ".join(lost)), remedy=tools_back(image, lost))
 
 
 @check(
@@ -182,7 +179,7 @@ def test_tools(image: Situation, measure: Measure) -> None:
     "only user space is in the image: kernel modules are the host's",
     severity="warn",
     cause="OFED was installed without --user-space-only",
-    remedy="./mlnxofedinstall --user-space-only --without-fw-update --force",
+    remedy=in_image("imagegen build   # installs the user space alone"),
 )
 def test_no_kmod(image: Situation, measure: Measure) -> None:
     """*.ko below /lib/modules and /usr/src; packages of kernel modules in dpkg's database"""
@@ -191,7 +188,8 @@ def test_no_kmod(image: Situation, measure: Measure) -> None:
     packages = [name for name in MODULE_PACKAGES if name + ".list" in there]
     measure("none")
     if files or packages:
-        fail("; ".join((packages + files)[:4]))
+        remedy = Remedy() if packages else modules_aside(files)
+        fail("; ".join((packages + files)[:4]), remedy=remedy)
 
 
 @check(
@@ -199,7 +197,7 @@ def test_no_kmod(image: Situation, measure: Measure) -> None:
     "the host has RDMA devices, and its kernel shows them",
     tier="live",
     cause="the card is there, its driver is not: mlx5_ib is not loaded on the host",
-    remedy="modprobe mlx5_ib   # on the host",
+    remedy=on_host("modprobe mlx5_ib"),
 )
 def test_hw(image: Situation, measure: Measure) -> None:
     """/sys/class/infiniband, else PCI functions of vendor 0x15b3 and class 0x0207 (InfiniBand) or
@@ -238,7 +236,8 @@ def test_uverbs(image: Situation, measure: Measure) -> None:
     if not verbs:
         text = "{} in /sys/class/infiniband, nothing in /sys/class/infiniband_verbs"
         cause = "ib_uverbs, by which programs reach the devices, is not loaded on the host"
-        fail(text.format(", ".join(sysfs.rdma_devices(image.root))), cause, "modprobe ib_uverbs")
+        seen = ", ".join(sysfs.rdma_devices(image.root))
+        fail(text.format(seen), cause, on_host("modprobe ib_uverbs"))
     if len(lost) == len(verbs):
         text = "none of the host's RDMA devices ({}) is in /dev/infiniband"
         fail(text.format(len(verbs)))
@@ -257,10 +256,10 @@ def _open(node: str) -> None:
     except OSError as error:
         text = "cannot open {}: {}".format(node, (error.strerror or "").lower())
         if error.errno in (errno.EPERM, errno.EACCES):
-            fail(
-                text, "the node was mounted, but the device is not allowed to the container", LAUNCH
-            )
-        fail(text, "the driver on the host does not serve it", "dmesg | grep mlx   # on the host")
+            cause = "the node was mounted, but the device is not allowed to the container"
+            fail(text, cause, LAUNCH)
+        cause = "the driver on the host does not serve it"
+        fail(text, cause, on_host("modprobe -r mlx5_ib; modprobe mlx5_ib", "dmesg | grep mlx"))
 
 
 @check(
@@ -268,7 +267,9 @@ def _open(node: str) -> None:
     "at least one port has a link",
     tier="live",
     cause="no cable, the switch's port is down, or (InfiniBand) no subnet manager runs",
-    remedy="ibstat   # on the host; state must be Active, physical state LinkUp",
+    remedy=on_host(
+        "connect the port until it is Active, with the physical state LinkUp", look="ibstat"
+    ),
     needs=("rdma.hw",),
 )
 def test_port(image: Situation, measure: Measure) -> None:
@@ -287,7 +288,8 @@ def test_port(image: Situation, measure: Measure) -> None:
         (fail if len(down) == len(ports) else warn)(text, *fabric.why_down(down[0]))
     if slow:
         text = "slower than others of their kind: " + "; ".join(map(str, slow))
-        remedy = "mlxlink -d {} -m   # on the host: cable, transceiver, width".format(
-            slow[0].device
+        remedy = on_host(
+            "replace the cable or transceiver, or reset the switch's port",
+            look="mlxlink -d {} -m".format(slow[0].device),
         )
         warn(text, "the link came up at a lower rate: cable, transceiver or the switch", remedy)

@@ -6,12 +6,14 @@ from typing import Dict, List, Tuple
 from validate.check import check, fail, skip, warn
 from validate.fixtures import Measure, Situation
 from validate.probes import cuda, fabric, gpu, nccl
+from validate.probes.aside import export, unset
 from validate.probes.files import names, under
 from validate.probes.libraries import environment, libraries, nccl_copies
 from validate.probes.native import ended, facts_of, run_script
 from validate.probes.programs import find_program
 from validate.probes.sysfs import Port, ports, verbs
 from validate.process import run
+from validate.remedy import Remedy, at_launch, in_image, in_shell, on_host, only_look
 
 LOOPBACK_SECONDS = 60.0
 JUMBO = 4200
@@ -19,7 +21,7 @@ JUMBO = 4200
 GOOD_SHARE = 0.8
 LOOPBACK = "ib_write_bw -d {0} -F --report_gbits & ib_write_bw -d {0} -F localhost"
 LINK = "mlxlink -d {0}; lspci -vv -s $(basename $(readlink /sys/class/infiniband/{0}/device))"
-LAUNCH = "docker run --network host IMAGE   # a pod: hostNetwork: true, or a VF of the NIC"
+LAUNCH = at_launch("docker run --network host IMAGE   # a pod: hostNetwork, or a VF of the NIC")
 
 
 @check(
@@ -27,7 +29,7 @@ LAUNCH = "docker run --network host IMAGE   # a pod: hostNetwork: true, or a VF 
     "the kernel's RDMA drivers speak an ABI that the libraries of the image understand",
     tier="live",
     cause="the user space of the image and the driver of the host are of very different age",
-    remedy="imagegen request rdma=… ofed=…   # a user space of the age of the host's driver",
+    remedy=in_image("imagegen request rdma=… ofed=…   # of the age of the host's driver"),
     needs=("rdma.hw", "rdma.uverbs"),
 )
 def test_kabi(image: Situation, measure: Measure) -> None:
@@ -48,7 +50,7 @@ def test_kabi(image: Situation, measure: Measure) -> None:
     "libibverbs enumerates every device that was passed",
     tier="live",
     cause="libibverbs left a device out: its provider did not load, or its node cannot be opened",
-    remedy="IBV_SHOW_WARNINGS=1 ibv_devinfo   # says why",
+    remedy=only_look("IBV_SHOW_WARNINGS=1 ibv_devinfo"),
     needs=("rdma.uverbs", "rdma.provider", "rdma.pabi", "rdma.kabi"),
 )
 def test_devinfo(image: Situation, measure: Measure) -> None:
@@ -115,28 +117,29 @@ def test_gid(image: Situation, measure: Measure) -> None:
     seen = ", ".join("{} {}".format(d, "none" if n is None else n) for d, n in best.items())
     measure("RoCE v2 with IPv4: " + seen)
     wanted = sorted({n for n in best.values() if n is not None})
-    export = "export NCCL_IB_GID_INDEX={}".format(wanted[0] if wanted else 3)
+    row = export({"NCCL_IB_GID_INDEX": str(wanted[0] if wanted else 3)})
     asked = nccl.settings(image.root, image.env).get("NCCL_IB_GID_INDEX", ("", ""))[0]
     if asked and asked != "-1":
-        _asked_row(tables, asked, export)
+        _asked_row(tables, asked, row)
     if not wanted:
         why = "the interface of the port has no IPv4 address"
-        warn("no RoCE v2 address with IPv4: " + seen, why, "ip address show")
+        remedy = on_host("give the interface of the port an IPv4 address", "ip address show")
+        warn("no RoCE v2 address with IPv4: " + seen, why, remedy)
     release = _nccl_release(image)
     early = bool(release) and cuda.numbers(release) < fabric.PICKS_GID_ITSELF
     if early and not asked and wanted != [0]:
         text = "NCCL {} takes row 0, RoCE v2 is in {}"
-        warn(text.format(release, seen), "", export)
+        warn(text.format(release, seen), "", row)
     if len(wanted) > 1 and (asked or early):
-        warn("the row differs from device to device: " + seen, "", "unset NCCL_IB_GID_INDEX")
+        warn("the row differs from device to device: " + seen, "", unset(["NCCL_IB_GID_INDEX"]))
 
 
-def _asked_row(tables: List[Tuple[Port, List[fabric.Gid]]], asked: str, export: str) -> None:
+def _asked_row(tables: List[Tuple[Port, List[fabric.Gid]]], asked: str, right: Remedy) -> None:
     for port, table in tables:
         kinds: Dict[str, str] = {str(row.number): row.kind for row in table}
         if kinds.get(asked) != fabric.ROCE_V2:
             text = "NCCL_IB_GID_INDEX={}: that row of {} is {}"
-            fail(text.format(asked, port.device, kinds.get(asked) or "empty"), "", export)
+            fail(text.format(asked, port.device, kinds.get(asked) or "empty"), "", right)
 
 
 @check(
@@ -157,7 +160,7 @@ def test_hca(image: Situation, measure: Measure) -> None:
     measure("NCCL_IB_HCA={}: {}".format(wanted, ", ".join(chosen)))
     if not chosen:
         text = "NCCL_IB_HCA={}, but there is {}".format(wanted, ", ".join(there))
-        fail(text, remedy=nccl.removal("NCCL_IB_HCA", place))
+        fail(text, remedy=in_shell(nccl.removal("NCCL_IB_HCA", place)))
 
 
 @check(
@@ -176,7 +179,7 @@ def test_mtu(image: Situation, measure: Measure) -> None:
     small = [name for name, mtu in found.items() if 0 < mtu < JUMBO]
     if small:
         seen = ["{} {}".format(name, found[name]) for name in small]
-        remedy = "ip link set {} mtu 9000   # on the host, and on the switch".format(small[0])
+        remedy = on_host("ip link set {} mtu 9000   # and on the switch".format(small[0]))
         fail(", ".join(seen), remedy=remedy)
 
 
@@ -186,7 +189,7 @@ def test_mtu(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="the host's kernel has no module for it: all traffic goes through host memory",
-    remedy="modprobe nvidia-peermem   # on the host (nv_peer_mem before driver 470)",
+    remedy=on_host("modprobe nvidia-peermem   # nv_peer_mem before driver 470"),
     needs=("rdma.uverbs", "gpu.nodes"),
 )
 def test_gdr(image: Situation, measure: Measure) -> None:
@@ -206,7 +209,7 @@ def test_gdr(image: Situation, measure: Measure) -> None:
         text = "{} is loaded, NCCL {} does not see it"
         cause = "this NCCL looks for {}, which the module does not make"
         places = " or ".join(fabric.peer_memory_places(release))
-        remedy = "imagegen request nccl='>=2.23.4' …   # it looks for nvidia_peermem itself"
+        remedy = in_image("imagegen request nccl='>=2.23.4' …   # it looks for nvidia_peermem")
         fail(text.format(", ".join(loaded), release or "here"), cause.format(places), remedy)
     fail("neither nvidia_peermem nor nv_peer_mem is loaded, and no DMA-BUF")
 
@@ -240,7 +243,7 @@ def test_numa(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="asked",
     cause="the link runs below its rate, its PCIe slot is narrow, or memory cannot be pinned",
-    remedy=LOOPBACK.format("mlx5_0"),
+    remedy=only_look(LOOPBACK.format("mlx5_0")),
     needs=("rdma.devinfo", "rdma.port"),
 )
 def test_loopback(image: Situation, measure: Measure) -> None:
@@ -258,14 +261,18 @@ def test_loopback(image: Situation, measure: Measure) -> None:
         result = run(["sh", "-c", script], LOOPBACK_SECONDS, image.env)
         if not result.ok:
             text = "{}: {}".format(port.device, result.says())
-            fail(text, "data does not move through the device", LOOPBACK.format(port.device))
+            fail(
+                text,
+                "data does not move through the device",
+                only_look(LOOPBACK.format(port.device)),
+            )
         speed, rate = fabric.parse_bandwidth(result.out), fabric.gigabits(port.rate)
         seen.append("{} {:.1f} of {:.0f} Gb/s".format(port.device, speed, rate))
         slow += [(port.device, seen[-1])] if speed < GOOD_SHARE * rate else []
     measure(", ".join(seen))
     if slow:
         text = ", ".join(problem for _, problem in slow)
-        fail(text, "the link, or its PCIe slot, is narrow", LINK.format(slow[0][0]))
+        fail(text, "the link, or its PCIe slot, is narrow", only_look(LINK.format(slow[0][0])))
 
 
 @check(
@@ -274,7 +281,7 @@ def test_loopback(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="asked",
     cause="a cable, a transceiver or the switch's port is bad, or the fabric drops packets",
-    remedy="ibqueryerrors; ethtool -S INTERFACE | grep -i discard   # on the host",
+    remedy=on_host("replace the cable or transceiver of the port", look="ibqueryerrors"),
     needs=("rdma.loopback",),
 )
 def test_counters(image: Situation, measure: Measure) -> None:

@@ -7,11 +7,16 @@ from validate.check import check, fail, skip, warn
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import ssh, ssh_rules
+from validate.probes.dpkg import lost_program
 from validate.probes.files import read, under
+from validate.probes.programs import find_program
 from validate.probes.sshd import daemon, effective_settings, login, temporary_key
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
+from validate.remedy import Remedy, in_image, in_shell, only_look
 
+PROGRAMS = ("sshd", "ssh", "ssh-keygen")
+PROGRAM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PARITY = ("PATH", "LD_LIBRARY_PATH", "OPAL_PREFIX")
 PARITY_PREFIXES = ("NVIDIA_", "CUDA_", "NCCL_", "OMPI_", "HOROVOD_")
 
@@ -29,21 +34,25 @@ def _root_only() -> None:
     "ssh.sshd",
     "sshd is the version of the recipe and accepts its own settings",
     cause="the settings are wrong, or the folder that sshd separates its privileges in is missing",
-    remedy="mkdir -p /run/sshd && /usr/sbin/sshd -t   # says which line",
+    remedy=in_image("imagegen build", look="/usr/sbin/sshd -t"),
 )
 def test_sshd(image: Situation, measure: Measure) -> None:
     """`sshd -t` with a temporary host key, `ssh -V`"""
     _root_only()
+    lost = [one for one in PROGRAMS if not find_program(one, PROGRAM_PATH)]
+    if lost:
+        text = "not there: {}".format(", ".join(lost))
+        fail(text, "it was removed after the installation", lost_program(image.root, *lost))
     banner = run(["ssh", "-V"]).err.strip()
     version = banner.partition("OpenSSH_")[2].partition("p")[0]
     measure("OpenSSH {}".format(version))
     with temporary_key() as key:
         result = run(["/usr/sbin/sshd", "-t", "-h", key])
     if not result.ok:
-        fail(result.says())
+        fail(result.says(), remedy=ssh_rules.starts_again(result.out + result.err))
     if not same_version(image.expected.version("ssh"), version):
         text = "OpenSSH {}, the recipe says {}".format(version, image.expected.version("ssh"))
-        fail(text, "another OpenSSH was installed over it", "imagegen build")
+        fail(text, "another OpenSSH was installed over it", in_image("imagegen build"))
 
 
 @check(
@@ -77,16 +86,14 @@ def _baked(image: Situation, keys: List[str], measure: Measure) -> None:
     baked = ssh.baked(image.root, keys, os.uname().nodename)
     measure("{} keys, made at start or mounted".format(len(keys)) if keys else "no key")
     if baked:
-        line = "rm -f {}   # in the step that makes them; others are made at start"
-        files = " ".join("{0} {0}.pub".format(key) for key in baked)
-        fail("came with the image: {}".format(", ".join(baked)), remedy=line.format(files))
+        text = "came with the image: {}".format(", ".join(baked))
+        fail(text, remedy=ssh_rules.made_anew(image.root, baked))
 
 
 @check(
     "ssh.perms",
     "sshd and ssh accept the modes of folders and keys",
     cause="StrictModes refuses what others can write, ssh refuses keys that others can read",
-    remedy="chown -R root:root ~/.ssh && chmod go-w ~ && chmod 0700 ~/.ssh && chmod 0600 ~/.ssh/*",
 )
 def test_perms(image: Situation, host: Any, measure: Measure) -> None:
     """mode and owner of ~, ~/.ssh, authorized_keys and private keys"""
@@ -94,7 +101,7 @@ def test_perms(image: Situation, host: Any, measure: Measure) -> None:
     problems = ssh.mode_problems(image.root, root.home, root.uid)
     measure("{}/.ssh is private".format(root.home))
     if problems:
-        fail("; ".join(problems[:3]))
+        fail("; ".join(problems[:3]), remedy=ssh_rules.private(image.root, root.home))
 
 
 @check(
@@ -113,7 +120,7 @@ def test_conf(image: Situation, measure: Measure) -> None:
     measure("root by key, port {}, no questions".format(port))
     if wrong:
         lines = [ssh_rules.remedy(image.root, one) for one in wrong]
-        fail("; ".join(map(str, wrong)), remedy="; ".join(lines))
+        fail("; ".join(map(str, wrong)), remedy=in_shell("; ".join(dict.fromkeys(lines))))
 
 
 def _session(image: Situation, command: str, measure: Measure) -> Any:
@@ -138,10 +145,10 @@ def test_login(image: Situation, measure: Measure) -> None:
     where none listens"""
     result = _session(image, "true", measure)
     if not result.ok:
-        cause, remedy = "", ""
+        cause, remedy = "", Remedy()
         if "Permission denied" not in result.err:
             cause, remedy = ssh_rules.session_problem(result.out + result.err, image.root)
-        step = "ssh -v -p {} localhost true   # says at which step".format(_port(image))
+        step = only_look("ssh -v -p {} localhost true".format(_port(image)))
         fail(result.says(), cause, remedy or step)
 
 
@@ -151,9 +158,7 @@ def test_login(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="a start-up file or banner prints, and mpirun takes it for the daemon's answer",
-    remedy=(
-        "grep -n echo ~/.bashrc /etc/bash.bashrc   # and print only where the shell is interactive"
-    ),
+    remedy=only_look("grep -n -e echo -e printf ~/.bashrc /etc/bash.bashrc /etc/ssh/sshrc"),
     needs=("ssh.login",),
 )
 def test_quiet(image: Situation, measure: Measure) -> None:
@@ -187,10 +192,8 @@ def test_env_parity(image: Situation, measure: Measure) -> None:
             "{} is `{}` over ssh, `{}` in the container".format(n, there.get(n), here.get(n))
             for n in differ
         ]
-        fail(
-            "; ".join(seen[:2]),
-            remedy="mpirun {} …".format(" ".join("-x " + name for name in differ)),
-        )
+        values = {name: here.get(name) for name in differ}
+        fail("; ".join(seen[:2]), remedy=ssh_rules.carried(image.root, values))
 
 
 def _of_interest(env: Dict[str, str]) -> Dict[str, str]:
@@ -202,7 +205,6 @@ def _of_interest(env: Dict[str, str]) -> Dict[str, str]:
     "ranks that SSH starts have the limits of the container",
     tier="live",
     cause="pam_limits sets limits of its own for sessions, or sshd was started with lower ones",
-    remedy="sed -i '/pam_limits.so/s/^/# /' /etc/pam.d/sshd   # sessions keep the limits of sshd",
     needs=("ssh.login",),
 )
 def test_limits_parity(image: Situation, measure: Measure) -> None:
@@ -213,7 +215,8 @@ def test_limits_parity(image: Situation, measure: Measure) -> None:
     measure("memlock {}, nofile {}".format(*(here + ["?", "?"])[:2]))
     if here != there:
         text = "memlock and nofile are {} over ssh, {} here".format(" ".join(there), " ".join(here))
-        (fail if rdma_devices(image.root) else warn)(text)
+        judge = fail if rdma_devices(image.root) else warn
+        judge(text, remedy=ssh_rules.limits_kept(image.root))
 
 
 @check("ssh.maxstartups", "how many sessions may begin at one moment", severity="info")

@@ -12,6 +12,7 @@ from validate.probes.frameworks import (
     require_import,
     version_of,
 )
+from validate.remedy import in_image
 
 DISTRIBUTIONS = ["tensorflow", "tensorflow-gpu", "ttensorflow", "tensorflow-cpu"]
 
@@ -20,7 +21,7 @@ DISTRIBUTIONS = ["tensorflow", "tensorflow-gpu", "ttensorflow", "tensorflow-cpu"
     "tf.import",
     "`import tensorflow` works in the image's Python",
     cause="TensorFlow is missing or broken, or a library that it loads is",
-    remedy="python3 -c 'import tensorflow'   # shows the whole error; then build the image again",
+    remedy=in_image("imagegen build", look="python3 -c 'import tensorflow'"),
 )
 def test_import(image: Situation, measure: Measure) -> None:
     """`import tensorflow` in the image's Python, 200 s"""
@@ -33,7 +34,7 @@ def test_import(image: Situation, measure: Measure) -> None:
     "tf.version",
     "TensorFlow is the version that the recipe names",
     cause="it was replaced after the build, often by a `pip install` that pulled another one in",
-    remedy="python3 -m pip list | grep -i tensorflow   # and remove what the recipe does not name",
+    remedy=in_image("imagegen build", look="python3 -m pip list | grep -i tensorflow"),
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """tf.__version__, or the distribution's metadata where only the driver is missing"""
@@ -52,7 +53,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     "tf.cuda-build",
     "TensorFlow was built with CUDA, for the CUDA of the recipe",
     cause="pip took the CPU wheel, or the wheel of another CUDA",
-    remedy="python3 -m pip install tensorflow==VERSION   # `tensorflow-gpu` before 1.15",
+    remedy=in_image("imagegen build", look="python3 -m pip list | grep -i tensorflow"),
     needs=("tf.import",),
 )
 def test_cuda_build(image: Situation, measure: Measure) -> None:

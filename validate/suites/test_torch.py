@@ -8,9 +8,18 @@ from validate.check import check, fail, skip, warn
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import loaded
+from validate.probes.dpkg import install_again, package_of, packages_with
 from validate.probes.import_errors import why
+from validate.probes.interpreter import find_python
 from validate.probes.packages import owner_version
+from validate.probes.pip import install, uninstall
 from validate.probes.training import torch_and_horovod
+from validate.remedy import Remedy, in_image, in_shell
+
+ONE_RELEASE = in_image(
+    "imagegen build   # on one release for all",
+    look="ldd $(python3 -c 'import torch; print(torch.__file__)' | xargs dirname)/_C*.so",
+)
 
 
 def _facts(image: Situation) -> Dict[str, Any]:
@@ -25,7 +34,7 @@ def _facts(image: Situation) -> Dict[str, Any]:
     "torch.import",
     "`import torch` works in the image's Python",
     cause="PyTorch is missing or broken, or a library that it loads is",
-    remedy="python3 -c 'import torch'   # shows the whole error; then build the image again",
+    remedy=in_image("imagegen build", look="python3 -c 'import torch'"),
 )
 def test_import(image: Situation, measure: Measure) -> None:
     """`import torch` in the image's Python, 200 s"""
@@ -38,7 +47,6 @@ def test_import(image: Situation, measure: Measure) -> None:
     cause=(
         "PyTorch was replaced after the build, often by a `pip install` that pulled another one in"
     ),
-    remedy="python3 -m pip uninstall torch   # until `import torch` finds the image's own again",
     needs=("torch.import",),
 )
 def test_version(image: Situation, measure: Measure) -> None:
@@ -58,15 +66,26 @@ def test_version(image: Situation, measure: Measure) -> None:
     measure(here)
     if not right:
         wanted = "{}, which calls itself {}".format(promised, reports) if reports else promised
-        fail("torch {}, the recipe says {}".format(here, wanted))
+        fail("torch {}, the recipe says {}".format(here, wanted), remedy=_the_recipes(image, facts))
     cuda = expected.fact("torch", "cuda")
     if cuda and facts["cuda"] != cuda:
-        fail("torch was built for CUDA {}, the recipe says {}".format(facts["cuda"], cuda))
+        text = "torch was built for CUDA {}, the recipe says {}".format(facts["cuda"], cuda)
+        fail(text, remedy=_from_index(image))
     abi = str(expected.fact("torch", "cxx11_abi", "") or "")
     if abi in ("0", "1") and bool(facts["cxx11_abi"]) != (abi == "1"):
         text = "torch has _GLIBCXX_USE_CXX11_ABI={}, the recipe says {}"
         cause = "this wheel is of another build: extensions of the image meet undefined symbols"
-        fail(text.format(int(facts["cxx11_abi"]), abi), cause, "imagegen build")
+        fail(text.format(int(facts["cxx11_abi"]), abi), cause, in_image("imagegen build"))
+
+
+def _the_recipes(image: Situation, facts: Dict[str, Any]) -> Remedy:
+    """Return what brings the recipe's PyTorch back: its package, or the wheel of its index."""
+    package = package_of(image.root, str(facts["file"]))[0]
+    if package:
+        return in_shell(install_again(package))
+    if packages_with(image.root, "dist-packages/torch"):
+        return in_shell(uninstall(find_python(image.env, image.expected), "torch"))
+    return _from_index(image)
 
 
 @check(
@@ -89,20 +108,20 @@ def test_cuda_build(image: Situation, measure: Measure) -> None:
         fail("torch.version.cuda is None", remedy=_from_index(image))
 
 
-def _from_index(image: Situation) -> str:
-    """Return the command line that installs the recipe's wheel from PyTorch's index of its CUDA."""
+def _from_index(image: Situation) -> Remedy:
+    """Return the line that installs the recipe's wheel from PyTorch's index of its CUDA."""
     version, cuda = image.expected.version("torch"), str(image.expected.fact("torch", "cuda") or "")
     if not re.match(r"\d+\.\d+$", cuda):
-        return "imagegen build"
-    line = "python3 -m pip install --force-reinstall --no-deps --index-url {} torch=={}"
-    return line.format("https://download.pytorch.org/whl/cu" + cuda.replace(".", ""), version)
+        return in_image("imagegen build")
+    index = "https://download.pytorch.org/whl/cu" + cuda.replace(".", "")
+    words = ["--force-reinstall", "--no-deps", "--index-url", index, "torch==" + version]
+    return in_shell(install(find_python(image.env, image.expected), *words))
 
 
 @check(
     "torch.numpy",
     "PyTorch and NumPy hand arrays to each other",
     cause="NumPy was upgraded past the release that PyTorch was compiled for, often by another pip",
-    remedy="python3 -m pip install 'numpy<2'   # PyTorch before 2.3 was compiled for NumPy 1",
     needs=("torch.import",),
 )
 def test_numpy(image: Situation, measure: Measure) -> None:
@@ -112,7 +131,18 @@ def test_numpy(image: Situation, measure: Measure) -> None:
         skip("not-installed", "the image has no NumPy")
     measure("NumPy {}".format(facts["numpy"]))
     if facts["numpy_problem"]:
-        fail("with NumPy {}: {}".format(facts["numpy"], facts["numpy_problem"]))
+        text = "with NumPy {}: {}".format(facts["numpy"], facts["numpy_problem"])
+        fail(text, remedy=_numpy(image, facts))
+
+
+def _numpy(image: Situation, facts: Dict[str, Any]) -> Remedy:
+    """Return what brings a NumPy that PyTorch knows: the distribution's, or one before 2."""
+    python = find_python(image.env, image.expected)
+    if package_of(image.root, str(facts.get("numpy_file", "")))[0]:
+        return in_shell(install_again("python3-numpy"))
+    if packages_with(image.root, "dist-packages/numpy"):
+        return in_shell(uninstall(python, "numpy"))
+    return in_shell(install(python, "'numpy<2'"))
 
 
 @check(
@@ -122,7 +152,7 @@ def test_numpy(image: Situation, measure: Measure) -> None:
         "a wheel brings a library that the image has as well; which one answers depends "
         "on the order"
     ),
-    remedy="ldd $(python3 -c 'import torch; print(torch.__file__)' | xargs dirname)/_C*.so",
+    remedy=ONE_RELEASE,
     needs=("torch.import",),
 )
 def test_loaded_libs(image: Situation, measure: Measure) -> None:
@@ -140,5 +170,5 @@ def test_loaded_libs(image: Situation, measure: Measure) -> None:
     mixed = loaded.mixed(twice, str(torch_and_horovod(image).horovod.facts.get("library", "")))
     if mixed:
         cause = "Horovod is linked to {}, of which PyTorch brings another release"
-        fail(text, cause.format(", ".join(mixed)), "imagegen build   # on one release for both")
+        fail(text, cause.format(", ".join(mixed)), ONE_RELEASE)
     warn(text)

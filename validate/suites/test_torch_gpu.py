@@ -6,8 +6,10 @@ from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import cuda
+from validate.probes.aside import unset
 from validate.probes.import_errors import why
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find_python
+from validate.remedy import Remedy, in_image, only_look
 
 LIBRARIES = """
 import json, torch
@@ -80,7 +82,9 @@ def _libraries(image: Situation) -> Any:
     "torch.nccl",
     "PyTorch was built with NCCL, of the version that the recipe names",
     cause="a build for CPUs, or another build than the recipe's, was installed",
-    remedy="python3 -c 'import torch; print(torch.cuda.nccl.version())'",
+    remedy=in_image(
+        "imagegen build", look="python3 -c 'import torch; print(torch.cuda.nccl.version())'"
+    ),
     needs=("torch.import", "torch.cuda-build"),
 )
 def test_nccl(image: Situation, measure: Measure) -> None:
@@ -102,7 +106,7 @@ def test_nccl(image: Situation, measure: Measure) -> None:
     "torch.cudnn",
     "PyTorch finds a cuDNN that it was compiled for",
     cause="LD_LIBRARY_PATH or the loader's cache leads to an older cuDNN than the wheel's own",
-    remedy="unset LD_LIBRARY_PATH   # or install the cuDNN that PyTorch was compiled against",
+    remedy=in_image("imagegen build", look="ldconfig -p | grep libcudnn; echo $LD_LIBRARY_PATH"),
     needs=("torch.import", "torch.cuda-build"),
 )
 def test_cudnn(image: Situation, measure: Measure) -> None:
@@ -111,7 +115,8 @@ def test_cudnn(image: Situation, measure: Measure) -> None:
     version, problem = _libraries(image)["cudnn"]
     measure("cuDNN {}".format(version or "none"))
     if "ncompatib" in problem:
-        fail(problem)
+        older = image.env.get("LD_LIBRARY_PATH", "") and unset(["LD_LIBRARY_PATH"])
+        fail(problem, remedy=older or Remedy())
     if not version:
         if problem and not cuda.gpus(image.root):
             skip("no-gpu-hw", problem)
@@ -126,7 +131,7 @@ def test_cudnn(image: Situation, measure: Measure) -> None:
         "the build is older than the GPU, or so new that it leaves it out: `no kernel image is "
         "available` at the first operation"
     ),
-    remedy="imagegen request torch=… cuda=… gpu=…   # a PyTorch that knows the GPU",
+    remedy=in_image("imagegen request torch=… cuda=… gpu=…   # a PyTorch that knows the GPU"),
     needs=("torch.import", "torch.cuda-build", "gpu.nodes", "gpu.count", "cuda.init"),
 )
 def test_arch(image: Situation, measure: Measure) -> None:
@@ -176,7 +181,7 @@ def _require_gpu(image: Situation) -> None:
     "NCCL starts under PyTorch and reduces on a GPU",
     tier="live",
     cause="NCCL does not start: its own words say why",
-    remedy="NCCL_DEBUG=INFO validate --only torch   # shows NCCL's log",
+    remedy=only_look("NCCL_DEBUG=INFO validate --only torch"),
     needs=("torch.nccl", "torch.arch", "cuda.malloc"),
 )
 def test_allreduce(image: Situation, measure: Measure) -> None:

@@ -1,11 +1,14 @@
 """Check first of all that the image still is what its expectation file describes."""
 
 import os
+from shlex import quote
 
 from validate import __version__
 from validate.check import check, fail
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
+from validate.probes.aside import export
+from validate.remedy import in_image, in_shell
 
 PATHS = ("PATH", "LD_LIBRARY_PATH")
 """A launch may add folders to these variables, if those that the image needs stay, in their order.
@@ -16,7 +19,7 @@ PATHS = ("PATH", "LD_LIBRARY_PATH")
     "env.manifest",
     "the expectation file is whole, belongs to root, and came with this `validate`",
     cause="the file was changed after the build, or `validate` was copied from another image",
-    remedy="imagegen build   # builds the image again, file and checks together",
+    remedy=in_image("imagegen build   # builds the image again, file and checks together"),
 )
 def test_manifest(expected: Expected, measure: Measure) -> None:
     """mode, owner and `validate` version of /etc/imagegen/image.json"""
@@ -25,7 +28,9 @@ def test_manifest(expected: Expected, measure: Measure) -> None:
         "{} for {}".format(expected.path, expected.data.get("image") or "an image without a name")
     )
     if found.st_mode & 0o022:
-        fail("{} can be written by others ({:04o})".format(expected.path, found.st_mode & 0o7777))
+        text = "{} can be written by others ({:04o})"
+        remedy = in_shell("chmod go-w {}".format(quote(expected.path)))
+        fail(text.format(expected.path, found.st_mode & 0o7777), remedy=remedy)
     if expected.version("validate") != __version__:
         text = "this is validate {}, the image was made with {}"
         fail(text.format(__version__, expected.version("validate")))
@@ -47,8 +52,7 @@ def test_contract(image: Situation, measure: Measure) -> None:
     measure("{} variables as the recipe sets them".format(len(image.expected.env)))
     if wrong:
         seen = ["{}={}".format(n, a) if a is not None else n + " is not set" for n, _, a in wrong]
-        exports = ["export {}='{}'".format(name, promised) for name, promised, _ in wrong]
-        fail("; ".join(seen), remedy="; ".join(exports))
+        fail("; ".join(seen), remedy=export({name: promised for name, promised, _ in wrong}))
 
 
 def _keeps(name: str, promised: str, actual: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import secrets
+import sys
 import tarfile
 import time
 from contextlib import contextmanager, suppress
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine import sdk
 from imagegen.engine.client import Engine, engine_errors, reason
+from imagegen.engine.containers import owner
 from imagegen.engine.containers.exec import ExecResult, run_exec
 from imagegen.engine.containers.refusals import relax
 from imagegen.errors import EngineError
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     import docker
 
 __all__ = ["Container", "ExecResult", "LaunchSpec", "network", "running"]
+
+LATE_SECONDS = 1.0
+"""The seconds in which an engine makes a container, mostly."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +133,36 @@ def running(engine: Engine, spec: LaunchSpec) -> Iterator[Container]:
 
     Raises EngineError when it cannot start. It may end by itself at any time: see `alive`.
     """
+    _remove_left_once(engine)
     # The name is chosen before the engine makes the container, so an interrupt in between leaves no
     # container behind.
-    name = f"imagegen-{secrets.token_hex(6)}"
+    name = owner.new_name()
     try:
-        yield _start(engine, spec, name)
+        container = _start(engine, spec, name)
+    except BaseException:
+        _remove_late(engine, name)
+        raise
+    try:
+        yield container
     finally:
+        _remove(engine, name)
+
+
+_swept: set[str] = set()
+
+
+def _remove_left_once(engine: Engine) -> None:
+    """Remove what killed runs left, before the first container of this run."""
+    if engine.endpoint.url not in _swept:
+        _swept.add(engine.endpoint.url)
+        owner.remove_left(engine)
+
+
+def _remove_late(engine: Engine, name: str) -> None:
+    """Remove a container that the engine may still be making: the request was interrupted."""
+    _remove(engine, name)
+    if isinstance(sys.exc_info()[1], KeyboardInterrupt):
+        time.sleep(LATE_SECONDS)
         _remove(engine, name)
 
 
@@ -190,7 +218,7 @@ def _create(engine: Engine, spec: LaunchSpec, name: str) -> str:
         entrypoint=list(spec.entrypoint) if spec.entrypoint is not None else None,
         hostname=spec.hostname or None,
         environment=dict(spec.env),
-        labels=dict(spec.labels),
+        labels={**spec.labels, **owner.own_mark()},
         name=name,
         networking_config=joined,
         host_config=_host_config(api, spec),

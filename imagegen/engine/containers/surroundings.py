@@ -64,7 +64,7 @@ def surroundings(engine: Engine) -> Facts | None:
 
 
 def given(root: Path) -> Facts:
-    """Read the facts that a machine's own files have; `root` is where its file system begins."""
+    """Read the facts of a machine from its own files; `root` is the top of its file system."""
     found = {_name(path, root): _text(path) for path in _all(root, _FILES)}
     found |= {_name(path, root): _rights(path) for path in _all(root, _NODES)}
     found |= {f"module {path.name}": _text(path / "version") for path in _drivers(root)}

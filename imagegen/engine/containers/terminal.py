@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import select
 import shutil
 import signal
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine import sdk
 from imagegen.engine.client import Engine, engine_errors
+from imagegen.engine.containers import owner
 from imagegen.engine.containers.containers import Container
 from imagegen.errors import EngineError
 
@@ -43,10 +43,16 @@ def shell(engine: Engine, image: str, files: Sequence[ContextFile] = ()) -> int:
     if not engine.endpoint.url.startswith("unix://"):
         text = f"no terminal over {engine.endpoint.url.partition(':')[0]}"
         raise EngineError.of(text, hint=f"docker run -it --rm {image} bash")
-    name = f"imagegen-{secrets.token_hex(6)}"
+    name = owner.new_name()
     with engine_errors("open a shell"), engine.fresh() as api:
         created = api.create_container(
-            image, command=list(_SHELL), tty=True, stdin_open=True, name=name, entrypoint=""
+            image,
+            command=list(_SHELL),
+            tty=True,
+            stdin_open=True,
+            name=name,
+            entrypoint="",
+            labels=owner.own_mark(),
         )
         try:
             _bring(Container(engine, created["Id"], name), files)

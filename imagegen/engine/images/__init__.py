@@ -1,5 +1,4 @@
 """Find, tag, remove and read images on the engine; make base images.
 
-Other rooms use `local_images`, `bases`, `contents`, `inventory`, `private_keys` and
-`engine_contents`.
+Other rooms use `local_images`, `bases`, `contents`, `inventory`, `layers` and `engine_contents`.
 """

@@ -33,7 +33,7 @@ BUILD_TOOLS = ("gcc", "g++", "cc", "c++", "ld", "make", "cmake", "ninja", "nvcc"
 # The script is for `sh`, because an image may have no bash. Without dpkg, ldconfig or awk the facts
 # that need them are missing. `-xdev` leaves /proc and mounts out. INSTALLER names what installed a
 # package; packages of dpkg have none. The packages in a folder `_vendor` are parts of setuptools,
-# not wheels that were installed.
+# not wheels that were installed. REQUESTED is empty: somebody asked pip for that package by name.
 _SCRIPT = r"""
 PATH="$PATH:/usr/sbin:/sbin:/usr/bin:/bin"
 [ -r /etc/os-release ] && sed 's/^/os /' /etc/os-release
@@ -43,10 +43,13 @@ ldconfig -p | sed -n 's/^\t\([^ ]*\) .*=> \(.*\)$/so \1 \2/p'
 echo "$LD_LIBRARY_PATH" | tr ':' '\n' | while read -r folder; do
   for library in "$folder"/lib*.so*; do [ -e "$library" ] && echo "so ${library##*/} $library"; done
 done
+ldconfig -p | sed -n 's/^\t.* => //p' | sort -u | xargs -r readlink -f | sed 's/^/real /'
+sed -n 's/^Package: /auto /p' /var/lib/apt/extended_states
 for tool in TOOLS; do command -v "$tool" | sed 's/^/tool /'; done
 find / -xdev -type f \( -path '*.dist-info/INSTALLER' ! -path '*/_vendor/*' \
   -exec grep -H . {} + \) -o -type f \( -path '*.dist-info/WHEEL' ! -path '*/_vendor/*' \
-  -exec grep -H '^Tag: ' {} + \) -o -type f \( -path '*/conda-meta/*.json' -o -name '*.whl' \
+  -exec grep -H '^Tag: ' {} + \) -o -type f \( -path '*.dist-info/REQUESTED' \
+  -o -path '*/conda-meta/*.json' -o -name '*.whl' \
   -o -name '*.deb' -o -name '*.tar' -o -name '*.tar.*' -o -name '*.tgz' -o -name '*.run' \
   -o -path '/var/lib/apt/lists/*' -o -path '*/.cache/*' -o -path '/tmp/*' -o -path '/var/tmp/*' \
   \) -exec stat -c 'file %s %n' {} +
@@ -69,6 +72,7 @@ _DIST = re.compile(
     r"(?P<path>/.*/(?P<name>[^/]+?)-(?P<version>[^/-]+)\.dist-info)"
     r"/(INSTALLER:(?P<by>\S+)|WHEEL:Tag: (?P<tag>\S+))$"
 )
+_REQUESTED = "/REQUESTED"
 _CONDA = re.compile(r"/conda-meta/(?P<name>[^/]+)-(?P<version>[^/-]+)-[^/-]+\.json$")
 
 
@@ -94,12 +98,17 @@ class ImageContents:
     """Hold what a container of the image reported.
 
     `folders` maps paths, also of large files, to the bytes below them. `sonames` maps the names
-    that the loader knows to paths. `files` maps files that a build may have left to their bytes.
+    that the loader knows to paths, `libraries` are the files behind them. `requested` has the paths
+    of `pypi` packages that somebody named, `automatic` the debs that apt added to what was named.
+    `files` maps files that a build may have left to their bytes.
     `promise` is the content of the expectation file in an image of this tool.
     """
 
     packages: tuple[Package, ...] = ()
     sonames: Mapping[str, str] = field(default_factory=dict)
+    libraries: tuple[str, ...] = ()
+    requested: frozenset[str] = frozenset()
+    automatic: frozenset[str] = frozenset()
     folders: Mapping[str, int] = field(default_factory=dict)
     files: Mapping[str, int] = field(default_factory=dict)
     tools: tuple[str, ...] = ()
@@ -168,6 +177,9 @@ def read_contents(lines: Iterable[str]) -> ImageContents:
     return ImageContents(
         packages=tuple(sorted(packages)),
         sonames=dict(reversed([*_pairs(rows["so"], " ")])),  # the loader takes the first
+        libraries=tuple(sorted({*rows["real"]})),
+        requested=frozenset(p.removesuffix(_REQUESTED) for p in files if p.endswith(_REQUESTED)),
+        automatic=frozenset(rows["auto"]),
         folders={path: int(size) * 1024 for size, path in _pairs(rows["du"], "\t")},
         files={path: size for path, size in files.items() if size and not _CONDA.search(path)},
         tools=tuple(dict.fromkeys(rows["tool"])),

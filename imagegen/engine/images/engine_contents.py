@@ -6,24 +6,26 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from imagegen.engine import sdk
+from imagegen.engine.api import checked
 from imagegen.engine.client import Engine, engine_errors
+from imagegen.engine.containers.owner import is_left, is_ours, runs
 from imagegen.engine.images import local_images
 from imagegen.errors import EngineError
-from imagegen.model.labels import LABEL_MATRIX
+from imagegen.model.labels import LABEL_INPUTS, LABEL_MATRIX, LABEL_UNTIL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from imagegen.engine.answers import CacheEntry, ContainerRow, ImageRow
+    from imagegen.engine.answers import CacheEntry, DiskAnswer, ImageRow, PruneAnswer
 
 DF_SECONDS = 600
 """The engine reads all files that it has not counted before."""
 
-_OURS = re.compile(r"^/imagegen-[0-9a-f]{12}$")
-_STOPPED = ("created", "exited", "dead")
+_CLOSING = re.compile(rf"LABEL\s+\"?({re.escape(LABEL_INPUTS)}|{re.escape(LABEL_UNTIL)})\"?=")
+"""The last instruction of all that imagegen builds; nothing else writes it."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,16 @@ class EngineContents:
     """Hold what is on the engine.
 
     `images` are those of imagegen, `used` the ids of images that containers use, `containers` the
-    names of imagegen's stopped containers, `there` the ids of all images on the engine.
+    names of imagegen's containers that are of no use, `there` the ids of all images on the engine.
+    `running` are those of the containers that still run, because the run that started them was
+    killed.
     """
 
     images: tuple[KeptImage, ...]
     used: frozenset[str]
     containers: tuple[str, ...]
     there: frozenset[str] = frozenset()
+    running: frozenset[str] = frozenset()
 
 
 def engine_contents(engine: Engine, writing: Collection[str]) -> EngineContents:
@@ -63,20 +68,28 @@ def engine_contents(engine: Engine, writing: Collection[str]) -> EngineContents:
     with engine_errors("list what it keeps"):
         rows = engine.api.images(all=True)
         containers = engine.api.containers(all=True)
-    kept = [_kept(row) for row in rows if LABEL_MATRIX in (row.get("Labels") or {})]
+    labelled = [_kept(row) for row in rows if LABEL_MATRIX in (row.get("Labels") or {})]
+    kept = [one for one in labelled if one.tags or not is_derived(_history(engine, one.id))]
     loose = [one.id for one in kept if not one.tags]
     own = own_bytes(engine, [row["Id"] for row in rows], loose, writing)
-    ours = [one for one in containers if any(map(_OURS.match, one.get("Names") or ()))]
+    left = [one for one in containers if is_ours(one) and is_left(one)]
     return EngineContents(
         tuple(replace(one, own_bytes=own.get(one.id, 0)) for one in kept),
-        frozenset(one["ImageID"] for one in containers if one not in ours or _runs(one)),
-        tuple(one["Names"][0][1:] for one in ours if not _runs(one)),
+        frozenset(one["ImageID"] for one in containers if one not in left),
+        tuple(one["Names"][0][1:] for one in left),
         frozenset(row["Id"] for row in rows),
+        frozenset(one["Names"][0][1:] for one in left if runs(one)),
     )
 
 
-def _runs(container: ContainerRow) -> bool:
-    return container.get("State") not in _STOPPED
+def is_derived(history: Sequence[tuple[str, int]]) -> bool:
+    """Return whether an image was made from one of imagegen's by something else.
+
+    It has the labels of that image, and its history goes on behind the last instruction that
+    imagegen writes. `docker commit` and each instruction of a Dockerfile adds to the history.
+    """
+    closing = [bool(_CLOSING.search(text)) for text, _ in history]
+    return closing.count(True) != 1 or not closing[-1]
 
 
 def _kept(row: ImageRow) -> KeptImage:
@@ -97,6 +110,14 @@ def own_bytes(
         shared = max((_in_common(chains[image], chain) for chain in others), default=0)
         found[image] = _top_bytes(engine, image, len(chains[image]) - shared, writing)
     return found
+
+
+def _history(engine: Engine, image: str) -> tuple[tuple[str, int], ...]:
+    """List what made an image; empty where it was removed meanwhile."""
+    try:
+        return local_images.history(engine, image)
+    except EngineError:
+        return ()
 
 
 def _layers(engine: Engine, image: str) -> tuple[str, ...]:
@@ -135,7 +156,8 @@ def build_cache(engine: Engine) -> tuple[CacheEntry, ...]:
     with engine_errors("count its build cache"), engine.fresh(timeout=DF_SECONDS) as api:
         answer = api.get(engine.url("/system/df"), params={"type": "build-cache"})
         answer.raise_for_status()
-        return tuple(answer.json().get("BuildCache") or ())
+        found = cast("DiskAnswer", checked(answer, answer.json()))
+        return tuple(found.get("BuildCache") or ())
 
 
 def old_cache_bytes(cache: tuple[CacheEntry, ...], days: int, now: datetime) -> int:
@@ -163,7 +185,8 @@ def prune_cache(engine: Engine, days: int) -> int:
         filters = json.dumps({"until": [f"{days * 24}h"]})
         answer = api.post(engine.url("/build/prune"), params={"filters": filters})
         answer.raise_for_status()
-        return int(answer.json().get("SpaceReclaimed") or 0)
+        found = cast("PruneAnswer", checked(answer, answer.json()))
+        return int(found.get("SpaceReclaimed") or 0)
 
 
 def remove_image(engine: Engine, image_id: str) -> bool:
@@ -188,3 +211,13 @@ def remove_container(engine: Engine, name: str) -> bool:
                 return False
             raise
     return True
+
+
+def stop_container(engine: Engine, name: str) -> None:
+    """Kill a container, if it still runs."""
+    with engine_errors(f"stop {name}"):
+        try:
+            engine.api.kill(name)
+        except sdk.errors.APIError as error:
+            if error.status_code not in (404, 409):
+                raise

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine import sdk
 from imagegen.engine.client import HINT_FIX, Engine, engine_errors
+from imagegen.engine.containers import owner
 from imagegen.engine.host import process
 from imagegen.engine.machine.guest_kernel import READY
 from imagegen.errors import EngineError
@@ -107,7 +108,9 @@ def pack_root(engine: Engine, image_id: str, disk: Path) -> None:
     Raises EngineError. The image is never started, and nothing of it stays on the engine.
     """
     with engine_errors(f"export {image_id}"), engine.fresh(timeout=EXPORT_SECONDS) as api:
-        created = api.create_container(image_id, command=["true"])
+        created = api.create_container(
+            image_id, command=["true"], name=owner.new_name(), labels=owner.own_mark()
+        )
         try:
             _pack(api.export(created["Id"]), disk)
         finally:

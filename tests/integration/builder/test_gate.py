@@ -62,7 +62,7 @@ def test_an_image_without_validate_fails_the_gate(tiny: TinyFamily) -> None:
     tiny.component("plain", "RUN echo TOKEN > /plain")
     tiny.write_matrix({"os": ["tiny12"]}, {"plain": "1"})
     ended = tiny.build(code=6)
-    assert "has no `validate` in it" in ended.err
+    assert "has no /usr/local/bin/validate" in ended.err
     assert tiny.built() == {}
 
 

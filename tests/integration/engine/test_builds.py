@@ -21,8 +21,8 @@ from imagegen.engine.builds.vertex_events import (
 from imagegen.engine.client import Engine, facts
 from imagegen.engine.images import local_images
 from imagegen.engine.images.layers import layers
-from imagegen.engine.images.private_keys import private_keys_in_layers
 from imagegen.model.recipe import ContextFile
+from imagegen.validation.image_secrets import secrets_of
 
 pytestmark = pytest.mark.both_engines(long=True)
 
@@ -162,8 +162,8 @@ def test_a_private_key_is_found_in_the_layer_that_a_later_one_hides(
         "RUN echo '-----BEGIN CERTIFICATE-----' > /cert.pem",
         files=(ContextFile("id_test", key, 0o600),),
     )
-    found = private_keys_in_layers(engine, image_id)
-    assert found == [f"layer {base_layers + 1}: /root/.ssh/id_test"]
+    found = secrets_of(engine, image_id)
+    assert [*found] == [f"private key in layer {base_layers + 1}: /root/.ssh/id_test"]
 
 
 def test_images_are_listed_tagged_and_removed(engine: Engine, builder: Builder, token: str) -> None:

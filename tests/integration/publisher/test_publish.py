@@ -90,7 +90,7 @@ def test_a_private_key_in_a_layer_is_refused(tiny: TinyFamily, registry: str) ->
     tiny.write_matrix({"os": ["tiny12"]}, {"key": "1", "check": "1"})
     tiny.build()
     ended = tiny.command("publish", "--to", f"{registry}/team", code=8)
-    assert "is not published: a private key in layer" in ended.err
+    assert "is not published: private key in layer" in ended.err
     assert "/k/id" in ended.err
     failed = tiny.command("validate", code=7)
     assert "image.private-key-in-layer" in failed.err

@@ -10,6 +10,8 @@ from imagegen.engine.images import local_images
 from imagegen.engine.registry import remote_images
 
 if TYPE_CHECKING:
+    from command_line import CommandLine
+    from image_builder import Builder
     from tiny_family import TinyFamily, TinyMaker
 
 BASICS = ("python=none", "openmpi=none", "ssh=none", "validate=none")
@@ -146,3 +148,34 @@ def test_build_builds_what_was_asked_for(shop: TinyFamily) -> None:
         for image in local_images.list_labelled(shop.engine, "io.imagegen.matrix=request"):
             if any(shop.token in tag for tag in image.tags):
                 local_images.remove(shop.engine, image.id, force=True)
+
+
+SITE = "/usr/local/lib/python3.11/dist-packages"
+DISTS = "for one in torch-2.0.1 jax-0.4.13; do mkdir -p $one.dist-info; echo pip > $one.dist-info"
+BY_HAND = (
+    "ENV CUDA_VERSION=11.8.0",
+    f"RUN mkdir -p {SITE} && cd {SITE} && {DISTS}/INSTALLER; done",
+)
+
+
+def test_a_request_like_an_image_of_any_maker(builder: Builder, command_line: CommandLine) -> None:
+    image = builder(*BY_HAND)
+    found = command_line("request", "--like", image, "--format", "json").result
+    rows = {row["component"]: row for row in found["like"]["rows"]}
+    assert (rows["torch"]["had"], rows["torch"]["differs"]) == ("2.0.1", "")
+    assert found["pins"]["torch"] == "2.0.1+cu117"
+    assert found["pins"]["os"] == "debian12"
+    assert rows["cuda"]["had"] == "11.8.0"
+    assert rows["validate"]["differs"] == "added: every image has it"
+    assert found["like"]["uncovered"] == ["jax 0.4.13"]
+    asked = [f"{name}={value}" for name, value in found["like"]["request"].items()]
+    assert command_line("request", *asked, "--format", "json").result["pins"] == found["pins"]
+    text = command_line("request", "--like", image, "torch=1.13.1").out
+    assert "asked for" in next(line for line in text.splitlines() if line.startswith("torch "))
+
+
+@pytest.mark.usefixtures("cpu_family")
+def test_a_request_like_an_own_image_is_its_cell(command_line: CommandLine) -> None:
+    found = command_line("request", "--like", "cpu/debian12-none", "--format", "json").result
+    assert (found["status"], found["cell"]) == ("exists", "cpu/debian12-none")
+    assert {row["differs"] for row in found["like"]["rows"]} == {""}

@@ -79,7 +79,7 @@ def test_a_container_that_cannot_start(
 def test_an_image_without_validate(builder: Builder, token: str, command_line: CommandLine) -> None:
     image = builder(f"RUN echo {token}")
     end = command_line("validate", image, code=7)
-    assert f"error: `{image}` has no `validate` in it" in end.err
+    assert f"error: `{image}` has no /usr/local/bin/validate" in end.err
     assert "hint: build it with imagegen" in end.err
 
 

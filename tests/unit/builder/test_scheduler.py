@@ -20,6 +20,7 @@ import pytest
 from imagegen.builder import cell as cell_build
 from imagegen.builder import prepare as preparing
 from imagegen.builder import scheduler as building
+from imagegen.builder.cell_request import UNTIL_STAGE
 from imagegen.builder.plan import BuildPlan, BuildResult
 from imagegen.builder.scheduler import build_family
 from imagegen.builder.shared_export import LARGE
@@ -33,6 +34,7 @@ from imagegen.config.network import BuildEnv
 from imagegen.engine import client
 from imagegen.engine.builds import buildkit
 from imagegen.engine.builds.buildkit import StepError
+from imagegen.engine.builds.context import Context
 from imagegen.engine.builds.vertex_events import VertexStarted
 from imagegen.engine.images import local_images as images
 from imagegen.engine.images.bases import BaseImage
@@ -554,7 +556,11 @@ def test_a_large_layer_that_cells_share_is_packed_by_one_of_them_before_the_othe
     built = build(four, tmp_path, jobs=4, shared=shared)
     assert {one.outcome for one in built.values()} == {"built"}
     first, second = machine.requests[:2]
-    assert first.target == component
+    assert first.target == UNTIL_STAGE
+    assert isinstance(first.context, Context)
+    assert first.context.dockerfile.endswith(
+        f'FROM {component} AS {UNTIL_STAGE}\nLABEL {LABEL_UNTIL}="{first.labels[LABEL_UNTIL]}"\n'
+    )
     assert first.labels[LABEL_UNTIL].endswith(f" {component}")
     assert LABEL_RECIPE not in first.labels
     assert second.labels[LABEL_CELL] == first.labels[LABEL_CELL]

@@ -72,7 +72,7 @@ def test_errors_in_two_files_are_told_in_one_run(overlay: Overlay) -> None:
 def test_a_component_in_a_folder_of_another_name_is_refused(overlay: Overlay) -> None:
     overlay.component("zeta", EPSILON)
     (problem,) = problems(overlay)
-    assert problem.text == "`epsilon` stands in `zeta`, so it would not be found by its name"
+    assert problem.text == "`epsilon` is in `zeta`, so it would not be found by its name"
     assert problem.hint == "rename it to `epsilon`, or correct `name`"
 
 
@@ -93,10 +93,18 @@ def test_names_that_nothing_has_are_refused(overlay: Overlay) -> None:
     requires = "    requires: {os: debian99, omega: any}\n"
     overlay.component("epsilon", EPSILON.replace("releases", "needs: [psi]\nreleases") + requires)
     assert {problem.text for problem in problems(overlay)} == {
-        "requires unknown OS `debian99`",
-        "speaks of unknown component `omega`",
-        "speaks of unknown component `psi`",
+        "requires the OS `debian99`, which does not exist",
+        "names the component `omega`, which does not exist",
+        "names the component `psi`, which does not exist",
     }
+
+
+def test_a_suite_that_is_not_there_is_refused(overlay: Overlay) -> None:
+    overlay.component("epsilon", EPSILON)
+    (overlay.root / "validate/suites/test_epsilon.py").unlink()
+    (problem,) = problems(overlay)
+    assert problem.text == "names the suite `epsilon`, which does not exist"
+    assert problem.hint == "write validate/suites/test_epsilon.py, or correct the name"
 
 
 CLAIMS = """\
@@ -155,7 +163,7 @@ def test_a_value_that_could_be_a_command_never_enters(
     overlay.component("epsilon", text if key == "version" else text + '    version: "1.0"\n')
     (problem,) = problems(overlay)
     assert problem.line == 6
-    assert problem.text.startswith("the value is not text that matches")
+    assert problem.text.startswith("the value is not ")
 
 
 @pytest.mark.parametrize("text", ["a b", "a;b", "$a", "`a`", 'a\\"', "a'", "a\\nRUN x"])
@@ -172,3 +180,9 @@ def test_hidden_files_are_no_components(overlay: Overlay) -> None:
     overlay.write("dockerfiles/components/.git/component.yaml", "nonsense")
     overlay.write("dockerfiles/os/.debian12.yaml.swp", "nonsense")
     assert len(overlay.catalog.components) == 4
+
+
+def test_a_file_with_an_error_is_not_also_called_missing(overlay: Overlay) -> None:
+    overlay.component("alpha", "name: alpha\ntitle: Alpha\nsuites: [alpha]\nreleases: []\n")
+    (problem,) = problems(overlay)
+    assert problem.text == "key `seconds` is missing"

@@ -169,7 +169,7 @@ def test_a_missing_matrix_is_told_with_the_known_ones(run: Run) -> None:
 
 def test_a_missing_path_is_told_with_its_neighbours(run: Run) -> None:
     ended = run("list", "--matrix", "matrices/smal.yaml")
-    assert ended.code == 2
+    assert ended.code == 3
     assert ended.err == (
         "error: matrices/smal.yaml: no such file\n"
         "  `matrices` has: small.yaml\n"

@@ -235,23 +235,3 @@ def test_it_is_wal_with_its_schema_version(journal: Journal) -> None:
 def test_opening_again_keeps_what_is_there(journal: Journal) -> None:
     journal.start_run("build", [])
     assert len(open_journal(journal.path).history()) == 1
-
-
-def test_a_newer_journal_is_refused(journal: Journal) -> None:
-    with closing(sqlite3.connect(journal.path)) as db:
-        db.execute("PRAGMA user_version = 99")
-    with pytest.raises(ConfigError, match="newer imagegen has written it"):
-        open_journal(journal.path)
-
-
-def test_what_is_no_journal_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "journal.db").write_text("not a database at all, just words\n" * 50)
-    with pytest.raises(ConfigError, match="cannot be used") as caught:
-        open_journal(tmp_path / "journal.db")
-    assert "IMAGEGEN_STATE" in caught.value.problems[0].hint
-
-
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="cannot be used"):
-        open_journal(tmp_path / "file" / "journal.db")

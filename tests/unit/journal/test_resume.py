@@ -53,7 +53,7 @@ def test_nothing_to_resume(book: Journal, tmp_path: Path) -> None:
     with pytest.raises(NothingSelectedError, match="there is no build to resume"):
         last_build(book, tmp_path, "/here")
     book.end_run(begin(book), 0)
-    with pytest.raises(NothingSelectedError, match="nothing is left of it"):
+    with pytest.raises(NothingSelectedError, match="nothing is left to build"):
         last_build(book, tmp_path, "/here")
 
 

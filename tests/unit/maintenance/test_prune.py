@@ -5,22 +5,31 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, cast
 
+import pytest
+
+from imagegen.engine.containers import owner
 from imagegen.engine.images import local_images
 from imagegen.engine.images.engine_contents import (
     EngineContents,
     KeptImage,
+    is_derived,
     old_cache_bytes,
     own_bytes,
 )
 from imagegen.errors import EngineError
 from imagegen.maintenance.prune import superfluous, without_image
-from imagegen.model.labels import LABEL_CELL, LABEL_MATRIX, LABEL_TITLE, LABEL_UNTIL
+from imagegen.model.labels import (
+    LABEL_CELL,
+    LABEL_INPUTS,
+    LABEL_MATRIX,
+    LABEL_PROCESS,
+    LABEL_TITLE,
+    LABEL_UNTIL,
+)
 from imagegen.renderer.dockerfile import COUNTED
 
 if TYPE_CHECKING:
-    import pytest
-
-    from imagegen.engine.answers import CacheEntry
+    from imagegen.engine.answers import CacheEntry, ContainerRow
     from imagegen.engine.client import Engine
 
 NOW = datetime(2026, 11, 21, tzinfo=timezone.utc)
@@ -105,3 +114,50 @@ def test_own_bytes_are_of_the_layers_above_those_that_others_have(
     assert own_bytes(engine, list(chains), ["old", "gone"], COUNTED) == {"old": 3, "gone": 0}
     assert own_bytes(engine, ["old", "far"], ["old"], COUNTED) == {"old": 123}
     assert own_bytes(engine, ["old", "old2"], [], COUNTED) == {}
+
+
+CLOSING = f"LABEL {LABEL_INPUTS}={{}}"
+
+
+@pytest.mark.parametrize(
+    ("history", "derived"),
+    [
+        (("RUN a", "CMD [bash]", CLOSING), False),
+        (("RUN a", f'LABEL {LABEL_UNTIL}="cpu/a torch"'), False),
+        (("/bin/sh -c #(nop)  " + CLOSING,), False),
+        ((CLOSING, "RUN pip install mine"), True),
+        ((CLOSING, "LABEL a=b"), True),
+        ((CLOSING, ""), True),
+        ((CLOSING, "RUN a", CLOSING), True),
+        (("RUN a", "CMD [bash]"), True),
+        (("RUN echo x", f"RUN echo {LABEL_INPUTS}"), True),
+        ((), True),
+    ],
+)
+def test_an_image_that_others_made_of_ours_is_told_by_its_history(
+    history: tuple[str, ...], derived: bool
+) -> None:
+    assert is_derived([(text, 0) for text in history]) is derived
+
+
+def row(name: str, state: str, mark: str = "") -> ContainerRow:
+    labels = {LABEL_PROCESS: mark} if mark else None
+    return {"Names": [f"/{name}"], "ImageID": "i", "State": state, "Labels": labels}
+
+
+OURS = "imagegen-0123456789ab"
+
+
+def test_containers_of_killed_runs_are_told_from_those_of_others() -> None:
+    (mark,) = owner.own_mark().values()
+    space, pid, started = mark.split()
+    dead, other = f"{space} {pid} {int(started) + 1}", f"elsewhere {pid} 1"
+    assert owner.is_ours(row(OURS, "running"))
+    assert not owner.is_ours(row("imagegen-mine", "running"))
+    for state in ("created", "running", "exited"):
+        assert not owner.is_left(row(OURS, state, mark))
+        assert owner.is_left(row(OURS, state, dead))
+        assert owner.is_left(row(OURS, state, f"{space} 999999999 1"))
+        # Another host has the same engine, or an older imagegen made it: nobody knows.
+        for unknown in (other, "", "?"):
+            assert owner.is_left(row(OURS, state, unknown)) == (state != "running")

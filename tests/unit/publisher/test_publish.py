@@ -16,6 +16,7 @@ from imagegen.publisher.publish import (
     published_reference,
     refusals,
 )
+from imagegen.validation.image_secrets import FileSecret, ImageSecrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,12 +144,13 @@ def test_moved_tags_are_put_back_where_one_cannot_be_moved(there: Registry) -> N
     assert there.tags == {f"{TO}/cpu:a": "older a", f"{TO}/cpu:b": "older b"}
 
 
-def test_a_private_key_in_a_layer_is_refused_where_nobody_looked(
+def test_a_secret_in_a_layer_or_a_variable_is_refused_where_nobody_looked(
     there: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publishing, "private_keys_in_layers", lambda *_: ["layer 2: /root/key"])
+    found = ImageSecrets((FileSecret("private key", 2, "/root/key"),), ("password in ENV A",))
+    monkeypatch.setattr(publishing, "secrets_of", lambda *_: found)
     out(candidate("a"))
     there.log.clear()
-    with pytest.raises(PublishError, match="a private key in layer 2: /root/key"):
+    with pytest.raises(PublishError, match="private key in layer 2: /root/key"):
         out(candidate("a", tier="static"))
     assert there.log == []

@@ -8,11 +8,15 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import orjson
 import pytest
 
+from imagegen.catalog.reader import read_catalog
+from imagegen.config.payload import Payload
 from imagegen.errors import ConfigError, RenderError
 from imagegen.model.recipe import ContextFile, StepOrigin
 from imagegen.renderer import context_files
+from imagegen.renderer.context_files import ContextFiles
 from imagegen.workflow.project import Project
 from unit.conftest import REPOSITORY, SMALL
 
@@ -179,7 +183,7 @@ def test_a_row_with_nothing_to_compile_has_no_build_stage(small: Overlay) -> Non
 
 def test_an_os_that_has_no_apt_is_an_error_in_words(small: Overlay) -> None:
     edit(small.root / "dockerfiles/os/debian12.yaml", "family: debian", "family: rhel")
-    with pytest.raises(RenderError, match="on debian12 yet: all of them speak to apt"):
+    with pytest.raises(RenderError, match="on debian12 yet: all of them use apt"):
         recipes(small)
 
 
@@ -230,3 +234,12 @@ def test_text_has_no_trailing_blanks_and_no_double_empty_lines(project: Project)
     for recipe in project.recipes(project.family("cpu")):
         assert not re.search(r"[ \t]\n|\n\n\n", recipe.dockerfile)
         assert recipe.dockerfile.endswith("]\n")
+
+
+def test_images_know_the_checks_of_a_component_that_an_overlay_adds(small: Overlay) -> None:
+    alpha = small.root / "dockerfiles/components/alpha/component.yaml"
+    alpha.write_text(alpha.read_text() + 'checks: {order: "99", short_names: [first]}\n')
+    payload = Payload((small.root, REPOSITORY), (REPOSITORY,))
+    shared = ContextFiles(payload, read_catalog(payload)).shared(("validate",))
+    [known] = [one for one in shared.after if one.path == "validate/package/components.json"]
+    assert orjson.loads(known.data)["alpha"] == {"order": 99, "short_names": ["first"]}

@@ -56,17 +56,34 @@ def test_what_pins_differently_has_another_tag(project: Project) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("argument", "constraint"),
+    [
+        ("torch=1.13", "1.13"),
+        ("torch>=1.12,<2", ">=1.12,<2"),
+        ("torch=>=1.12,<2", ">=1.12,<2"),
+        ("torch == 1.13.1", "==1.13.1"),
+        ("torch~=1.13", "~=1.13"),
+        ("torch!=1.13.0", "!=1.13.0"),
+    ],
+)
+def test_a_constraint_may_be_written_as_for_pip(
+    project: Project, argument: str, constraint: str
+) -> None:
+    assert parse([argument], project.catalog) == {"torch": constraint}
+
+
 def test_every_argument_that_is_no_wish_is_told(project: Project) -> None:
     with pytest.raises(ConfigError) as caught:
         parse(["torch", "=1", "toch=1", "os=", "ssh=9;rm", "rdma=1", "rdma=2"], project.catalog)
     texts = [problem.text for problem in caught.value.problems]
     assert texts == [
         "`torch` is not of the form KEY=VALUE",
-        "`` is nothing that can be asked for",
-        "`toch` is nothing that can be asked for",
+        "`` is not a key of a request",
+        "`toch` is not a key of a request",
         "`os=` is not of the form KEY=VALUE",
         "ssh: `9;rm` has characters that no version has",
-        "`rdma` is wished for twice",
+        "`rdma` is given twice",
     ]
     assert caught.value.problems[2].hint == "did you mean `torch`?"
 

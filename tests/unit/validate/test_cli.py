@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FIELDS = ["id", "suite", "tier", "severity", "proves", "outcome", "measured", "cause", "remedy"]
-FIELDS += ["reason", "seconds"]
+FIELDS += ["remedy_kind", "look", "reason", "seconds"]
 NO_SUITE = """\
 error: there is no suite `limit`; did you mean `limits`? \
 there are: validate, os, python, gcc, gpu, cuda, cudnn, nccl, openmpi, """
@@ -53,10 +53,10 @@ def test_a_long_table_ends_with_what_failed(
     monkeypatch.setattr(limits, "shm_bytes", lambda _: 64 << 20)
     arguments = ["--only", "limits,nccl,rdma,os", "--root", str(tmp_path)]
     _validate(tmp_path, *arguments, device="gpu")
-    _, _, end = capsys.readouterr().out.partition("What failed, in the order in which to mend it:")
+    _, _, end = capsys.readouterr().out.partition("What failed, in the order in which to fix it:")
     lines = [line.split() for line in end.splitlines() if line.strip()]
     assert {line[1] for line in lines if "." in line[0]} <= {"FAIL", "ERROR"}
-    assert [line[0] for line in lines[-4:-1]] == ["lim.shm", "cause:", "remedy:"]
+    assert [line[0] for line in lines[-4:-1]] == ["lim.shm", "cause:", "remedy"]
 
 
 def test_a_suite_that_does_not_load_is_1_in_every_report(
@@ -83,7 +83,7 @@ def test_a_failure_is_1_with_cause_and_remedy_below_it(
     at = next(number for number, line in enumerate(lines) if line.startswith("lim.shm"))
     assert lines[at].split("FAIL")[1].strip() == "/dev/shm has 64 MiB, at least 256 MiB are needed"
     assert lines[at + 1].strip().startswith("cause:  the container was started with")
-    assert lines[at + 2].strip().startswith("remedy: docker run --shm-size=32g")
+    assert lines[at + 2].strip().startswith("remedy at launch: docker run --shm-size=32g")
 
 
 def test_warnings_alone_are_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,6 +186,40 @@ def test_no_usable_expectations_is_2_in_words(
     err = capsys.readouterr().err
     assert err.startswith("error: " + problem.format(path))
     assert "hint: run in an image that imagegen built" in err
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        (
+            {"suites": ["limits", "opnmpi"]},
+            "`suites` names `opnmpi`, and this validate has no such suite; did you mean `openmpi`?",
+        ),
+        ({"suites": ["quite-another"]}, "`suites` names `quite-another`, and this validate has"),
+        ({"suites": ["limits", None]}, "`suites` names `None`, and this validate has"),
+        (
+            {"cell": "one", "suites": ["limits", "os"]},
+            "`suites` leaves out `validate`, which applies to this image",
+        ),
+        (
+            {"cell": "one", "suites": ["limits", "validate"]},
+            "`suites` leaves out `os`, which applies to this image",
+        ),
+    ],
+)
+@pytest.mark.parametrize("arguments", [[], ["--static"], ["--only", "limits"]])
+def test_no_suite_of_an_image_vanishes(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    changes: dict[str, Any],
+    problem: str,
+) -> None:
+    assert _validate(tmp_path, *arguments, **changes) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"error: {tmp_path}/image.json: {problem}")
+    assert "hint: `imagegen build` builds the image again" in said.err
 
 
 def test_the_json_report_holds_what_the_table_says(tmp_path: Path) -> None:

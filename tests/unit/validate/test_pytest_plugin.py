@@ -12,6 +12,7 @@ from unit.validate import trees
 from validate import catalogue, pytest_plugin, pytest_run
 from validate.check import Check, CheckResult
 from validate.fixtures import Situation
+from validate.remedy import Remedy
 from validate.requirements import not_run
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def test_a_slow_look_is_taken_once() -> None:
 def test_what_is_required_must_have_run(
     required: list[str], outcome: str, reason: str, missing: list[str]
 ) -> None:
-    check = Check("rdma.hw", "p", "fail", "live", "", "")
+    check = Check("rdma.hw", "p", "fail", "live", "", Remedy())
     found = [CheckResult(check, "rdma", outcome, "", reason=reason)]
     assert not_run(required, found) == missing
 

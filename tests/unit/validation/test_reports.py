@@ -13,7 +13,8 @@ from imagegen.errors import ConfigError
 from imagegen.model.validation import Check as CheckData
 from imagegen.model.validation import Report as ReportData
 from imagegen.model.validation import ValidationRecord
-from imagegen.validation.in_container import with_key_check
+from imagegen.validation.image_secrets import FileSecret, ImageSecrets
+from imagegen.validation.in_container import with_secrets
 from imagegen.validation.reports import (
     Files,
     of_record,
@@ -23,6 +24,7 @@ from imagegen.validation.reports import (
 )
 from unit.conftest import REPOSITORY
 from validate.check import FAILED, PASSED, SKIPPED, WARNED, Check, CheckResult
+from validate.remedy import Remedy
 from validate.report.json_document import as_data
 from validate.report.report import Report
 
@@ -38,7 +40,7 @@ def record(tag: str, *, earlier: str = "", **outcomes: str) -> ValidationRecord:
     """Return what `validate` reports in an image; `earlier` is the time when it passed."""
     found = [
         CheckResult(
-            Check(f"{suite}.one", "it is well", "fail", "live", "", ""),
+            Check(f"{suite}.one", "it is well", "fail", "live", "", Remedy()),
             suite,
             outcome,
             "seen",
@@ -110,13 +112,16 @@ def test_a_warning_and_what_passed_before_are_marked(tmp_path: Path) -> None:
 
 def test_a_check_of_the_host_agrees_with_the_schema() -> None:
     before = of_record(record("cpu:a", **SEEN))
-    well, ill = with_key_check(before, []), with_key_check(before, ["layer 3: /root/.ssh/id_rsa"])
+    key = FileSecret("private key", 3, "/root/.ssh/id_rsa")
+    well, ill = (with_secrets(before, ImageSecrets(files)) for files in ((), (key,)))
     for one in (well, ill):
         jsonschema.validate(one, SCHEMA)
-    assert (well["exit_code"], well["counts"]["passed"]) == (0, 2)
+    assert (well["exit_code"], well["counts"]["passed"]) == (0, 4)
     assert (ill["exit_code"], ill["counts"]["failed"]) == (1, 1)
-    assert ill["checks"][-1]["measured"] == "layer 3: /root/.ssh/id_rsa"
-    assert ill["checks"][-1]["remedy"].startswith("docker history --no-trunc IMAGE")
+    found = next(one for one in ill["checks"] if one["id"] == "image.private-key-in-layer")
+    assert found["measured"] == "layer 3: /root/.ssh/id_rsa"
+    assert found["remedy"].startswith("imagegen build")
+    assert found["look"] == "docker history --no-trunc IMAGE"
     rests = with_check(before, "rdma.pingpong", SKIPPED, "rdma.port", reason="blocked-by")
     assert rests["skips"] == {"no-rdma-hw": 1, "blocked-by": 1}
 

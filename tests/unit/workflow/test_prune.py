@@ -68,8 +68,8 @@ def test_images_containers_bills_and_cache_go(
     assert removed == ["imagegen-0", f"sha256:{'a' * 64}", f"sha256:{'b' * 64}", "cache of 3 days"]
     assert not path.exists()
     assert ended.out.splitlines()[-3:] == [
-        "container imagegen-0: stopped, and of no use",
-        f"sbom of {'a' * 12}: its image is gone, or goes",
+        "container imagegen-0: stopped, and not needed",
+        f"sbom of {'a' * 12}: its image does not exist, or is removed now",
         "2 images with 10 B and 7 B of cache went",
     ]
 

@@ -19,9 +19,12 @@ pubkeyauthentication yes
 authenticationmethods any
 forcecommand none
 authorizedkeysfile .ssh/authorized_keys /run/imagegen/ssh/authorized_keys
+x11forwarding no
+allowagentforwarding no
 """
 CLIENT = "port 2222\nstricthostkeychecking false\nuserknownhostsfile /dev/null\n"
-HUP = "; kill -HUP $(cat /run/sshd.pid)"
+CLIENT += "forwardx11 no\nforwardagent no\n"
+HUP = "; [ ! -s /run/sshd.pid ] || kill -HUP $(cat /run/sshd.pid)"
 
 
 def broken(root: Path, server: str = "", client: str = "") -> list[ssh_rules.WrongSetting]:
@@ -38,15 +41,20 @@ def test_what_an_image_sets_is_well(tmp_path: Path) -> None:
     ("server", "seen", "mends"),
     [
         ("permitrootlogin no\n", "sshd PermitRootLogin no", "1i PermitRootLogin prohibit-password"),
-        ("allowusers trainer\nallowusers me\n", "sshd AllowUsers trainer me", "/^ *AllowUsers/Id"),
-        ("denyusers r*\n", "sshd DenyUsers r*", "/^ *DenyUsers/Id"),
-        ("allowgroups ssh\n", "sshd AllowGroups ssh", "/^ *AllowGroups/Id"),
-        ("denygroups root\n", "sshd DenyGroups root", "/^ *DenyGroups/Id"),
+        (
+            "allowusers trainer\nallowusers me\n",
+            "sshd AllowUsers trainer me",
+            "s|^ *AllowUsers[ =]|# &|I",
+        ),
+        ("denyusers r*\n", "sshd DenyUsers r*", "s|^ *DenyUsers[ =]|# &|I"),
+        ("allowgroups ssh\n", "sshd AllowGroups ssh", "s|^ *AllowGroups[ =]|# &|I"),
+        ("denygroups root\n", "sshd DenyGroups root", "s|^ *DenyGroups[ =]|# &|I"),
         (
             "authenticationmethods publickey,password\n",
             "sshd AuthenticationMethods publickey,password",
             "1i AuthenticationMethods any",
         ),
+        ("x11forwarding yes\n", "sshd X11Forwarding yes", "1i X11Forwarding no"),
         ("forcecommand internal-sftp\n", "sshd ForceCommand internal-sftp", "1i ForceCommand none"),
         (
             "authorizedkeysfile /etc/ssh/authorized/%u\n",
@@ -87,7 +95,7 @@ def test_a_detour_of_the_client_is_mended_in_the_file_that_asks_for_it(
 @pytest.mark.parametrize(
     ("said", "remedy"),
     [
-        ("ERROR: ld.so: object '/x.so' from LD_PRELOAD cannot be preloaded", "validate --only os"),
+        ("ERROR: ld.so: object '/x.so' from LD_PRELOAD cannot be preloaded", ""),
         ("bash: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)", "sed -i -E 's/"),
         ("This account is currently not available.", "usermod --shell /bin/bash root"),
         ("welcome", "sed -i '1i case $- in *i*) ;; *) return ;; esac' /root/.bashrc"),
@@ -99,5 +107,6 @@ def test_what_a_session_says_has_a_cause(tmp_path: Path, said: str, remedy: str)
     cause, line = ssh_rules.session_problem(said, str(tmp_path))
     assert cause
     assert line.startswith(remedy)
+    assert line or line.look
     (tmp_path / "root/.bashrc").unlink()
     assert ssh_rules.session_problem("Connection refused", str(tmp_path)) == ("", "")

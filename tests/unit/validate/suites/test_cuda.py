@@ -17,7 +17,7 @@ from unit.validate.gpu_machines import (
     write,
 )
 from validate.check import FAILED, PASSED, SKIPPED, WARNED
-from validate.probes import cuda
+from validate.probes import aside, cuda
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -267,7 +267,10 @@ def test_variables_that_poison_cuda_warn(machine: Machine, monkeypatch: pytest.M
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     monkeypatch.setenv("CUDA_PROFILE", "1")
     one = machine.findings("cuda", static=True)["cuda.env"]
-    assert (one.outcome, one.remedy) == (WARNED, "unset CUDA_PROFILE CUDA_VISIBLE_DEVICES")
+    assert (one.outcome, one.remedy) == (
+        WARNED,
+        aside.unset(["CUDA_PROFILE", "CUDA_VISIBLE_DEVICES"]),
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from unit.validate.gpu_machines import LIB_DIR, Machine, compiled, version_function, write
 from validate.check import FAILED, PASSED, SKIPPED, WARNED
-from validate.probes import nccl, sysfs
+from validate.probes import aside, nccl, sysfs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +60,7 @@ def test_another_nccl_fails_and_one_that_is_not_there_too(
     one = machine.findings("nccl", static=True)["nccl.version"]
     assert one.outcome == FAILED
     assert one.measured.endswith("the recipe says 2.8.4")
-    assert "'libnccl2=2.8.4*'" in one.remedy
+    assert one.remedy == "imagegen build   # brings libnccl.so.2 of release 2.8.4"
     compiled(machine.root, "stale/libnccl.so.2", source(20708, "2.7.8+cuda11.0"))
     monkeypatch.setenv("LD_LIBRARY_PATH", "/stale")
     one = machine.findings("nccl", static=True)["nccl.version"]
@@ -139,7 +139,7 @@ def test_settings_left_in_a_file_warn_with_the_line_that_removes_them(machine: M
     write(machine.root, "/etc/nccl.conf", "# mine\nNCCL_P2P_DISABLE=1\nNCCL_DEBUG=WARN\n")
     one = machine.findings("nccl", static=True)["nccl.conf"]
     assert (one.outcome, one.measured) == (WARNED, "NCCL_P2P_DISABLE=1 in /etc/nccl.conf")
-    assert one.remedy == "sed -i '/^NCCL_P2P_DISABLE=/d' /etc/nccl.conf"
+    assert one.remedy == "sed -i 's|^ *NCCL_P2P_DISABLE *=|# &|' /etc/nccl.conf"
 
 
 def test_the_home_wins_over_etc_and_the_environment_over_both(
@@ -150,10 +150,9 @@ def test_the_home_wins_over_etc_and_the_environment_over_both(
     assert machine.findings("nccl", static=True)["nccl.conf"].outcome == PASSED
     monkeypatch.setenv("NCCL_SHM_DISABLE", "1")
     one = machine.findings("nccl", static=True)["nccl.conf"]
-    assert (one.outcome, one.remedy) == (
-        WARNED,
-        "unset NCCL_SHM_DISABLE; sed -i '/^NCCL_SHM_DISABLE=/d' /etc/environment",
-    )
+    line = "unset NCCL_SHM_DISABLE; sed -i 's|^ *NCCL_SHM_DISABLE *=|# &|' /etc/environment   # "
+    assert one.outcome == WARNED
+    assert one.remedy.startswith(line)
 
 
 def test_every_setting_is_in_the_line_to_paste(
@@ -163,7 +162,8 @@ def test_every_setting_is_in_the_line_to_paste(
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", "lo")
     one = machine.findings("nccl", static=True)["nccl.conf"]
     assert one.measured.endswith("NCCL_SOCKET_IFNAME=lo in the environment")
-    assert one.remedy.startswith("sed -i '/^NCCL_P2P_DISABLE=/d' /etc/nccl.conf; unset NCCL_SOCKET")
+    first = "sed -i 's|^ *NCCL_P2P_DISABLE *=|# &|' /etc/nccl.conf; unset NCCL_SOCKET"
+    assert one.remedy.startswith(first)
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", "^lo,docker0")
     measured = machine.findings("nccl", static=True)["nccl.conf"].measured
     assert measured == "NCCL_P2P_DISABLE=1 in /etc/nccl.conf"
@@ -220,7 +220,7 @@ def test_an_interface_that_is_named_must_be_there(
     monkeypatch.setenv(name, value)
     one = machine.findings("nccl")["nccl.ifname"]
     assert one.outcome == outcome
-    assert one.remedy == ("" if outcome == PASSED else f"export {name}=eth0")
+    assert one.remedy == ("" if outcome == PASSED else aside.export({name: "eth0"}))
 
 
 ROUTES = "Iface\tDestination\tGateway\n{}\t000012AC\t00000000\n"
@@ -256,7 +256,7 @@ def test_an_interface_that_is_named_must_have_an_address(
     assert found.outcome == outcome
     if outcome == FAILED:
         assert found.measured == f"{setting}=eth1: up, but without an IP address: eth1"
-        assert found.remedy == f"export {setting}=eth0"
+        assert found.remedy == aside.export({setting: "eth0"})
 
 
 def test_the_kernel_says_whether_an_interface_has_an_address() -> None:

@@ -13,6 +13,7 @@ from unit.validate import nodes, trees
 from unit.validate.gpu_machines import Machine, compiled, write
 from validate.check import FAILED, PASSED, SKIPPED, WARNED, CheckFailed
 from validate.fixtures import Measure, Situation
+from validate.probes import aside
 from validate.suites import test_horovod
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def test_several_interfaces_warn_where_none_is_chosen(
     )
     one = machine.findings("openmpi")["mpi.ifs"]
     assert (one.outcome, one.measured) == (WARNED, "3 interfaces are up: docker0, eth0, eth1")
-    assert one.remedy == "mpirun -mca btl_tcp_if_include eth0 …"
+    assert one.remedy == aside.export({"OMPI_MCA_btl_tcp_if_include": "eth0"})
     monkeypatch.setenv(setting, "eth0")
     assert machine.findings("openmpi")["mpi.ifs"].outcome == PASSED
 
@@ -172,7 +173,10 @@ def test_several_interfaces_warn_where_none_is_chosen(
 def test_an_interface_without_an_address_is_none_that_mpi_would_try(machine: Machine) -> None:
     nodes.interfaces(machine.root, "eth0", "ib0")
     one = machine.findings("openmpi")["mpi.ifs"]
-    assert (one.outcome, one.remedy) == (WARNED, "mpirun -mca btl_tcp_if_include eth0 …")
+    assert (one.outcome, one.remedy) == (
+        WARNED,
+        aside.export({"OMPI_MCA_btl_tcp_if_include": "eth0"}),
+    )
     routes(machine, ROUTE.format("eth0", "000011AC", "0000FFFF"))
     one = machine.findings("openmpi")["mpi.ifs"]
     assert (one.outcome, one.measured) == (PASSED, "eth0")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from unit.validate import trees
 from validate.check import FAILED, PASSED, WARNED
+from validate.probes import aside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +52,7 @@ def test_what_hides_another_is_named_in_the_order_of_the_loader(
     assert found.outcome == WARNED
     assert found.measured == f"libibverbs.so.1 is {other}, which hides {system}"
     assert found.cause == "LD_LIBRARY_PATH names /opt/hpcx/lib"
-    assert found.remedy == "unset LD_LIBRARY_PATH"
+    assert found.remedy == aside.unset(["LD_LIBRARY_PATH"])
 
 
 def test_a_folder_of_the_configuration_counts(
@@ -65,10 +66,13 @@ def test_a_folder_of_the_configuration_counts(
     trees.write(root, f"{trees.LIB_DIR}/libmpi.so.40", "two")
     found = shadows(root, tmp_path)
     assert found.measured.count("libmpi.so.40") == 3
-    assert found.remedy == r"sed -i '\#^/opt/other$#d' /etc/ld.so.conf.d/other.conf; ldconfig"
+    line = (
+        "sed -i -E 's|^ *(include +)?/opt/other/* *$|# &|' /etc/ld.so.conf.d/other.conf; ldconfig"
+    )
+    assert found.remedy == line
     (root / "etc/ld.so.conf.d/other.conf").rename(root / "etc/ld.so.conf.d/libc.conf")
-    path = root / "opt/other/libmpi.so.40"
-    assert shadows(root, tmp_path).remedy == f"dpkg -S {path} || rm {path}; ldconfig"
+    line = "mv /opt/other/libmpi.so.40 /opt/other/disabled.libmpi.so.40; ldconfig"
+    assert shadows(root, tmp_path).remedy == line
 
 
 def test_what_is_loaded_into_every_process_has_to_be_there(
@@ -84,9 +88,9 @@ def test_what_is_loaded_into_every_process_has_to_be_there(
     assert found.outcome == WARNED
     lost = "libgone.so in LD_PRELOAD is not there; /opt/libhook.so in /etc/ld.so.preload is not"
     assert found.measured.startswith(lost)
-    assert found.remedy == (
-        "unset LD_PRELOAD; sed -i '/^LD_PRELOAD=/d' /etc/environment; "
-        "sed -i 's#/opt/libhook.so##' /etc/ld.so.preload"
+    assert found.remedy.startswith(
+        r"unset LD_PRELOAD; sed -i -E 's|/opt/libhook\.so||' /etc/ld.so.preload; "
+        "sed -i 's|^LD_PRELOAD=|# &|' /etc/environment   # "
     )
 
 
@@ -97,7 +101,7 @@ def test_a_place_for_temporary_files_is_a_folder_for_everyone(tmp_path: Path) ->
     (root / "tmp").symlink_to("/scratch/that/is/not/here")
     found = trees.findings(root, "os", trees.expected(tmp_path), static=True)["os.tmp"]
     assert (found.outcome, found.measured) == (FAILED, "not a folder of mode 1777: /tmp")
-    assert found.remedy == "[ -d /tmp ] || rm -f /tmp; mkdir -p /tmp; chmod 1777 /tmp"
+    assert found.remedy == "mv /tmp /disabled.tmp && mkdir -p /tmp && chmod 1777 /tmp"
     (root / "tmp").unlink()
     (root / "tmp").mkdir()
     (root / "tmp").chmod(0o1777)

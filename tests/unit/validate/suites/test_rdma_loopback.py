@@ -83,7 +83,7 @@ def test_a_port_below_its_rate_warns_with_the_device(
     if outcome == WARNED:
         assert one.measured == f"mlx5_3 {gigabits} of 400 Gb/s"
         assert one.cause == "the link, or its PCIe slot, is narrow"
-        assert one.remedy.startswith("mlxlink -d mlx5_3; lspci ")
+        assert one.look.startswith("mlxlink -d mlx5_3; lspci ")
         assert found["rdma.counters"].outcome == PASSED
 
 
@@ -113,7 +113,7 @@ def test_errors_that_are_counted_while_data_moves_warn(machine: Machine) -> None
     one = found["rdma.counters"]
     rise = "mlx5_2/1 symbol_error +7, mlx5_6/1 out_of_sequence +2"
     assert (one.outcome, one.measured) == (WARNED, rise)
-    assert one.remedy.startswith("ibqueryerrors; ")
+    assert one.look == "ibqueryerrors"
 
 
 def test_a_driver_that_counts_nothing_and_an_image_without_perftest_rest(machine: Machine) -> None:

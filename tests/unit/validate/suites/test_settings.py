@@ -145,6 +145,12 @@ def test_a_profile_leaves_live_checks_of_other_hardware_out(
     assert not_run(demanded, found) == demanded
 
 
+def test_the_profile_of_gpus_requires_one_of_a_cpu_image_too(tmp_path: Path) -> None:
+    recipe = trees.expected(tmp_path, device="cpu")
+    assert required_by_profile("gpu", recipe) == ["gpu"]
+    assert required_by_profile("rdma", recipe) == ["rdma"]
+
+
 def test_a_lightcc_image_runs_the_checks_of_horovod(tmp_path: Path) -> None:
     components = {"validate": {"version": "0.1.0"}, "lightcc": {"version": "3.1.1"}}
     recipe = trees.expected(tmp_path, components=components, suites=["lightcc"])
@@ -172,7 +178,7 @@ def test_fewer_interfaces_than_gpus_warn(machine: Machine) -> None:
     found = machine.findings("harp")
     one = found["harp.enis"]
     assert (one.outcome, one.measured) == (WARNED, "8 interfaces, 8 GPUs: 9 are needed")
-    assert one.remedy.startswith("bind one more for each GPU in the console of the cloud")
+    assert one.remedy.startswith("bind one more for each GPU in the cloud's console")
     assert found["harp.single-node"].measured == "judge it by a job on two machines or more"
 
 
