@@ -211,6 +211,35 @@ class RuleData(TypedDict):
     source: list[str]
 
 
+class KnownBadData(TypedDict):
+    """A file of `dockerfiles/known-bad`."""
+
+    symptom: str
+    workaround: str
+    where: str
+    source: list[str]
+    expires: str
+    components: NotRequired[Mapping[str, OneOrMore]]
+    packages: NotRequired[Mapping[str, Mapping[str, str]]]
+    several: NotRequired[str]
+    unless_env: NotRequired[Mapping[str, str]]
+
+
+class ProofData(TypedDict):
+    """An entry of a file of `proofs`."""
+
+    cell: str
+    at: str
+    tier: str
+    passed: bool
+    image: str
+    recipe: str
+    tool: str
+    pins: Mapping[str, str]
+    suites: list[str]
+    failed: NotRequired[list[str]]
+
+
 OsDocument = Document[OsData]
 VirtualDocument = Document[VirtualData]
 ComponentDocument = Document[ComponentData]

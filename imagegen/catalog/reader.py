@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 from imagegen.catalog.claims import double_claims
 from imagegen.catalog.component import component_of
+from imagegen.catalog.known_bad import read_known_bad, unknown_names
+from imagegen.catalog.proofs import read_proofs
 from imagegen.catalog.references import dangling_names, unknown_suites
 from imagegen.catalog.rows import read_releases
 from imagegen.catalog.rules import rule_names
@@ -53,7 +55,10 @@ def read_catalog(payload: Payload, *, check_shipped: bool = False) -> Catalog:
     oses = _read_oses(payload, problems, trusted)
     components = _read_components(payload, problems, trusted)
     virtual = _read_virtual(payload, problems, trusted)
-    catalog = Catalog(oses, components, virtual, rule_names(payload))
+    known_bad = read_known_bad(payload, problems)
+    proofs = read_proofs(payload, problems)
+    catalog = Catalog(oses, components, virtual, rule_names(payload), known_bad, proofs)
+    problems += unknown_names(catalog)
     folders = (OS_FOLDER, COMPONENTS_FOLDER, VIRTUAL_FOLDER)
     files = {name.removesuffix(".yaml") for folder in folders for name in payload.names(folder)}
     problems += dangling_names(catalog, files)

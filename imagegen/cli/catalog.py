@@ -33,19 +33,33 @@ def command() -> None:
 @click.option("--verbose", is_flag=True, help="also the source of each fact, and its file and line")
 @click.option("--rules", is_flag=True, help="all rules that warnings name")
 @click.option("--rule", metavar="NAME", help="what a rule says, why, and where that stands")
+@click.option("--known-bad", is_flag=True, help="all combinations that are known to fail")
+@click.option("--proven", is_flag=True, help="what was built and validated, and what failed")
 @options.common
 def show_command(
     component: str | None,
     verbose: bool,
     rules: bool,
     rule: str | None,
+    known_bad: bool,
+    proven: bool,
     console: Console,
     overlay: Path | None,
 ) -> None:
     """All components, or every release of one."""
-    from imagegen.workflow.catalog import show, show_rule, show_rules
+    from imagegen.workflow.catalog import (
+        show,
+        show_known_bad,
+        show_proofs,
+        show_rule,
+        show_rules,
+    )
 
-    if rule is not None:
+    if proven:
+        show_proofs(overlay, console)
+    elif known_bad:
+        show_known_bad(overlay, console)
+    elif rule is not None:
         show_rule(rule, overlay, console)
     elif rules:
         show_rules(overlay, console)

@@ -39,6 +39,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "--timeout", type=float, default=1800.0, show_default=True, help="seconds for an image"
 )
 @click.option("--again", is_flag=True, help="also what passed in this image on this host")
+@click.option("--prove", is_flag=True, help="add the results to proofs/MATRIX.yaml")
 @click.option("--json", "json_file", type=FILE, help="write the reports as JSON")
 @click.option("--junit", type=FILE, help="write JUnit XML, a suite for each image")
 @click.option("--markdown", type=FILE, help="write a page for a ticket")

@@ -24,7 +24,10 @@ VIRTUAL_FOLDER = "dockerfiles/virtual"
 RELEASES_FILE = "releases.csv"
 """The releases of a component, beside its `component.yaml`, in any root."""
 RULES_FOLDER = "dockerfiles/rules"
+KNOWN_BAD_FOLDER = "dockerfiles/known-bad"
 MATRICES_FOLDER = "matrices"
+PROOFS_FOLDER = "proofs"
+"""What was built and validated, a file for each matrix."""
 ARTIFACTS_FILE = "artifacts.yaml"
 SUFFIXES_LEFT_OUT = (".pyc", ".pyo")
 
@@ -67,7 +70,7 @@ class Payload:
         components = self.names(COMPONENTS_FOLDER)
         relative = [f"{COMPONENTS_FOLDER}/{name}/component.yaml" for name in components]
         relative += [f"{COMPONENTS_FOLDER}/{name}/{RELEASES_FILE}" for name in components]
-        for folder in (OS_FOLDER, VIRTUAL_FOLDER, RULES_FOLDER):
+        for folder in (OS_FOLDER, VIRTUAL_FOLDER, RULES_FOLDER, KNOWN_BAD_FOLDER, PROOFS_FOLDER):
             relative += [f"{folder}/{name}" for name in self.names(folder)]
         found = (self.find(one) for one in relative)
         return tuple(path for path in found if path is not None)

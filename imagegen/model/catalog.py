@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from imagegen.model.release import OsRelease, Release
+    from imagegen.model.validation import Proof
 
 INTERPRETER, TOOLKIT, CHECKS = ROLES = ("interpreter", "toolkit", "checks")
 """The roles of components that other code looks for: Python, the GPU toolkit, `validate`."""
@@ -165,6 +166,52 @@ class Rule:
     """Public addresses, or files of the repository."""
 
 
+PACKAGES = ("wheel", "deb", "conda", "host")
+"""The kinds of packages that a row may name; those of the host are not in the image."""
+
+
+@dataclass(frozen=True)
+class KnownBad:
+    """One `dockerfiles/known-bad/<name>.yaml`: it is bad where all that it names is there."""
+
+    name: str
+    symptom: str
+    workaround: str
+    where: str
+    """Where the workaround has to be done: `launch`, `build` or `host`."""
+    source: tuple[str, ...]
+    """Public addresses."""
+    expires: str
+    """The day from which somebody has to look at it again."""
+    file: str = ""
+    components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Components, and names such as `gpu`, each with constraints of which one holds."""
+    packages: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Packages by their kind, each with a constraint."""
+    several: str = ""
+    """A glob for wheels of which there is more than one."""
+    unless_env: Mapping[str, str] = field(default_factory=dict)
+    """Variables with the values that make it good."""
+
+    @property
+    def text(self) -> str:
+        """Say what happens, and what helps."""
+        return f"{self.symptom}; workaround: {self.workaround} (known bad {self.name})"
+
+    @property
+    def what(self) -> tuple[str, ...]:
+        """List what has to be there, each in a few words: `nccl 2.17`, `wheel numpy >=2`."""
+        found = [f"{name} {' or '.join(texts)}" for name, texts in self.components.items()]
+        for kind, packages in self.packages.items():
+            label = "on the host:" if kind == "host" else kind
+            found += [f"{label} {name} {text}" for name, text in packages.items()]
+        return (*found, *([f"several wheels {self.several}"] if self.several else []))
+
+    def helped_by(self, env: Mapping[str, str]) -> bool:
+        """Say whether an environment has a variable that makes it good."""
+        return any(env.get(name) == value for name, value in self.unless_env.items())
+
+
 @dataclass(frozen=True, eq=False)  # equal only to itself, so that caches can have it as a key
 class Catalog:
     """All that is known, by name; `virtual` are names without layers, such as a GPU or a driver."""
@@ -174,6 +221,10 @@ class Catalog:
     virtual: Mapping[str, Component] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     """The names of all rules; `catalog.rules` reads what they say."""
+    known_bad: tuple[KnownBad, ...] = ()
+    """The combinations that are known to fail."""
+    proofs: tuple[Proof, ...] = ()
+    """What was built and validated."""
 
     @cached_property
     def buildable(self) -> Catalog:
@@ -212,6 +263,16 @@ class Catalog:
             for name, one in self.components.items()
             for key, variant in one.request.keys.items()
         }
+
+    @cached_property
+    def copies(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
+        """Map a component to the components that bring a copy of it, with the copy's name."""
+        found: dict[str, tuple[tuple[str, str], ...]] = {}
+        for name, component in self.components.items():
+            for value, copy in component.own_copies.items():
+                for other in copy.of:
+                    found[other] = (*found.get(other, ()), (name, value))
+        return found
 
     @cached_property
     def request_values(self) -> tuple[str, ...]:

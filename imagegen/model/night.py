@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from imagegen.errors import ImagegenError
+    from imagegen.model.validation import Proof
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,15 @@ class NightReport:
     """What a whole nightly did.
 
     `reports` are those of `validate`, earlier ones included. `failure` is the error that ended the
-    run early, such as a registry that refused or an engine that died.
+    run early, such as a registry that refused or an engine that died. `proofs` are
+    those of this run.
     """
 
     matrices: tuple[str, ...]
     cells: tuple[CellReport, ...] = ()
     reports: tuple[Mapping[str, object], ...] = ()
     failure: ImagegenError | None = None
+    proofs: tuple[Proof, ...] = ()
 
     @property
     def changed(self) -> int:

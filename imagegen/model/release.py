@@ -144,6 +144,11 @@ class Release:
         return tuple(name for name, there in data.items() if there)
 
     @property
+    def pinned(self) -> str:
+        """Return version and variant, as a proof has them."""
+        return f"{self.version} {self.variant}" if self.variant else self.version
+
+    @property
     def row(self) -> str:
         """Return its file, below the root that has it, and the line; empty if it is in no file."""
         found = self.file.rfind(_ROOT)

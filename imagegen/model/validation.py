@@ -71,3 +71,30 @@ class ValidationRecord:
     counts: Mapping[str, int]
     seconds: float
     report: Report = field(default_factory=Report)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Say that an image with these pins was built and validated, and with which result.
+
+    `at` is the time in UTC, `image` the id of the image, `recipe` the digest of its recipe, `pins`
+    its OS and components, each as `version` or `version variant`. `suites` are those that passed
+    with nothing left out for lack of hardware; `failed` are checks.
+    """
+
+    matrix: str
+    cell: str
+    at: str
+    tier: str
+    passed: bool
+    image: str
+    recipe: str
+    tool: str
+    pins: Mapping[str, str]
+    suites: tuple[str, ...]
+    failed: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Return what a later proof of the same has in common with it."""
+        return self.matrix, tuple(sorted(self.pins.items())), self.tier, self.passed

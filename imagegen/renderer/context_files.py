@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from imagegen.catalog import components_json
+from imagegen.catalog import components_json, known_bad
 from imagegen.model.recipe import EXPECTATION_PATH, ContextFile
 from imagegen.renderer.dockerfile import OWN_FOLDER
 from imagegen.renderer.image_json import as_json
@@ -74,6 +74,8 @@ class ContextFiles:
         """Read a file; what the checks know of components is made of the catalog, overlays' too."""
         if name == components_json.FILE:
             return components_json.components_json(self._catalog)
+        if name == known_bad.FILE:
+            return known_bad.known_bad_json(self._catalog)
         return path.read_bytes()
 
 

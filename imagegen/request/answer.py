@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from imagegen.model import constraint
 from imagegen.model.catalog import CHECKS, TOOLKIT
 from imagegen.model.cell import Cell, Omission, Want
+from imagegen.model.image import FLAVOUR
 from imagegen.request.arguments import MATRIX, as_cell, meant, unknown_values
 from imagegen.request.defaults import with_defaults
 from imagegen.resolver.blame import fits
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from imagegen.model.release import Release
     from imagegen.resolver.refusal import Alternative
 
-FLAVOUR = "flavour"
 MOST_TAG = 127
 MOST_BUILDS = 8
 
@@ -109,11 +109,11 @@ def _obstacles(spec: ImageSpec, catalog: Catalog) -> Iterator[str]:
         yield spec.os.obstacle
     for pin in spec.pins:
         if not catalog.components[pin.component].installs_one(pin.release):
-            yield f"no template goes the way of {pin.release.name}: {_way(pin.release)}"
+            yield f"no template installs {pin.release.name}: {_way(pin.release)}"
 
 
 def _way(release: Release) -> str:
-    return f"it is had by {', '.join(release.ways)}" if release.ways else "no file of it is known"
+    return f"it needs {', '.join(release.ways)}" if release.ways else "no file of it is known"
 
 
 def _alternatives(

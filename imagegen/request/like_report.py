@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from imagegen.request.report import as_data, next_lines, title_of
+from imagegen.request.report import as_data, next_lines, title_of, warning_lines
 from imagegen.text import FEW
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def show_like(answer: Answer, like: Like, rows: tuple[Row, ...], console: Consol
     console.table(_COLUMNS, table, title=f"like {like.image}: {title_of(answer)}")
     for line in _remarks(like):
         console.line(line)
-    for warning in filter(None, [*answer.spec.warnings, answer.found.note]):
-        console.line(f"warning: {warning}")
-    for line in next_lines(answer):
+    if answer.ground:
+        console.line(answer.ground.text)
+    for line in (*warning_lines(answer), *next_lines(answer)):
         console.line(line)
 
 

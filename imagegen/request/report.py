@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from imagegen.model.image import base_of
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from imagegen.console.console import Console
     from imagegen.model.image import ImageSpec, Pin
     from imagegen.request.existing import Found
+    from imagegen.request.proven import Ground
     from imagegen.resolver.refusal import AnswerData
 
 
@@ -24,13 +26,15 @@ if TYPE_CHECKING:
 class Answer:
     """An answer with its image.
 
-    `cell` is its name in a matrix, empty if it is in none; `command` is what a user runs next.
+    `cell` is its name in a matrix, empty if it is in none; `command` is what a user runs next,
+    `ground` is what it rests on.
     """
 
     spec: ImageSpec
     found: Found
     cell: str = ""
     command: str = ""
+    ground: Ground | None = None
 
 
 def as_data(answer: Answer) -> AnswerData:
@@ -42,7 +46,8 @@ def as_data(answer: Answer) -> AnswerData:
         "rows": {pin.component: f"{pin.release.file}:{pin.release.line}" for pin in spec.pins},
         "image": found.reference or spec.tag,
         "cell": answer.cell or None,
-        "warnings": [*spec.warnings, *filter(None, [found.note])],
+        "warnings": [*spec.warnings, *filter(None, [found.note, _failure(answer)])],
+        "rests_on": _ground_data(answer.ground),
         "conflicts": [],
         "alternatives": [],
     }
@@ -53,7 +58,7 @@ def show(answer: Answer, console: Console, *, why: bool = False) -> None:
 
     `why` adds who asked for each component, and the file and line of its release.
     """
-    spec, found = answer.spec, answer.found
+    spec = answer.spec
     console.data(as_data(answer))
     columns, row = (_LONG, _long_row) if why else (_SHORT, _short_row)
     os = ("os", spec.os.id, base_of(spec).image, *(("", "") if why else ()))
@@ -61,8 +66,10 @@ def show(answer: Answer, console: Console, *, why: bool = False) -> None:
     console.table(columns, rows, title=title_of(answer))
     if spec.given:
         console.line(", ".join(f"{name} {value}" for name, value in spec.given.items()))
-    for warning in filter(None, [*spec.warnings, found.note]):
-        console.line(f"warning: {warning}")
+    if answer.ground:
+        console.line(answer.ground.text)
+    for line in warning_lines(answer):
+        console.line(line)
     for line in next_lines(answer):
         console.line(line)
 
@@ -70,6 +77,28 @@ def show(answer: Answer, console: Console, *, why: bool = False) -> None:
 def title_of(answer: Answer) -> str:
     """Name the image of an answer, and say whether it exists."""
     return f"{answer.found.reference or answer.spec.tag}  ({_state(answer)})"
+
+
+def _failure(answer: Answer) -> str:
+    return answer.ground.warning if answer.ground else ""
+
+
+def _ground_data(ground: Ground | None) -> dict[str, object]:
+    """Write what an answer rests on for programs."""
+    if ground is None:
+        return {}
+    proof = asdict(ground.proof) if ground.proof else None
+    return {"level": ground.level, "because": ground.because, "proof": proof}
+
+
+def warning_lines(answer: Answer) -> list[str]:
+    """Write each warning of an answer; a long one continues below, with an indent."""
+    texts = filter(None, [*answer.spec.warnings, answer.found.note, _failure(answer)])
+    return [line for text in texts for line in _folded(f"warning: {text}")]
+
+
+def _folded(text: str) -> list[str]:
+    return fill(text, COLUMNS, subsequent_indent="  ", break_long_words=False).split("\n")
 
 
 def next_lines(answer: Answer) -> list[str]:

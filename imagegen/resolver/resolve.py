@@ -15,9 +15,10 @@ from imagegen.errors import ConfigError, Problem, ResolutionError
 from imagegen.model import constraint
 from imagegen.model.catalog import INTERPRETER
 from imagegen.model.cell import Cell, Want
-from imagegen.model.image import ImageSpec, Pin
+from imagegen.model.image import ImageSpec, Pin, name_problem
 from imagegen.resolver.candidates import DRIVER, OS, Space
 from imagegen.resolver.conflict import conflict_of
+from imagegen.resolver.known_bad import known_bad_warnings
 from imagegen.resolver.propagation import Descent, domains_of
 from imagegen.resolver.refusal import THE_REQUEST
 from imagegen.resolver.search import search
@@ -100,6 +101,7 @@ def _spec(cell: Cell, chosen: Mapping[str, Release], domains: Domains) -> ImageS
         if name not in pins and (name in SHOWN or name in domains.asked)
     }
     notes = warnings(chosen, space, allow_unknown=domains.choice.allow_unknown)
+    notes += known_bad_warnings(chosen, space, cell.env)
     release = space.catalog.os[chosen[OS].version]
     own = tuple(pins[name] for name in sorted(pins) if name != OS)
     interpreter = space.catalog.with_role(INTERPRETER)
@@ -171,10 +173,24 @@ def resolve_cells(cells: Sequence[Cell], catalog: Catalog) -> tuple[ImageSpec, .
             problems.extend(error.problems)
     if problems:
         raise ResolutionError(*problems)
-    shared = list(_same_tags(specs))
-    if shared:
-        raise ConfigError(*shared)
+    wrong = [*_no_tags(specs)] or [*_same_tags(specs)]
+    if wrong:
+        raise ConfigError(*wrong)
     return tuple(specs)
+
+
+def _no_tags(specs: Sequence[ImageSpec]) -> Iterator[Problem]:
+    """Report the tags that no image can have; the values of axes make them long."""
+    for spec in specs:
+        if why := name_problem(spec.tag):
+            yield Problem(
+                f"cell `{spec.cell.name}` cannot have its tag: {why}",
+                file=spec.cell.file,
+                line=spec.cell.line,
+                key="tag",
+                evidence=(f"it would be `{spec.tag}`",),
+                hint="shorten or correct `tag`: it need not have every axis",
+            )
 
 
 def _same_tags(specs: Sequence[ImageSpec]) -> Iterator[Problem]:

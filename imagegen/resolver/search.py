@@ -1,6 +1,7 @@
 """Search one candidate for each name: depth first, in the order of preference.
 
-Arc consistency prunes after each choice, so that most branches end at once.
+Arc consistency prunes after each choice, so that most branches end at once. Combinations that are
+known to fail are kept out of answers, where another answer fits.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from imagegen.model.catalog import INTERPRETER
 from imagegen.resolver.candidates import DRIVER, OS
+from imagegen.resolver.known_bad import bad_rows
 from imagegen.resolver.memory import remembered
 from imagegen.resolver.propagation import bits, open_domains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from imagegen.model.catalog import KnownBad
     from imagegen.model.release import Release
     from imagegen.resolver.candidates import Choice, Space
     from imagegen.resolver.propagation import Domains
@@ -41,8 +44,14 @@ def search(domains: Domains, *, careful: bool = False) -> dict[str, Release] | N
     """Find the best candidate for every name that is present; return None if nothing fits.
 
     The newest comes first, and of its builds the one with the fewest reservations. A `careful`
-    search takes an older one if it has fewer of them.
+    search takes an older one if it has fewer of them. An answer that is known to fail is given only
+    where there is no other.
     """
+    chosen = _best(domains, careful)
+    return None if chosen is None else _without_known_bad(domains, chosen, careful)
+
+
+def _best(domains: Domains, careful: bool) -> dict[str, Release] | None:
     answer = best_answer(domains, careful=careful)
     if answer is None:
         return None
@@ -204,3 +213,30 @@ def _recommendations(
         (target, tuple((rows, space.mask(target, texts)) for texts, rows in groups.items()))
         for target, groups in found.items()
     )
+
+
+def _without_known_bad(
+    domains: Domains, chosen: dict[str, Release], careful: bool
+) -> dict[str, Release]:
+    """Return the best answer that matches no row; where all do, the request asks for one."""
+    tried: set[str] = set()
+    while True:
+        rows = bad_rows(chosen, domains.space)
+        row = next((one for one in rows if one.name not in tried), None)
+        if row is None:
+            return chosen
+        tried.add(row.name)
+        chosen, domains = _other(row, domains, careful) or (chosen, domains)
+
+
+def _other(
+    row: KnownBad, domains: Domains, careful: bool
+) -> tuple[dict[str, Release], Domains] | None:
+    """Find the answer without one of what a row names, what it names first comes first."""
+    for name, constraints in row.components.items():
+        left = domains.left.get(name, 0) & ~domains.space.mask(name, constraints)
+        narrowed = domains.narrowed(name, left) if left else None
+        found = _best(narrowed, careful) if narrowed is not None else None
+        if narrowed is not None and found is not None:
+            return found, narrowed
+    return None

@@ -23,6 +23,8 @@ SM = "sm"
 """The compute capability, which users write as sm_80 for 8.0."""
 
 _VERSION = re.compile(r"\d+(?:\.\d+)?")
+WHOLE = "full"
+"""The tier of a run of all checks."""
 
 
 def warnings(
@@ -63,12 +65,34 @@ def reason(catalog: Catalog, component: str, other: str) -> str:
 
 def _unmet(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
     for name, constraints in row.recommends.items():
-        if name in chosen and not _meets(space, name, constraints, chosen[name]):
+        unmet = name in chosen and not _meets(space, name, constraints, chosen[name])
+        if unmet and not proved_together(row, chosen[name], space.catalog):
             rules = rules_named(reason(space.catalog, row.component, name))
             wanted = asks_for(name, " or ".join(constraints))
             here = written(name, chosen[name].version)
             text = f"{_short(row)} is for {wanted}, not {here}"
             yield f"{text} (rule {rules[-1]})" if rules else text
+
+
+def proved_together(one: Release, other: Release, catalog: Catalog) -> bool:
+    """Say whether an image with both releases passed the checks of both, and none failed since.
+
+    A whole run is asked for: that is what measures that they work with each other.
+    """
+    suites = {
+        suite
+        for row in (one, other)
+        if row.component in catalog.components
+        for suite in catalog.components[row.component].suites
+    }
+    with_both = [
+        proof
+        for proof in catalog.proofs
+        if proof.tier == WHOLE
+        and all(proof.pins.get(row.component) == row.pinned for row in (one, other))
+    ]
+    latest = max(with_both, key=lambda proof: proof.at, default=None)
+    return latest is not None and latest.passed and suites <= {*latest.suites}
 
 
 def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
@@ -82,7 +106,8 @@ def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> 
 def _unknown(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
     """Warn about what is not known to work: missing or uncertain facts, a driver's branch."""
     for name, constraints in row.known_with.items():
-        if name in chosen and not _meets(space, name, constraints, chosen[name]):
+        unmet = name in chosen and not _meets(space, name, constraints, chosen[name])
+        if unmet and not proved_together(row, chosen[name], space.catalog):
             wanted, here = " or ".join(constraints) or "nothing", chosen[name].version
             text = f"{_short(row)} is known with {name} {wanted} only; {here} is unknown"
             yield f"{text} (rule unknown-facts)"

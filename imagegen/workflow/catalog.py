@@ -76,6 +76,36 @@ def show_rule(name: str, overlay: Path | None, console: Console) -> None:
         console.line(f"source: {source}")
 
 
+def show_known_bad(overlay: Path | None, console: Console) -> None:
+    """List all combinations that are known to fail: what, the symptom, what helps, the source."""
+    rows = Project(overlay).catalog.known_bad
+    today = datetime.now(timezone.utc).date().isoformat()
+    console.data([{**asdict(row), "expired": row.expires <= today} for row in rows])
+    for row in rows:
+        old = f"; look again: this is from before {row.expires}" if row.expires <= today else ""
+        console.line(f"{row.name}: {', '.join(row.what)}{old}")
+        console.line(f"  symptom: {row.symptom}")
+        console.line(f"  workaround: {row.workaround}")
+        console.line(f"  source: {' '.join(row.source)}")
+
+
+def show_proofs(overlay: Path | None, console: Console) -> None:
+    """List what was built and validated: the result of each cell, and its pins."""
+    proofs = Project(overlay).catalog.proofs
+    console.data([asdict(proof) for proof in proofs])
+    rows = [
+        (
+            f"{one.matrix}/{one.cell}",
+            "passed" if one.passed else f"failed: {', '.join(one.failed)}",
+            one.tier,
+            one.at[:10],
+            ", ".join(f"{name} {version}" for name, version in one.pins.items()),
+        )
+        for one in proofs
+    ]
+    console.table(("cell", "result", "tier", "day", "pins"), rows)
+
+
 PATCH = Path("catalog-refresh.diff")
 """The file of `refresh --write`, in the working directory."""
 

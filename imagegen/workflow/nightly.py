@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from imagegen.catalog.proofs import add_proofs
 from imagegen.config.files import write_whole
 from imagegen.console.night_report import as_json, as_markdown
 from imagegen.engine.client import connect
@@ -17,16 +19,16 @@ from imagegen.errors import BuildError, ImagegenError, Problem, ValidationError
 from imagegen.journal.journal import open_journal
 from imagegen.journal.run import journal_run
 from imagegen.model.night import CellReport, NightReport
-from imagegen.publisher.publish import PublishCandidate, publish, published_reference
+from imagegen.publisher.publish import PublishCandidate, check_target, publish, published_reference
 from imagegen.validation.failures import failed_checks
 from imagegen.validation.in_container import ValidationRequest, validate_image
+from imagegen.validation.proving import proof_of_recipe
 from imagegen.validation.reports import Files, of_problem, of_record, save
 from imagegen.workflow.build import ActiveRun, build_recipes, raise_failures
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from imagegen.console.console import Console
     from imagegen.engine.client import Engine
@@ -56,6 +58,7 @@ def nightly(options: NightlyOptions, console: Console) -> None:
     journal = open_journal()
     project = Project(options.build.overlay)
     families = [project.family(name) for name in options.matrices]
+    check_target([spec.tag for family in families for spec in family.specs], options.to)
     recipes = [recipe for family in families for recipe in project.recipes(family)]
     engine = connect()
     with journal_run(journal, "nightly") as run_id:
@@ -65,17 +68,22 @@ def nightly(options: NightlyOptions, console: Console) -> None:
             raise_failures(built, console)
         report = validate_and_publish(recipes, built.records, engine, options.to, run)
         _write_reports(report, options.summary)
+        add_proofs(project.payload, options.build.overlay or Path.cwd(), report.proofs)
         _show(report, console)
         _raise_if_broken(report)
 
 
 @dataclass
 class _Night:
-    """The state of a nightly: what is known of each cell, and the records of images that passed."""
+    """The state of a nightly: what is known of each cell, and the records of its images.
+
+    `new` are the tags of images that were validated in this run.
+    """
 
     cells: dict[str, CellReport]
     records: dict[str, ValidationRecord] = field(default_factory=dict)
     reports: list[Mapping[str, object]] = field(default_factory=list)
+    new: set[str] = field(default_factory=set)
 
     @property
     def healthy(self) -> list[CellReport]:
@@ -98,7 +106,10 @@ def validate_and_publish(
     except ImagegenError as error:
         failure = error
     matrices = tuple(dict.fromkeys(recipe.spec.cell.matrix for recipe in recipes))
-    return NightReport(matrices, tuple(night.cells.values()), tuple(night.reports), failure)
+    cells, reports = tuple(night.cells.values()), tuple(night.reports)
+    by_tag = {recipe.spec.tag: recipe for recipe in recipes}
+    proofs = tuple(proof_of_recipe(night.records[tag], by_tag[tag]) for tag in sorted(night.new))
+    return NightReport(matrices, cells, reports, failure, proofs)
 
 
 def _cell_report(record: BuildRecord) -> CellReport:
@@ -128,6 +139,7 @@ def _validate(cell: CellReport, night: _Night, engine: Engine, run: ActiveRun) -
         night.reports.append(of_problem(cell.image, error.problems[0]))
         return
     run.journal.add_validation(run.id, found)
+    night.new.add(cell.image)
     night.records[cell.image] = found
     night.reports.append(of_record(found))
     if found.passed:

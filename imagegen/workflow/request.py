@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from imagegen.config.payload import MATRICES_FOLDER
 from imagegen.errors import ConfigError, ImagegenError, RenderError, ResolutionError
-from imagegen.request.answer import answer_to, may_be, same_image
+from imagegen.request.answer import may_be, same_image
 from imagegen.request.arguments import parse
 from imagegen.request.existing import check_registry, image_of, tagged_images
 from imagegen.request.like import compare
 from imagegen.request.like_report import show_like
+from imagegen.request.proven import ground_of, proven_answer_to
 from imagegen.request.report import Answer, as_data, next_command, show
 from imagegen.request.saved import check_saving, read_request, save
 from imagegen.resolver.refusal import Refusal
@@ -66,7 +67,7 @@ def request(options: RequestOptions, console: Console, like: Like | None = None)
     project = Project(options.overlay)
     path = _path_to_save(project, options)
     constraints = parse(options.arguments, project.catalog)
-    answer = answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
+    answer = proven_answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
     if isinstance(answer, Refusal):
         return Answered(_refuse(answer, console, why=options.why))
     answered = _with_image(project, answer, options.registry)
@@ -136,7 +137,12 @@ def _with_image(project: Project, spec: ImageSpec, registry: str) -> Answer:
     """Find the image of an answer: a cell of a matrix with the same pins, or one of its own."""
     cell = same_image(spec, _possible_cells(project, spec))
     image = cell or spec
-    return Answer(image, _find(project, image, registry), cell.cell.id if cell else "")
+    return Answer(
+        image,
+        _find(project, image, registry),
+        cell.cell.id if cell else "",
+        ground=ground_of(image, project.catalog),
+    )
 
 
 def _next_command(answer: Answer, project: Project, options: RequestOptions) -> str:
@@ -165,7 +171,7 @@ def _answer_file(
         constraints, about = read_request(file, project.catalog)
     except ConfigError as error:
         return error.exit_code, *_wrong(error)
-    answer = answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
+    answer = proven_answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
     if isinstance(answer, Refusal):
         row = (answer.status, answer.text)
         return ResolutionError.exit_code, row, {**answer.as_data(), **about}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from imagegen.catalog.proofs import add_proofs
+from imagegen.config.payload import open_payload, shown
 from imagegen.config.state import state_folder
 from imagegen.engine import client
 from imagegen.errors import ConfigError, NothingSelectedError, ValidationError
@@ -13,6 +16,7 @@ from imagegen.journal.run import journal_run
 from imagegen.validation.failures import validation_failures
 from imagegen.validation.in_container import FULL_SECONDS, ValidationRequest
 from imagegen.validation.outside import failures, validate_hosts
+from imagegen.validation.proving import TIERS, proof_of_image
 from imagegen.validation.reports import Files, of_problem, of_record, save
 from imagegen.validation.reuse import validate_open
 from imagegen.validation.soft_roce import BOOT_SECONDS, validate_on_soft_roce
@@ -20,7 +24,6 @@ from imagegen.workflow.project import Project, select
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from imagegen.console.console import Console
     from imagegen.engine.client import Engine
@@ -47,6 +50,7 @@ class ValidateOptions:
     soft_roce: bool = False
     timeout: float = FULL_SECONDS
     again: bool = False
+    prove: bool = False
     json_file: Path | None = None
     junit: Path | None = None
     markdown: Path | None = None
@@ -88,6 +92,7 @@ def validate(options: ValidateOptions, console: Console) -> None:
     Raises ValidationError with a problem for each that did not pass.
     """
     options.files.must_have_folders()
+    _check_prove(options)
     if options.hosts is not None:
         _validate_running(options.hosts, options, console)
     else:
@@ -112,7 +117,26 @@ def _validate_images(options: ValidateOptions, console: Console) -> None:
     with journal_run(journal, "validate") as run_id:
         judged = _judge_all(engine, references, options, journal, run_id, console)
         console.data([row_of(one.report, one.record) for one in judged])
+        if options.prove:
+            _prove(engine, [one.record for one in judged if one.record], options, console)
         _raise_failures(judged)
+
+
+def _prove(
+    engine: Engine, records: Sequence[ValidationRecord], options: ValidateOptions, console: Console
+) -> None:
+    """Write what passed and what failed into the files of proofs."""
+    proofs = [proof_of_image(engine, record) for record in records if record.tier in TIERS]
+    payload = open_payload(options.overlay)
+    for path in add_proofs(payload, options.overlay or Path.cwd(), proofs):
+        console.line(f"wrote {shown(path)}")
+
+
+def _check_prove(options: ValidateOptions) -> None:
+    """Raise ConfigError where a run would prove too little, or nothing of an image."""
+    if options.prove and (options.hosts or options.request.tier not in TIERS or options.soft_roce):
+        text = "`--prove` needs a run of all checks, or of all static ones, in images"
+        raise ConfigError.of(text, hint="leave out `--hosts`, `--only` and `--soft-roce`")
 
 
 def _references(options: ValidateOptions) -> list[str]:

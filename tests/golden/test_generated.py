@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from imagegen.catalog import components_json
+from imagegen.catalog import components_json, known_bad
 from imagegen.catalog.reader import read_catalog
 from imagegen.catalog.rules import as_page, read_rules
 from imagegen.config.payload import Payload
@@ -23,6 +23,10 @@ TABLE = re.compile(r"(<!-- matrices: .*-->\n).*(<!-- end of matrices -->)", re.D
 def made_components() -> bytes:
     catalog = read_catalog(Payload((REPOSITORY,), (REPOSITORY,)))
     return components_json.components_json(catalog)
+
+
+def made_known_bad() -> bytes:
+    return known_bad.known_bad_json(read_catalog(Payload((REPOSITORY,), (REPOSITORY,))))
 
 
 def made_page() -> bytes:
@@ -53,6 +57,7 @@ def made_table() -> bytes:
 GENERATED = {
     "docs/rules.md": made_rules,
     components_json.FILE: made_components,
+    known_bad.FILE: made_known_bad,
     "validate/CHECKS.md": made_page,
     MATRICES_PAGE: made_table,
 }

@@ -15,7 +15,7 @@ from validate.probes.libraries import out_of_the_way
 from validate.probes.limits import capabilities
 from validate.probes.other_programs import choices, out_of_use
 from validate.probes.programs import find_program, on_path, parse_environment
-from validate.probes.settings import settings
+from validate.probes.settings import foreign_settings
 from validate.probes.sysfs import default_route, interfaces_up, with_address
 from validate.process import run
 from validate.remedy import Remedy, in_image, in_shell, only_look
@@ -221,7 +221,7 @@ def test_2rank(image: Situation, measure: Measure) -> None:
     hosts = result.out.split()
     measure("2 ranks on {}".format(", ".join(sorted(set(hosts)))))
     if not result.ok:
-        found = settings(image.root, image.env, image.expected.env, _prefix(image))
+        found = foreign_settings(image.root, image.env, image.expected.env, _prefix(image))
         ours = [one for one in found if one.reaches_mpi]
         cause = "one of these settings may do it: {}".format("; ".join(map(str, ours)))
         fail(result.says(), cause if ours else "")

@@ -10,15 +10,16 @@ from validate.check import check, fail, skip
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
 from validate.probes import gpu, ldcache, links, secrets
-from validate.probes.aside import export, renamed
+from validate.probes.aside import export
 from validate.probes.dpkg import lost_library
 from validate.probes.files import started_at, under
+from validate.probes.import_errors import explain_version
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
 from validate.probes.own_address import OWN_ADDRESS
-from validate.probes.sites import LOADED, extensions, frameworks, site_packages
+from validate.probes.sites import LOADED, extension_modules, frameworks, site_packages
 from validate.process import run
-from validate.remedy import Remedy, at_launch, in_image, in_shell
+from validate.remedy import at_launch, in_image, in_shell
 
 REBUILD = in_image("imagegen build   # on the base that the recipe names")
 PLATFORMS = {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}
@@ -148,7 +149,7 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
     )
     libraries = _training_libraries(image)
     loaded = loader.load(libraries)
-    image.memory[LOADED] = loaded.files
+    image.once(LOADED, lambda: loaded.files)
     measure("{} libraries and all that they load".format(len(libraries)))
     real = {name: by for name, by in loaded.missing.items() if name not in gpu.DRIVER_LIBRARIES}
     if real:
@@ -157,18 +158,13 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
             "; ".join(seen[:4]),
             remedy=lost_library(image.root, *sorted(real)),
         )
-    others = [path for site in site_packages(image) for path in extensions(site)]
+    others = [path for site in site_packages(image) for path in extension_modules(site)]
     too_old = loaded.too_old or loader.load(others, find_python(image.env, image.expected)).too_old
     measure("{}, {} extensions of Python".format(measure.text, len(others)))
     if too_old:
-        cause = "it was built on a newer system, or an older copy of {} comes first"
-        fail("; ".join(map(str, too_old[:4])), cause.format(too_old[0].library), _newer(too_old))
-
-
-def _newer(found: List[ldcache.TooOld]) -> Remedy:
-    """Return what brings objects that were built for this system."""
-    remedy = "imagegen build   # with builds for this system of what needs newer versions"
-    return in_image(remedy, look="dpkg -S {}".format(quote(found[0].by)))
+        one = too_old[0]
+        why = explain_version(image.env, one.library, one.version, one.by)
+        fail("; ".join(map(str, too_old[:4])), *why)
 
 
 def _training_libraries(image: Situation) -> List[str]:
@@ -207,32 +203,6 @@ def test_locale(image: Situation, measure: Measure) -> None:
     result = run(["locale", "charmap"], env=image.env)
     if result.ok and result.out.strip() != "UTF-8":
         fail("there is no locale `{}`".format(name), "the image names a locale that it has not")
-
-
-@check(
-    "os.tmp",
-    "every user has a place for temporary files",
-    cause="a build step replaced the folder, or took its mode away: mpirun and others stop there",
-)
-def test_tmp(image: Situation, measure: Measure) -> None:
-    """/tmp and /var/tmp are folders of mode 1777"""
-    wrong = [path for path in ("/tmp", "/var/tmp") if not _for_everyone(under(image.root, path))]
-    measure("/tmp, /var/tmp")
-    if wrong:
-        lines = [_made_again(under(image.root, path), path) for path in wrong]
-        text = "not a folder of mode 1777: {}".format(", ".join(wrong))
-        fail(text, remedy=in_shell("; ".join(lines)))
-
-
-def _made_again(there: str, path: str) -> str:
-    """Return the line that makes a folder for everybody; what is in its place is kept beside it."""
-    taken = os.path.lexists(there) and not os.path.isdir(there)
-    line = "mkdir -p {0} && chmod 1777 {0}".format(path)
-    return "mv {} {} && {}".format(path, renamed(path), line) if taken else line
-
-
-def _for_everyone(path: str) -> bool:
-    return os.path.isdir(path) and os.stat(path).st_mode & 0o1777 == 0o1777
 
 
 @check(

@@ -5,7 +5,6 @@ from typing import List, Tuple
 from validate.check import check, fail, skip, warn
 from validate.fixtures import Measure, Situation
 from validate.probes import gpu, ldcache
-from validate.probes.aside import without_line
 from validate.process import run
 from validate.remedy import Remedy, in_shell
 
@@ -36,5 +35,5 @@ def test_ld_gone(image: Situation, measure: Measure) -> None:
 
 
 def _without(lines: List[Tuple[str, str]]) -> Remedy:
-    comments = [without_line(file, folder) for file, folder in lines]
-    return in_shell("; ".join([*comments, "ldconfig"]))
+    remove = [r"sed -i '\#^\(include \)\?{}$#d' {}".format(folder, file) for file, folder in lines]
+    return in_shell("; ".join([*remove, "ldconfig"]))

@@ -1,7 +1,7 @@
 """Check that processes of PyTorch find each other: a process group over gloo, and `torchrun`."""
 
 import re
-from typing import Dict, Tuple
+from typing import Dict, List, Tuple
 
 from validate.check import check, fail, skip
 from validate.fixtures import Measure, Situation
@@ -18,12 +18,11 @@ EVERY_FLAG = in_shell(
     "'import torch.distributed.elastic.multiprocessing.api as m; print(m.__file__)')\""
 )
 
-NO_INTERFACE = "GLOO_SOCKET_IFNAME={} names no interface of this container with an address"
 Known = Tuple[str, str, Remedy]
 KNOWN: Tuple[Known, ...] = (
     (r"libuv", LIBUV, export({"USE_LIBUV": "0"})),
     (
-        r"Unable to find (?:interface|address) for|[Nn]ame or service not known|in name resolution",
+        r"Unable to find address for|[Nn]ame or service not known|in name resolution",
         "the host's name leads to no address: gloo tells the other ranks the address of that name",
         OWN_ADDRESS,
     ),
@@ -55,14 +54,22 @@ KNOWN: Tuple[Known, ...] = (
 )
 
 
-def _fail(problem: str, env: Dict[str, str], more: Tuple[Known, ...] = ()) -> None:
+def _fail(problem: str, env: Dict[str, str], *more: Known) -> None:
     """Fail with the cause of a problem, if it is a known one."""
-    if "Unable to find " in problem and env.get("GLOO_SOCKET_IFNAME"):
-        fail(problem, NO_INTERFACE.format(env["GLOO_SOCKET_IFNAME"]), unset(["GLOO_SOCKET_IFNAME"]))
-    for pattern, cause, remedy in (*more, *KNOWN):
+    for pattern, cause, remedy in (*more, *_of_interface(env), *KNOWN):
         if re.search(pattern, problem):
             fail(problem, cause, remedy)
     fail(problem)
+
+
+def _of_interface(env: Dict[str, str]) -> List[Known]:
+    """Return what gloo says of an interface that is named and not there."""
+    named = env.get("GLOO_SOCKET_IFNAME", "")
+    cause = "GLOO_SOCKET_IFNAME={} names no interface with an address here".format(named)
+    remedy = unset(["GLOO_SOCKET_IFNAME"])
+    pattern = r"Unable to find (?:interface|address) for: *(?:{})\b"
+    names = [re.escape(one) for one in named.split(",") if one]
+    return [(pattern.format("|".join(names)), cause, remedy)] if names else []
 
 
 @check(
@@ -96,7 +103,7 @@ def test_init(image: Situation, measure: Measure) -> None:
     tier="live",
     cause="torchrun is missing, belongs to another Python, or does not fit this one",
     remedy=REBUILD,
-    needs=("torch.import", "ddp.init"),
+    needs=("torch.import", "ddp.init", "os.tmp"),
 )
 def test_torchrun(image: Situation, measure: Measure) -> None:
     """`torchrun --nproc_per_node 2` of a script: init_process_group("gloo"), all_reduce of rank + 1
@@ -108,7 +115,7 @@ def test_torchrun(image: Situation, measure: Measure) -> None:
     measure("; ".join(group.ranks))
     if not group.ok:
         # The variable alone is not enough: torchrun itself does not read it everywhere.
-        _fail(group.problem, image.env, (("libuv", LIBUV, REBUILD),))
+        _fail(group.problem, image.env, ("libuv", LIBUV, REBUILD))
     if list(group.torch) != [str(facts.get("file", ""))]:
         fail(
             "its ranks import {}".format(" and ".join(group.torch)),

@@ -9,8 +9,16 @@ import pytest
 import yaml
 from pages import PAGES, REPOSITORY, blocks, prints, write_files
 
+from imagegen.catalog.known_bad import SCHEMA
 from imagegen.config.payload import Payload
-from imagegen.config.schemas import CHECKS, COMPONENT, LAUNCH, MATRIX, REQUEST, properties_of
+from imagegen.config.schemas import (
+    CHECKS,
+    COMPONENT,
+    LAUNCH,
+    MATRIX,
+    REQUEST,
+    properties_of,
+)
 from imagegen.errors import EXIT_CODES
 from imagegen.sources.artifacts import read_artifacts
 from imagegen.sources.mirrors import read_mirrors
@@ -86,6 +94,15 @@ def test_the_keys_of_a_component_are_those_of_its_schema() -> None:
     for name, schema in inner.items():
         found = re.findall(rf"`{name}: {{([a-z_]+)}}`", cells)
         assert sorted(found) == sorted(properties_of(schema)), name
+
+
+def test_the_keys_of_a_known_bad_row_are_those_of_its_schema() -> None:
+    page = (REPOSITORY / "CONTRIBUTING.md").read_text()
+    start = page.index("## Add a combination that is known to fail")
+    cells = re.findall(
+        r"^\| (`.*?) \| ", page[start : page.index("\n## ", start + 1)], re.MULTILINE
+    )
+    assert {*re.findall(r"`([a-z_]+)`", " ".join(cells))} == {*properties_of(SCHEMA)}
 
 
 def test_every_matrix_is_on_the_page() -> None:

@@ -88,7 +88,7 @@ def test_an_answer_fits_a_screen(asked: str, project: Project) -> None:
     assert [line for line in lines[1:] if len(line) > COLUMNS and "next: " not in line] == []
     assert str(REPOSITORY) not in out.getvalue()
     assert ".csv" not in out.getvalue()
-    assert all(" (rule " in line for line in lines if line.startswith("warning: "))
+    assert all(" (rule " in text or " (known bad " in text for text in answer.spec.warnings)
 
 
 @pytest.mark.parametrize("asked", REFUSED)
@@ -116,6 +116,7 @@ def test_an_answer_reads_so(run: Run) -> None:
         "torch      1.13.1    apt packages\n"
         "validate   0.1.0     pip wheel\n"
         "device cpu\n"
+        "rests on: known, facts with sources: `--why`\n"
         "warning: os debian12: support ended 2026-07-11, extended until 2028-06-30 "
         "(rule end-of-life)\n"
         "next: imagegen request torch=1.13.1 os=debian12 --save torch-1-13-1 &&\n"

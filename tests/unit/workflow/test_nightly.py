@@ -14,6 +14,7 @@ from imagegen.engine.registry import remote_images
 from imagegen.errors import PublishError, ValidationError
 from imagegen.journal.journal import open_journal
 from imagegen.model.build import BuildRecord
+from imagegen.model.image import exact_pins
 from imagegen.model.night import CellReport, NightReport
 from imagegen.model.validation import ValidationRecord
 from imagegen.workflow import nightly
@@ -75,7 +76,13 @@ class World:
             raise ValidationError.of("the container died")
         passed = ref not in self.failing
         outcome = "passed" if passed else "failed"
-        check = {"id": "torch.version", "outcome": outcome, "measured": "1.0", "remedy": ""}
+        check = {
+            "id": "torch.version",
+            "suite": "torch",
+            "outcome": outcome,
+            "measured": "1.0",
+            "remedy": "",
+        }
         report = cast("Report", {"checks": [check], "exit_code": 0 if passed else 1})
         return ValidationRecord(f"sha256:{ref}", ref, "full", passed, {}, 1.0, report)
 
@@ -220,3 +227,17 @@ def test_the_json_summary_says_the_same(report: NightReport) -> None:
         ("m/a", "built"),
         ("m/b", "failed"),
     ]
+
+
+def test_what_was_validated_in_this_night_is_proved_and_a_failure_too(world: World) -> None:
+    bad = world.recipes[0].spec
+    world.failing.add(bad.tag)
+    proofs = {proof.cell: proof for proof in world.night().proofs}
+    assert set(proofs) == {recipe.spec.cell.name for recipe in world.recipes}
+    assert (proofs[bad.cell.name].passed, proofs[bad.cell.name].failed) == (
+        False,
+        ("torch.version",),
+    )
+    assert proofs[bad.cell.name].pins == exact_pins(bad)
+    again = world.night()
+    assert [proof.cell for proof in again.proofs] == [bad.cell.name]

@@ -137,7 +137,7 @@ def test_an_interface_that_is_not_there_is_named(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "eth7")
-    end = "raise RuntimeError('ifa != nullptr. Unable to find interface for: eth7')"
+    end = "raise RuntimeError('ifa != nullptr. Unable to find address for: eth7')"
     torchrun(machine, end=end)
     torch(machine, init=end)
     one = machine.findings("torch")["ddp.init"]
