@@ -70,12 +70,8 @@ def _form(pattern: str) -> Schema:
 
 
 def _object(required: tuple[str, ...], **properties: Schema) -> Schema:
-    return {
-        "type": "object",
-        "required": list(required),
-        "properties": properties,
-        "additionalProperties": False,
-    }
+    known: Schema = {"type": "object", "required": list(required), "properties": properties}
+    return {**known, "additionalProperties": False}
 
 
 def _list(items: Schema, least: int = 0) -> Schema:

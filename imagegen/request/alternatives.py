@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from imagegen.model.cell import Want
 from imagegen.model.constraint import ANY, NONE, is_version, version_key
+from imagegen.request.distances import FAR, distance, values_of
 from imagegen.resolver.blame import fits
 from imagegen.resolver.candidates import COMPILER, DRIVER, OS
-from imagegen.resolver.distances import FAR, distance, values_of
 from imagegen.resolver.propagation import domains_of
 from imagegen.resolver.refusal import Alternative
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from imagegen.model.catalog import Catalog
+    from imagegen.request.distances import Distance
     from imagegen.resolver.candidates import Space
-    from imagegen.resolver.distances import Distance
 
     Answer = Callable[[Mapping[str, str]], Mapping[str, str] | None]
     """Maps constraints to the pins of their answer; None where there is none."""

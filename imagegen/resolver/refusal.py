@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from typing import NotRequired
 
     from imagegen.resolver.conflict import Conflict
-    from imagegen.resolver.distances import Distance
 
 EVERY_IMAGE, THE_REQUEST = "every image", "the request"
 """Who asks for constraints that are in no file."""
@@ -64,7 +63,7 @@ class Alternative:
 
     changes: tuple[tuple[str, str, str], ...]
     constraints: Mapping[str, str]
-    distance: Distance
+    distance: tuple[int, ...]
     pins: Mapping[str, str]
 
 
