@@ -54,6 +54,7 @@ NOT_RUN = {
         "imagegen build --matrix cpu --ca-bundle corporate.pem",
         "imagegen build --matrix cpu --locked",
         "imagegen catalog refresh horovod",
+        "imagegen catalog refresh --all --write",
         "imagegen check-sources --matrix cpu",
         "imagegen lock --matrix cpu",
         "imagegen nightly --matrix cpu --matrix debian-cu124 --to registry.example:5000/team",

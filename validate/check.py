@@ -9,7 +9,7 @@ This module imports pytest only when a check is skipped: `imagegen` writes repor
 
 from typing import Any, Callable, NamedTuple, NoReturn, Tuple, TypeVar
 
-from validate.remedy import Remedy, as_remedy
+from validate.remedy import NO_REMEDY, Remedy, as_remedy
 
 SEVERITIES = ("fail", "warn", "info")
 TIERS = ("static", "live", "asked")
@@ -102,7 +102,7 @@ def check(
     severity: str = "fail",
     tier: str = "static",
     cause: str = "",
-    remedy: str = "",
+    remedy: Remedy = NO_REMEDY,
     needs: Tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
     """Turn a test function into a check; its docstring becomes the probe.
@@ -121,12 +121,12 @@ def check(
     return mark
 
 
-def fail(measured: str, cause: str = "", remedy: str = "") -> NoReturn:
+def fail(measured: str, cause: str = "", remedy: Remedy = NO_REMEDY) -> NoReturn:
     """End the running check as failed, or as warned if its severity is not `fail`."""
     raise CheckFailed(measured, cause, remedy)
 
 
-def warn(measured: str, cause: str = "", remedy: str = "") -> NoReturn:
+def warn(measured: str, cause: str = "", remedy: Remedy = NO_REMEDY) -> NoReturn:
     """End the running check with a warning."""
     raise CheckWarned(measured, cause, remedy)
 

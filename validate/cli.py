@@ -33,6 +33,7 @@ from validate.report.report import (
 )
 from validate.report.table import as_table
 from validate.requirements import PROFILES, not_run, parse_required, required_by_profile
+from validate.streams import open_missing, put_out
 
 REBUILD = "`imagegen build` builds the image again, with the checks that belong to it"
 
@@ -88,6 +89,7 @@ def parsed(argv: List[str]) -> Any:
 
 def main(argv: List[str]) -> int:
     """Run `validate` with these arguments and return the exit code."""
+    open_missing()
     try:
         arguments = parsed(argv)
     except SystemExit as end:
@@ -270,8 +272,8 @@ def _write(arguments: Any, report: Report) -> int:
     if "-" not in (arguments.json, arguments.markdown, arguments.junit):
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         text = as_table(report, colour)
-        sys.stdout.write(text + "\n\n" if text else "")
-        for line in unmet(report):
-            sys.stdout.write(line + "\n")
-        sys.stdout.write(summary(report) + "\n")
+        lines = [one + "\n" for one in (*unmet(report), summary(report))]
+        problem = put_out([text + "\n\n" if text else "", *lines])
+        if problem:
+            return _complain("cannot write the table: {}".format(problem), "validate --json FILE")
     return report.exit_code

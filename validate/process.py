@@ -7,13 +7,14 @@ import contextlib
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from typing import IO, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
 from validate import endings
 from validate.growing_file import GrowingFile, OnLine
+from validate.restrictions import ends_first
+from validate.unnamed import unnamed_file
 
 DEFAULT_SECONDS = 30.0
 GRACE_SECONDS = 3.0
@@ -102,7 +103,7 @@ class RunningCommand:
         self._argv, self._timeout = argv, timeout
         self._started = time.monotonic()
         self._files = contextlib.ExitStack()
-        self._out, self._err = (self._files.enter_context(_file()) for _ in range(2))
+        self._out, self._err = (self._files.enter_context(unnamed_file()) for _ in range(2))
         self._child: Optional["subprocess.Popen[bytes]"] = None
         self._problem = ""
         try:
@@ -117,6 +118,7 @@ class RunningCommand:
                     start_new_session=True,
                 )
                 _RUNNING.add(self._child)
+                ends_first(self._child.pid)
         except OSError as error:
             self._problem = "{}: {}".format(argv[0], error.strerror)
         except BaseException:
@@ -226,11 +228,6 @@ def _signals_later() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         for ending in came[:1]:
             os.kill(os.getpid(), ending)
-
-
-def _file() -> IO[bytes]:
-    """Open a file for the output of a command. It has no name, so nothing can be left behind."""
-    return tempfile.TemporaryFile()
 
 
 def _quiet(env: Optional[Dict[str, str]]) -> Dict[str, str]:

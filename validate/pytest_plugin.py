@@ -37,6 +37,10 @@ from validate.probes import crashes
 from validate.process import KILLED, patience
 from validate.remedy import Remedy, only_look
 from validate.requirements import out_of_profile
+from validate.restrictions import TEMPORARY, restriction, restriction_in
+
+MOST_LETTERS = 200
+"""The most of an error's text that is shown."""
 
 CEILING_SECONDS = 240
 """The time limit of one check on an idle machine, whatever it waits for. It is longer than the sum
@@ -179,13 +183,17 @@ class Collector:
         error = call.excinfo.value if call.excinfo else None
         if hasattr(report, "wasxfail"):
             return CheckResult(check, suite, WARNED, report.wasxfail or str(error), seconds=seconds)
-        if report.skipped:
+        if report.skipped and not restriction_in(str(error)):
             code, _, why = str(error).partition(": ")
             if code not in SKIP_CODES:
                 code, why = "not-applicable", str(error)
             return CheckResult(check, suite, SKIPPED, why or measured, "", "", code, seconds)
         if error is not None and not isinstance(error, KeyboardInterrupt):
-            error = self._with_signal(error)
+            error = _with_restriction(self._with_signal(error))
+        if isinstance(error, CheckFailed) and self._is_reported(error):
+            return CheckResult(
+                check, suite, SKIPPED, TEMPORARY.check, reason="blocked-by", seconds=seconds
+            )
         if isinstance(error, CheckFailed):
             warns = isinstance(error, CheckWarned) or check.severity != "fail"
             remedy = error.remedy if error.remedy.given else check.remedy
@@ -201,6 +209,11 @@ class Collector:
             return found.with_remedy(only_look("validate --explain {}".format(check.id)))
         return CheckResult(check, suite, PASSED, measured, "", "", "", seconds)
 
+    def _is_reported(self, error: CheckFailed) -> bool:
+        """Return whether an earlier check failed for want of a place for temporary files."""
+        failed = [one.check.id for one in self.results if one.outcome == FAILED]
+        return error.cause == TEMPORARY.cause and TEMPORARY.check in failed
+
     def _with_signal(self, error: BaseException) -> BaseException:
         """Return why a check failed: if a signal ended a command of it, that is the reason."""
         if len(KILLED) == self._killed_before:
@@ -210,6 +223,24 @@ class Collector:
             seen = "; ".join(filter(None, (seen, last.says())))
         kind = CheckWarned if isinstance(error, CheckWarned) else CheckFailed
         return kind(seen, *crashes.explain(self.situation, last))
+
+
+def _with_restriction(error: BaseException) -> BaseException:
+    """Return what the container lacks in place of an error that shows it.
+
+    A check that was not started says so in a skip or in a failure without a cause of its own.
+    """
+    if isinstance(error, CheckFailed):
+        lacks = None if error.cause else restriction_in(error.measured)
+        text = error.measured
+    else:
+        lacks, text = restriction(error), "{}: {}".format(type(error).__name__, error)
+        if isinstance(error, pytest.skip.Exception):
+            text = str(error).partition(": ")[2]
+    if lacks is None:
+        return error
+    kind = CheckWarned if isinstance(error, CheckWarned) else CheckFailed
+    return kind(text[:MOST_LETTERS], lacks.cause, lacks.remedy)
 
 
 def _time_is_up(suite: str) -> Callable[..., None]:

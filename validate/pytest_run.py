@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import sys
+import tempfile
 from typing import Iterator, List, Tuple
 
 import pytest
@@ -49,11 +50,20 @@ def _arguments(own: List[str]) -> List[str]:
     the root.
     """
     arguments = ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:junitxml"]
-    arguments += ["--continue-on-collection-errors"]
+    arguments += ["--continue-on-collection-errors", *_capture()]
     arguments += ["-p", "testinfra.plugin", "-c", os.devnull, "--import-mode=importlib"]
     folder = os.path.dirname(own[0]) if own else catalogue.SUITES
     arguments += ["--rootdir", folder, "--confcutdir", folder]
     return arguments + (["--assert=rewrite"] if own else ["--noconftest", "--assert=plain"])
+
+
+def _capture() -> List[str]:
+    """Capture what checks print in memory where pytest cannot make files for it."""
+    try:
+        tempfile.gettempdir()
+    except OSError:
+        return ["--capture=sys"]
+    return []
 
 
 @contextlib.contextmanager

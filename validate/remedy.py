@@ -36,6 +36,10 @@ class Remedy(str):
         return bool(self) or bool(self.look)
 
 
+NO_REMEDY = Remedy()
+"""What a check has that says in each of its ends what corrects it."""
+
+
 def in_shell(text: str, look: str = "") -> Remedy:
     """Return a line that corrects the container when it is pasted in one of its shells."""
     return Remedy(text, SHELL, look)

@@ -7,12 +7,12 @@ import contextlib
 import os
 import signal
 import subprocess
-import tempfile
 from typing import Any, Iterator
 
 from testinfra.backend.base import BaseBackend
 
 from validate.process import Result, noted
+from validate.unnamed import unnamed_file
 
 SECONDS = 120.0
 TIMED_OUT = 124
@@ -35,7 +35,7 @@ def run_local(backend: Any, command: str, *arguments: str) -> Any:
     Output goes to files. When the command ends, for whatever reason, its process group is killed.
     """
     line = backend.encode(backend.quote(command, *arguments))
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    with unnamed_file() as out, unnamed_file() as err:
         child = subprocess.Popen(
             ["sh", "-c", line],
             stdin=subprocess.DEVNULL,

@@ -90,6 +90,7 @@ def _question(data: RequestData) -> Question:
         keys=data.get("keys", {}),
         index_prefix=data.get("index_prefix", ""),
         values=tuple(data.get("values", ())),
+        successors=data.get("successors", {}),
         gpu_libraries=tuple(data.get("gpu_libraries", ())),
     )
 

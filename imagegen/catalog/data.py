@@ -37,6 +37,7 @@ class OsData(TypedDict):
     bootstrap: bool
     gcc: NotRequired[str]
     notes: NotRequired[list[str]]
+    missing: NotRequired[str]
     source: str
 
 
@@ -136,6 +137,7 @@ class RequestData(TypedDict, total=False):
     keys: Mapping[str, str]
     index_prefix: str
     values: list[str]
+    successors: Mapping[str, str]
     gpu_libraries: list[str]
 
 

@@ -129,6 +129,7 @@ def _os_release(document: OsDocument) -> OsRelease:
         file=document.file,
         gcc=data.get("gcc", ""),
         notes=tuple(data.get("notes", ())),
+        missing=data.get("missing", ""),
     )
 
 

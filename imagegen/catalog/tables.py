@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from imagegen.config.document import near
+from imagegen.config.yamlfile import check_size
 from imagegen.errors import Problem
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class Table:
 def rows_of(table: Table, *, checked: bool = True) -> Iterator[TableRow]:
     """Read every line below the header; `checked` also checks its cells with the templates."""
     try:
+        check_size(table.path, table.file)
         with table.path.open(encoding="utf-8-sig", newline="") as opened:
             reader = csv.reader(opened, strict=True)
             try:

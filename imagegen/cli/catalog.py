@@ -68,8 +68,14 @@ def show_command(
 
 
 @command.command("refresh")
-@click.argument("component")
-@click.option("--all", "every", is_flag=True, help="also releases older than the newest known")
+@click.argument("component", required=False)
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="without COMPONENT: of all; with it: also releases older than all known ones",
+)
+@click.option("--write", is_flag=True, help="write a patch to review: catalog-refresh.diff")
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="most rows")
 @click.option(
     "--metadata",
@@ -80,7 +86,7 @@ def show_command(
 def refresh_command(console: Console, **asked: Any) -> None:
     """Propose rows for releases that the index of this host's pip has and the catalog has not.
 
-    They are printed, never written: a maintainer completes and checks them.
+    The catalog stays as it is: a maintainer completes and checks the rows.
     """
     from imagegen.workflow.catalog import RefreshOptions, refresh
 

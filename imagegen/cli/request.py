@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     help="the arguments are files of requests (key: value); answer all of them",
 )
 @click.option("--registry", default="", metavar="HOST/PREFIX", help="look for the image there, too")
-@click.option("--save", metavar="NAME", help="write it as matrices/NAME.yaml")
+@click.option(
+    "--save", metavar="NAME", help="write it as matrices/NAME.yaml, in the overlay if any"
+)
 @click.option("--force", is_flag=True, help="with --save: overwrite a matrix of that name")
 @click.option("--owner", default="", help="who asked, kept with a saved request")
 @click.option("--expires", default="", metavar="YYYY-MM-DD", help="kept with a saved request")

@@ -103,6 +103,7 @@ OS = _object(
     bootstrap={"type": "boolean"},
     gcc=_text(GCC),
     notes=_list(_text(TEXT)),
+    missing=_text(TEXT),
     source=_text(TEXT),
 )
 
@@ -205,6 +206,7 @@ REQUEST = _object(
     keys=_map(NAME, _text(VARIANT)),
     index_prefix=_text(LETTERS),
     values=_list(_text(NAME)),
+    successors=_map(NAME, _text(VARIANT)),
     gpu_libraries=_list(_text(NAME)),
 )
 

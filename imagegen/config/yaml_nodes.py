@@ -21,6 +21,8 @@ MAX_NODES = 10_000
 """The most nodes of a file, aliases expanded: real files have hundreds, an alias bomb has billions.
 """
 
+MOST_EVENTS = 3 * MAX_NODES
+
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _FLATTER = "write it flatter, without aliases of aliases"
@@ -62,16 +64,19 @@ def _not_yaml(error: yaml.YAMLError, shown: str) -> Problem:
 
 
 def _guard_depth(text: str, shown: str) -> None:
-    """Refuse a text that is nested too deeply, before it is composed.
+    """Refuse a text that is nested too deeply, or has too many nodes, before it is composed.
 
     libyaml's composer recurses in C: it would crash the process. Raises ConfigError.
     """
     depth = 0
-    for event in yaml.parse(text, _LOADER):
+    for number, event in enumerate(yaml.parse(text, _LOADER)):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise ConfigError(Problem("is nested too deeply", shown, _line(event), hint=_FLATTER))
+        if number > MOST_EVENTS:
+            text = f"has over {MAX_NODES} nodes"
+            raise ConfigError(Problem(text, shown, _line(event), hint="split it"))
 
 
 def _line(found: yaml.Node | yaml.Event) -> int:

@@ -6,6 +6,8 @@ their source text; only `true`, `false` and null have another type.
 
 from __future__ import annotations
 
+import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from imagegen.config.document import Document, near
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+MOST_BYTES = 4_000_000
+"""The most bytes of a file of the payload: real ones have a tenth of it."""
+
 
 def load(path: Path, shown: str, *, as_text: bool = True) -> Document[Mapping[str, object]]:
     """Read the mapping in a YAML file.
@@ -25,11 +30,24 @@ def load(path: Path, shown: str, *, as_text: bool = True) -> Document[Mapping[st
     """
     from imagegen.config.yaml_nodes import parse
 
+    check_size(path, shown)
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(_unreadable(error, path, shown)) from None
     return parse(text, shown, as_text)
+
+
+def check_size(path: Path, shown: str) -> None:
+    """Raise ConfigError for what would be read without end, or for long: a pipe, a huge file."""
+    with suppress(OSError):  # reading it tells why
+        found = path.stat()
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+            hint = "name a file that is kept on a disk"
+            raise ConfigError(Problem("is a pipe or a device, not a file", shown, hint=hint))
+        if found.st_size > MOST_BYTES:
+            text = f"has {found.st_size} bytes, {MOST_BYTES} are allowed"
+            raise ConfigError(Problem(text, shown, hint="split it, or name another file"))
 
 
 def _unreadable(error: OSError | UnicodeDecodeError, path: Path, shown: str) -> Problem:

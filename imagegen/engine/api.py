@@ -80,6 +80,6 @@ def _called(request: requests.PreparedRequest) -> tuple[str, str]:
     return request.method or "", _VERSION.sub("", urlsplit(request.url or "").path)
 
 
-def _seconds(timeout: object) -> float:
+def _seconds(timeout: object) -> float | None:
     last = timeout[-1] if isinstance(timeout, tuple) else timeout
-    return float(last) if isinstance(last, (int, float)) else float("inf")
+    return float(last) if isinstance(last, (int, float)) else None

@@ -15,7 +15,7 @@ from imagegen.engine.endpoint import endpoints
 from imagegen.engine.images import local_images
 from imagegen.engine.images.local_image import LocalImage, inspected, listed
 from imagegen.errors import EngineError
-from imagegen.events.waiting import say
+from imagegen.events.waiting import PATIENCE_SECONDS, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -24,8 +24,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SECONDS = 2
-"""The seconds for an answer; the SDK is asked after them, where the answer is needed."""
+SECONDS = PATIENCE_SECONDS
+NO_ENGINE = "no container engine answers"
+
+
+class SilentError(TimeoutError):
+    """The engine did not even answer the first and smallest request."""
+
 
 _NOBODY_THERE = (FileNotFoundError, ConnectionRefusedError, PermissionError)
 _NOT_UNDERSTOOD = (OSError, ValueError, TypeError, KeyError, AttributeError)
@@ -48,7 +53,7 @@ def labelled_images(
     """List all images with a label, and map each reference to its image, if there is one.
 
     Returns None where the SDK has to be used instead: no engine answers on a plain socket, or its
-    answer was not understood.
+    answer was not understood. Raises EngineError for an engine that hangs.
     """
     where = os.environ if environ is None else environ
     return _asked(where, lambda url: _images(url, label, refs), nobody=None)
@@ -70,8 +75,11 @@ def _asked(environ: Mapping[str, str], ask: Callable[[str], T], nobody: T | None
             return ask(place.url)
         except _NOBODY_THERE:
             continue
-        except TimeoutError:
-            say(f"{place.url} ({place.named_by}) has not answered for {SECONDS} s")
+        except TimeoutError as error:
+            told = f"{place.url} ({place.named_by}): {error}"
+            if nobody is None and isinstance(error, SilentError):
+                raise EngineError.of(NO_ENGINE, evidence=[told], hint=client.HINT_FIX) from None
+            say(told)
             return nobody
         except _NOT_UNDERSTOOD:
             return None
@@ -100,7 +108,10 @@ def _image(url: str, version: str, ref: str) -> LocalImage | None:
 
 def _version(url: str) -> str:
     """Ask for the newest version of the API that the engine supports."""
-    _, head, _ = plain_http.get(url, "/_ping", SECONDS)
+    try:
+        _, head, _ = plain_http.get(url, "/_ping", SECONDS)
+    except TimeoutError:
+        raise SilentError(f"no answer for {SECONDS} s") from None
     named = [line.split(b":", 1)[1] for line in head if line.lower().startswith(b"api-version:")]
     return named[0].strip().decode("ascii") if named else ""
 

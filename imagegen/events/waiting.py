@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PATIENCE_SECONDS = 4
+PATIENCE_SECONDS = 3
 """The seconds after which a wait is told."""
 
 _listeners: list[Callable[[str], None]] = []
@@ -27,10 +27,12 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def waiting_for(what: str, limit: float) -> Iterator[None]:
-    """Say after PATIENCE_SECONDS that this block still waits, and when it gives up."""
+def waiting_for(what: str, limit: float | None = None) -> Iterator[None]:
+    """Say after PATIENCE_SECONDS that this block still waits, and when it gives up, if it does."""
     text = f"waiting for {what}: {PATIENCE_SECONDS} s so far"
-    late = threading.Timer(PATIENCE_SECONDS + 0.2, say, [f"{text}, at most {limit:g} s"])
+    late = threading.Timer(
+        PATIENCE_SECONDS + 0.2, say, [text if limit is None else f"{text}, at most {limit:g} s"]
+    )
     late.daemon = True
     late.start()
     try:

@@ -7,8 +7,10 @@ plan. Only `apply` changes something, and it announces each command first.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,10 +23,13 @@ if TYPE_CHECKING:
 
     from imagegen.engine.client import EngineFacts
     from imagegen.engine.host.host import Host, HostFacts
+    from imagegen.model.catalog import Catalog
 
 MINIMUM_PYTHON = (3, 10)
 GIB = 2**30
 FIX_HINT = "imagegen doctor --fix"
+OLD_DAYS = 120
+_DAY = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 _COPYING_DRIVERS = ("vfs",)
 
 Level = Literal["ok", "warn", "fail"]
@@ -92,6 +97,23 @@ def findings(facts: Facts) -> list[Finding]:
     found.append(_mmdebstrap(facts.machine))
     found.append(_soft_roce(facts.machine.host))
     return found
+
+
+def catalog_age(catalog: Catalog, today: date) -> Finding:
+    """Say how old the newest facts of the catalog are: the dates on which sources were read."""
+    days = [
+        date.fromisoformat(found)
+        for component in catalog.components.values()
+        for release in component.releases
+        for found in _DAY.findall(release.source)
+    ]
+    if not days:
+        return Finding("catalog", "ok", "no source in it has a date")
+    age = (today - max(days)).days
+    detail = f"its newest facts are of {max(days).isoformat()}, {age} days old"
+    if age <= OLD_DAYS:
+        return Finding("catalog", "ok", detail)
+    return Finding("catalog", "warn", detail, "imagegen catalog refresh --all")
 
 
 def fix_plan(found: Sequence[Finding], host: Host) -> list[Command]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING
 
 from imagegen.matrix.document import omissions, wanted
@@ -21,6 +22,12 @@ def points(axes: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
     """Combine the values of the axes in every way; the last axis changes fastest."""
     for values in itertools.product(*axes.values()):
         yield dict(zip(axes, values, strict=True))
+
+
+def cell_count(document: MatrixDocument) -> int:
+    """Count the cells of a matrix without making them; excluded ones count, too."""
+    axes = document.data["axes"]
+    return prod(map(len, axes.values())) + len(document.data.get("include", []))
 
 
 def covers(row: Mapping[str, str], point: Mapping[str, str]) -> bool:

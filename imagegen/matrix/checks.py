@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from imagegen.catalog.rules import unknown_rules
 from imagegen.config.document import dotted
 from imagegen.errors import Problem
-from imagegen.matrix.cells import cell_names, covers, points
+from imagegen.matrix.cells import cell_count, cell_names, covers, points
 from imagegen.matrix.document import omissions, wanted
 from imagegen.model import constraint
 from imagegen.text import FEW, few, few_like
@@ -23,9 +23,16 @@ if TYPE_CHECKING:
     from imagegen.model.catalog import Catalog, Component
 
 
+MOST_CELLS = 5000
+"""The most cells of a matrix: so many are resolved within seconds."""
+
+
 def check(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
-    """Report every problem of a document that its schema accepts."""
+    """Report every problem of a document that its schema accepts; too many cells come alone."""
     data = document.data
+    if (count := cell_count(document)) > MOST_CELLS:
+        yield _too_many(document, count)
+        return
     if Path(document.file).stem != data["name"]:
         yield _problem(
             document,
@@ -41,6 +48,17 @@ def check(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
         path: list[str | int] = ["notes", index]
         named = [(note, document.file, document.line(path))]
         yield from (replace(one, key=dotted(path)) for one in unknown_rules(named, catalog.rules))
+
+
+def _too_many(document: MatrixDocument, count: int) -> Problem:
+    sizes = " x ".join(f"{name} {len(values)}" for name, values in document.data["axes"].items())
+    return _problem(
+        document,
+        ["axes"],
+        f"{count} cells are too many; a matrix has at most {MOST_CELLS}, before excludes",
+        evidence=[f"{sizes}, and {len(document.data.get('include', []))} by `include`"],
+        hint="name the combinations that are needed under `include`, or make several matrices",
+    )
 
 
 def _problem(

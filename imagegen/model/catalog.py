@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict
 
@@ -67,6 +67,8 @@ class Question:
     """The letters before the digits of its version in names of wheel indexes: `cu` for `cu113`."""
     values: tuple[str, ...] = ()
     """Values of its releases that a request may ask for, such as `torchvision`."""
+    successors: Mapping[str, str] = field(default_factory=dict)
+    """The variants that come after the last release of another one: `{mlnx-ofed: doca}`."""
     gpu_libraries: tuple[str, ...] = ()
     """Components that it needs on a GPU; a wheel with a CUDA of its own needs none."""
 
@@ -141,6 +143,10 @@ class Component:
     checks: Checks = field(default_factory=Checks)
     launch: Launch = field(default_factory=Launch)
     found_by: tuple[Clue, ...] = ()
+
+    def installs_one(self, release: Release) -> bool:
+        """Say whether its templates know a way to install a release."""
+        return not self.installs or bool({*release.ways} & {*self.installs})
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -219,6 +225,16 @@ class Catalog:
     """The combinations that are known to fail."""
     proofs: tuple[Proof, ...] = ()
     """What was built and validated."""
+
+    @cached_property
+    def buildable(self) -> Catalog:
+        """Return the part of the catalog that images can be built from."""
+        systems = {name: one for name, one in self.os.items() if not one.obstacle}
+        components = {
+            name: replace(one, releases=tuple(filter(one.installs_one, one.releases)))
+            for name, one in self.components.items()
+        }
+        return replace(self, os=systems, components=components)
 
     @cached_property
     def roles(self) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -94,3 +95,42 @@ def base_of(spec: ImageSpec) -> OsRelease:
 def base_alias(os: OsRelease) -> str:
     """Return the local name of a base image in Dockerfiles, wherever the base came from."""
     return f"imagegen/base:{os.id}"
+
+
+MOST_NAME = 255
+MOST_TAG = 128
+"""The most characters of the name of an image, and of its tag.
+
+Source: github.com/distribution/reference, `reference.go`.
+"""
+
+_PART = re.compile(r"[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*")
+_HOST = re.compile(r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(:[0-9]+)?")
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+def name_problem(reference: str) -> str:
+    """Say what is wrong with `[HOST[:PORT]/]NAME[:TAG]`; empty where nothing is."""
+    host, slash, rest = reference.partition("/")
+    if slash and (set(host) & {".", ":", "["} or host == "localhost" or host != host.lower()):
+        if not _HOST.fullmatch(host):
+            return f"`{host!a}` is not a registry"
+        name, _, tag = rest.partition(":")
+    else:
+        host, (name, _, tag) = "", reference.partition(":")
+    if not name:
+        return "it has no name"
+    if (length := len(f"{host}{slash}{name}" if host else name)) > MOST_NAME:
+        return f"its name has {length} characters, {MOST_NAME} are allowed"
+    wrong = [part for part in name.split("/") if not _PART.fullmatch(part)]
+    if wrong:
+        return (
+            f"`{wrong[0]!a}` cannot be a part of a name: lower-case letters, digits, `-._` inside"
+        )
+    if len(tag) > MOST_TAG:
+        return f"its tag has {len(tag)} characters, {MOST_TAG} are allowed"
+    if not tag and ":" in reference.rpartition("/")[2]:
+        return "its tag is empty"
+    if tag and not _TAG.fullmatch(tag):
+        return f"`{tag!a}` cannot be a tag: letters, digits, `_`, and `-` and `.` behind the first"
+    return ""

@@ -30,6 +30,19 @@ class OsRelease:
     file: str
     gcc: str = ""
     notes: tuple[str, ...] = ()
+    missing: str = ""
+    """What of it is not known, so that no image of it can be built."""
+
+    @property
+    def obstacle(self) -> str:
+        """Say why no image can be built on it; empty where one can."""
+        if self.family != APT_FAMILY:
+            return f"no template installs anything on {self.id} yet: all of them use apt"
+        return f"nothing is built on {self.id} yet: {self.missing}" if self.missing else ""
+
+
+APT_FAMILY = "debian"
+"""The family of distributions that templates install on."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +128,20 @@ class Release:
     def name(self) -> str:
         """Return the name that a user reads: `torch 1.11.0+cu113`, `rdma 44.0 (rdma-core)`."""
         return f"{self.component} {self.version}" + (f" ({self.variant})" if self.variant else "")
+
+    @cached_property
+    def ways(self) -> tuple[str, ...]:
+        """List the ways in which it can be installed, by the data in its row."""
+        data = {
+            "apt": self.apt,
+            "wheels": self.wheels,
+            "index": self.index,
+            "tarball": self.tarball,
+            "artifact": self.artifact,
+            "conda": self.variant == "conda",
+            "base": "image" in self.facts,
+        }
+        return tuple(name for name, there in data.items() if there)
 
     @property
     def pinned(self) -> str:

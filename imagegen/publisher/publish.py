@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from imagegen.engine.images import local_images
 from imagegen.engine.registry import remote_images
-from imagegen.errors import Problem, PublishError
+from imagegen.errors import ConfigError, Problem, PublishError
+from imagegen.model.image import name_problem
 from imagegen.model.publication import Publication
 from imagegen.validation.image_secrets import secrets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from imagegen.engine.client import Engine
     from imagegen.journal.journal import Journal
@@ -38,6 +39,14 @@ def published_reference(tag: str, to: str) -> str:
     `to` is `registry/team`.
     """
     return f"{to.rstrip('/')}/{tag.rpartition('/')[2]}"
+
+
+def check_target(tags: Iterable[str], to: str) -> None:
+    """Raise ConfigError where an image cannot have its name in this registry."""
+    for tag in tags:
+        if why := name_problem(published_reference(tag, to)):
+            text = f"`--to {to!a}` is not REGISTRY/NAMESPACE: {why}"
+            raise ConfigError.of(text, hint="such as `registry.example.org:5000/team`")
 
 
 def candidate_of(engine: Engine, tag: str, journal: Journal) -> PublishCandidate:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_INSTRUCTION = re.compile(r"((?:\{%.*?%\})*)(?=RUN |COPY |ADD |WORKDIR |\{\{ [a-z_]+\.[a-z_]+\()")
+_INSTRUCTION = re.compile(
+    r"((?:\{%(?:(?!%\}).)*%\})*)(?=RUN |COPY |ADD |WORKDIR |\{\{ [a-z_]+\.[a-z_]+\()"
+)
 """An instruction at the start of a line, where tags before it leave no text."""
 _MARKS = re.compile("\x01([^\x02]*)\x02")
 _FIRST_MARKS = re.compile("^" + _MARKS.pattern, re.MULTILINE)

@@ -20,7 +20,7 @@ from imagegen.renderer.image_json import BASE_ENV, contract, environment, expect
 from imagegen.renderer.marks import Mark, split_marks, without_marks
 from imagegen.renderer.memo import Replay, Subjects
 from imagegen.renderer.templates import Templates
-from imagegen.renderer.ways import need_apt, ways_of
+from imagegen.renderer.ways import need_apt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -190,10 +190,11 @@ class Renderer:
         The catalog may have a release before a template can install it; an image may not.
         """
         name = release.component
-        ways, installs = ways_of(release), self._catalog.components[name].installs
+        component, ways = self._catalog.components[name], release.ways
         has_template = self._templates.has(f"components/{name}/install.j2")
-        if has_template and (not installs or set(ways) & set(installs)):
+        if has_template and component.installs_one(release):
             return
+        installs = component.installs
         raise RenderError.of(
             f"{release.where} cannot be installed yet: no template installs it",
             evidence=[

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def need_apt(spec: ImageSpec) -> None:
-    """Raise RenderError for an OS without apt, which no template can install on yet."""
-    if spec.os.family != "debian":
+    """Raise RenderError for an OS that no template can install on yet, such as one without apt."""
+    if spec.os.obstacle:
         raise RenderError.of(
-            f"no template installs anything on {spec.os.id} yet: all of them use apt",
+            spec.os.obstacle,
             evidence=[f"`{spec.tag}` asks for it", f"{spec.os.file}: family {spec.os.family}"],
             hint="choose an OS of the Debian family, such as ubuntu22.04 or debian12",
         )
@@ -37,22 +37,8 @@ def in_words(release: Release) -> str:
 
     Packages of the OS are named rather than wheels that come with them.
     """
-    ways = {*ways_of(release)}
+    ways = {*release.ways}
     own = {version.partition("+")[0] for version in release.wheels.values()}
     if "apt" in ways and release.version.partition("+")[0] not in own:
         ways -= {"wheels", "index"}
     return next((words for way, words in IN_WORDS.items() if way in ways), "")
-
-
-def ways_of(release: Release) -> tuple[str, ...]:
-    """List the ways in which a release can be installed, by the data in its row."""
-    data = {
-        "apt": release.apt,
-        "wheels": release.wheels,
-        "index": release.index,
-        "tarball": release.tarball,
-        "artifact": release.artifact,
-        "conda": release.variant == "conda",
-        "base": "image" in release.facts,
-    }
-    return tuple(name for name, there in data.items() if there)

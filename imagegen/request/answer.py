@@ -6,34 +6,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from imagegen.model import constraint
-from imagegen.model.catalog import CHECKS
+from imagegen.model.catalog import CHECKS, TOOLKIT
 from imagegen.model.cell import Cell, Omission, Want
 from imagegen.model.image import FLAVOUR
-from imagegen.request.arguments import (
-    MATRIX,
-    as_cell,
-    meant,
-    unknown_values,
-)
-from imagegen.resolver.alternatives import nearest
+from imagegen.request.arguments import MATRIX, as_cell, meant, unknown_values
+from imagegen.request.defaults import with_defaults
 from imagegen.resolver.blame import fits
 from imagegen.resolver.candidates import DRIVER, OS, Space
-from imagegen.resolver.conflict import conflicts_of
-from imagegen.resolver.refusal import (
-    EVERY_IMAGE,
-    THE_REQUEST,
-    Refusal,
-)
+from imagegen.resolver.propagation import bits
+from imagegen.resolver.refusal import EVERY_IMAGE, THE_REQUEST, Refusal, Unbuilt
 from imagegen.resolver.resolve import constraints_of, resolve_cell, space_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterator, Mapping, Sequence
 
     from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec
+    from imagegen.model.release import Release
+    from imagegen.resolver.refusal import Alternative
 
 MOST_TAG = 127
+MOST_BUILDS = 8
 
 
 def answer_to(
@@ -41,20 +34,40 @@ def answer_to(
 ) -> ImageSpec | Refusal:
     """Find the image for the constraints, or why there is none and what is nearest to them."""
     constraints = meant(constraints, catalog)
+    spec = _found(constraints, catalog.buildable, allow_unknown)
+    if spec is not None:
+        return spec
+    instead = tuple(_alternatives(constraints, catalog.buildable, allow_unknown))
+    beyond = _found(constraints, catalog, allow_unknown)
+    if beyond is not None:
+        unbuilt = Unbuilt(pinned(beyond), tuple(_obstacles(beyond, catalog)))
+        return Refusal((), (), instead, allow_unknown, unbuilt)
+    from imagegen.resolver.conflict import conflicts_of  # most requests have an answer
+
     space, cell = asked_cell(constraints, catalog, allow_unknown=allow_unknown)
-    wants = constraints_of(cell)
-    if fits(space, wants, allow_unknown=allow_unknown):
-        spec = resolve_cell(cell, catalog, space)
-        warnings = (*spec.warnings, *_left_out(cell))
-        return replace(spec, tag=_tag(spec, constraints, catalog), warnings=warnings)
-    conflicts = conflicts_of(space, wants, allow_unknown=allow_unknown)
-    conflict = conflicts[0]
-    if any(want.component == DRIVER for want in conflict.wants):
-        drivers = {*_drivers(wants), *driver_floors(catalog, conflict.wants)}
-        space = Space(catalog, sorted(drivers, key=constraint.version_key, reverse=True))
-    instead = nearest(space, wants, conflict.wants, allow_unknown=allow_unknown)
+    conflicts = conflicts_of(space, constraints_of(cell), allow_unknown=allow_unknown)
     unknown = tuple(unknown_values(constraints, catalog))
-    return Refusal(unknown, conflicts, tuple(instead), catalog.request_keys, allow_unknown)
+    return Refusal(unknown, conflicts, instead, allow_unknown)
+
+
+def _found(
+    constraints: Mapping[str, str], catalog: Catalog, allow_unknown: bool
+) -> ImageSpec | None:
+    """Find the image for the constraints, None if there is none."""
+    space, cell = asked_cell(constraints, catalog, allow_unknown=allow_unknown)
+    if not _fit(space, cell):
+        cells = (replace(cell, wants=wants) for wants in _with_own_toolkit(space, cell))
+        own = next((one for one in cells if _fit(space, one)), None)
+        if own is None:
+            return None
+        cell = own
+    spec = resolve_cell(cell, catalog, space)
+    warnings = (*spec.warnings, *_left_out(cell))
+    return replace(spec, tag=_tag(spec, constraints, catalog), warnings=warnings)
+
+
+def _fit(space: Space, cell: Cell) -> bool:
+    return fits(space, constraints_of(cell), allow_unknown=cell.allow_unknown)
 
 
 def asked_cell(
@@ -64,8 +77,69 @@ def asked_cell(
     asked = meant(constraints, catalog)
     cell = replace(as_cell(asked, catalog), allow_unknown=allow_unknown)
     space = space_of(catalog, cell.wants)
+    return space, _completed(space, cell)
+
+
+def _completed(space: Space, cell: Cell) -> Cell:
     cell = _without_what_no_os_has(space, cell)
-    return space, replace(cell, wants=_by_default(space, cell))
+    return replace(cell, wants=with_defaults(space, cell))
+
+
+def _with_own_toolkit(space: Space, cell: Cell) -> Iterator[tuple[Want, ...]]:
+    """Take builds with a toolkit of their own by their full names, where nobody asks for one.
+
+    The image may have another toolkit then, such as the one of another framework.
+    """
+    toolkit = space.catalog.with_role(TOOLKIT)
+    if any(w.component == toolkit and w.asked_by == THE_REQUEST for w in cell.wants):
+        return
+    for want in cell.wants:
+        meant_rows = space.meant(want.component, want.constraint)
+        rows = [space.candidates[want.component][index] for index in bits(meant_rows)]
+        if "+" in want.constraint or not any(row.built_for for row in rows):
+            continue
+        for version in [*dict.fromkeys(row.version for row in rows if row.built_for)][:MOST_BUILDS]:
+            full = replace(want, constraint=version)
+            yield tuple(full if one is want else one for one in cell.wants)
+
+
+def _obstacles(spec: ImageSpec, catalog: Catalog) -> Iterator[str]:
+    """List why no template can build an image."""
+    if spec.os.obstacle:
+        yield spec.os.obstacle
+    for pin in spec.pins:
+        if not catalog.components[pin.component].installs_one(pin.release):
+            yield f"no template installs {pin.release.name}: {_way(pin.release)}"
+
+
+def _way(release: Release) -> str:
+    return f"it needs {', '.join(release.ways)}" if release.ways else "no file of it is known"
+
+
+def _alternatives(
+    constraints: Mapping[str, str], catalog: Catalog, allow_unknown: bool
+) -> list[Alternative]:
+    from imagegen.request.alternatives import Alternatives  # most requests have an answer
+
+    drivers = {constraints[DRIVER], *_driver_floors(catalog)} if DRIVER in constraints else ()
+    space = Space(catalog, sorted(drivers, key=constraint.version_key, reverse=True))
+
+    def read(some: Mapping[str, str]) -> tuple[Want, ...]:
+        cell = replace(as_cell(some, catalog), allow_unknown=allow_unknown)
+        return constraints_of(_completed(space, cell))
+
+    def answer(some: Mapping[str, str]) -> dict[str, str] | None:
+        spec = _found(meant(some, catalog), catalog, allow_unknown)
+        return None if spec is None else pinned(spec)
+
+    finder = Alternatives(catalog, space, read, answer, allow_unknown=allow_unknown)
+    return finder.nearest(constraints)
+
+
+def _driver_floors(catalog: Catalog) -> set[str]:
+    """List the lowest drivers that any release names."""
+    rows = [row for one in catalog.components.values() for row in one.releases]
+    return {text.removeprefix(">=") for row in rows for text in row.limits.get(DRIVER, ())}
 
 
 def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:
@@ -89,66 +163,6 @@ def _left_out(cell: Cell) -> list[str]:
         for one in cell.omitted
         if one.reason != THE_REQUEST
     ]
-
-
-def _by_default(space: Space, cell: Cell) -> tuple[Want, ...]:
-    """Add to the constraints what they need and do not name, where it fits.
-
-    This is one of several frameworks, and the libraries that a framework needs to compute on a GPU.
-    """
-    wants = cell.wants
-    omitted = constraints_of(cell)[len(wants) :]
-
-    def first_that_fits(extras: Sequence[tuple[Want, ...]]) -> tuple[Want, ...]:
-        tried = ((*wants, *more) for more in extras)
-        fitting = (
-            one for one in tried if fits(space, (*one, *omitted), allow_unknown=cell.allow_unknown)
-        )
-        return next(fitting, wants)
-
-    wants = first_that_fits(_frameworks(space, wants))
-    return first_that_fits(_gpu_libraries(space.catalog, {*omitted, *wants}))
-
-
-def _frameworks(space: Space, wants: Sequence[Want]) -> list[tuple[Want, ...]]:
-    asked = {want.component for want in wants}
-    for want in wants:
-        component = space.catalog.components.get(want.component)
-        if component is not None and component.one_of and not asked & set(component.one_of):
-            asker = f"{want.component}, by default"
-            return [(Want(name, constraint.ANY, asker),) for name in component.one_of]
-    return []
-
-
-def _gpu_libraries(catalog: Catalog, wants: AbstractSet[Want]) -> list[tuple[Want, ...]]:
-    """List what a framework without a CUDA of its own needs to compute on a GPU."""
-    asked = {want.component: want.constraint for want in wants}
-    if asked.get("device") == "cpu":
-        return []
-    return [
-        tuple(
-            Want(library, constraint.ANY, f"{name}, by default")
-            for library in framework.request.gpu_libraries
-            if library not in asked
-        )
-        for name, framework in catalog.components.items()
-        if framework.request.gpu_libraries and asked.get(name, constraint.NONE) != constraint.NONE
-    ]
-
-
-def _drivers(wants: Sequence[Want]) -> set[str]:
-    return {want.constraint for want in wants if want.component == DRIVER}
-
-
-def driver_floors(catalog: Catalog, wants: Sequence[Want]) -> set[str]:
-    """List the lowest drivers that the rows of these components name."""
-    rows = [
-        release
-        for want in wants
-        if want.component in catalog.components
-        for release in catalog.components[want.component].releases
-    ]
-    return {text.removeprefix(">=") for release in rows for text in release.limits.get(DRIVER, ())}
 
 
 def _tag(spec: ImageSpec, constraints: Mapping[str, str], catalog: Catalog) -> str:

@@ -107,10 +107,19 @@ def next_lines(answer: Answer) -> list[str]:
 
 
 def _state(answer: Answer) -> str:
-    """Say whether the image exists, and which cell it is."""
+    """Say whether the image exists, which cell it is, and if it is for the CPU without a wish."""
     where = answer.found.where
     cell = f", cell {answer.cell}" if answer.cell else ""
-    return (f"exists {where}" if where else "not built yet") + cell
+    cpu = ", computes on the CPU" if _is_for_the_cpu(answer.spec) else ""
+    return (f"exists {where}" if where else "not built yet") + cpu + cell
+
+
+def _is_for_the_cpu(spec: ImageSpec) -> bool:
+    """Say whether an image computes on the CPU though no constraint asks for that."""
+    if any((want.component, want.constraint) == ("device", "cpu") for want in spec.cell.wants):
+        return False
+    lacks = any("computes on the CPU here" in warning for warning in spec.warnings)
+    return spec.given.get("device") == "cpu" or lacks
 
 
 def _wrapped(command: str) -> list[str]:

@@ -98,18 +98,21 @@ def _exactly(pin: Pin) -> str:
     return f"{pin.version} {variant}" if constraint.is_variant(variant) else pin.version
 
 
-def check_saving(name: str, owner: str, expires: str, payload: Payload, *, force: bool) -> Path:
-    """Return the path to save a request of this name to.
+def check_saving(
+    name: str, owner: str, expires: str, payload: Payload, overlay: Path | None, *, force: bool
+) -> Path:
+    """Return the path to save a request of this name to, below the overlay if there is one.
 
     Raises ConfigError with everything that is wrong: the name, the owner, the date, and an existing
     matrix of that name (unless `force`).
     """
     problems = about_problems(owner, expires)
-    path = Path("matrices", f"{name}.yaml")
+    inside = Path("matrices", f"{name}.yaml")
+    path = overlay / inside if overlay else inside
     if not re.fullmatch(NAME, name):
         text = f"{quoted(name)} cannot name a matrix"
         problems.insert(0, Problem(text, hint="lower-case letters, digits and `-`"))
-    elif not force and (path.exists() or payload.find(path.as_posix()) is not None):
+    elif not force and (path.exists() or payload.find(inside.as_posix()) is not None):
         text = f"{path} exists already" if path.exists() else f"a matrix `{name}` exists already"
         problems.append(Problem(text, hint="choose another name, or `--force`"))
     if problems:
@@ -124,7 +127,7 @@ def save(path: Path, spec: ImageSpec, owner: str, expires: str) -> None:
     """
     temporary = path.with_suffix(".part")
     try:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(as_matrix(path.stem, spec, owner, expires), encoding="utf-8")
         temporary.replace(path)
     except OSError as error:

@@ -14,7 +14,7 @@ from imagegen.model.release import OsRelease, Release
 from imagegen.resolver.memory import Remembering, remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from imagegen.model.catalog import Catalog
 
@@ -169,6 +169,11 @@ class Space(Remembering):
             name in (OS, DRIVER) or name in self.catalog.components or name in self.catalog.virtual
         )
 
+    @property
+    def providers(self) -> Collection[str]:
+        """Return the components that contain a provided name."""
+        return self._providers.values()
+
     def provider(self, name: str) -> str:
         """Return the component that contains a provided name; empty for other names."""
         return self._providers.get(name, "")
@@ -198,6 +203,7 @@ class Space(Remembering):
         places = [index for index in range(mask.bit_length()) if mask >> index & 1]
         return {index: self._statements(name, index, present, exact, lax) for index in places}
 
+    @remembered
     def _statements(
         self, name: str, index: int, present: frozenset[str], exact: frozenset[str], lax: bool
     ) -> tuple[Edge, ...]:

@@ -144,6 +144,7 @@ def _general(
     network: Network, core: frozenset[Element], blamed: Sequence[Want], *, unknown: bool
 ) -> Conflict:
     facts, catalog = facts_of(network, core), network.space.catalog
+    blamed = [one for one in blamed if not one.asked_by.endswith("by default")] or blamed
     reasons = _distinct(reason(catalog, fact.source, fact.target) for fact in facts)
     return Conflict(
         sentence=_sentence(blamed, unknown),

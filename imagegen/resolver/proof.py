@@ -8,6 +8,7 @@ from imagegen.model.constraint import ANY, is_version, order_key, version_key
 from imagegen.resolver.candidates import UNKNOWN
 from imagegen.resolver.network import Relation, State, Step
 from imagegen.resolver.propagation import bits
+from imagegen.resolver.warnings import asks_for, has
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,16 +86,17 @@ def _sentence(network: Network, relation: Relation, who: str, several: bool, wha
     if relation.kind == "provides":
         if what == UNKNOWN:
             return f"the {target} of {who} is not known"
-        return f"{who} {'have' if several else 'has'} {target} {what}"
+        return f"{who} {'have' if several else 'has'} {has(target, what)}"
     if relation.kind == "known_with":
         component = catalog.components.get(relation.source)
         missing = component.unknown.get(target, "") if component else ""
         if missing and what in ("", "none"):
             return missing.format(release=who)
-        return f"{who} {'are' if several else 'is'} known with {target} {what} only"
+        known = asks_for(target, what)
+        return f"{who} {'are' if several else 'is'} known with {known} only"
     if what == ANY:
         return f"{who} {'need' if several else 'needs'} {target}"
-    return f"{who} {'ask' if several else 'asks'} for {target} {what}"
+    return f"{who} {'ask' if several else 'asks'} for {asks_for(target, what)}"
 
 
 def _listed(texts: Sequence[str]) -> str:

@@ -223,6 +223,9 @@ def _closed(
         for other in sorted(_brought_by(space, name, brought, limited, present) - present):
             present.add(other)
             queue.append(other)
+            # What others state about a part of this one counts now, such as the NCCL in a wheel.
+            if other in space.providers:
+                queue.extend(sorted(present - {other}))
     return frozenset(present)
 
 

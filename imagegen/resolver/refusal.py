@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from imagegen.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import NotRequired
 
-    from imagegen.model.cell import Want
-    from imagegen.model.release import Release
-    from imagegen.resolver.alternatives import Alternative
     from imagegen.resolver.conflict import Conflict
-
-    Keys = Mapping[str, tuple[str, str]]
+    from imagegen.resolver.distances import Distance
 
 EVERY_IMAGE, THE_REQUEST = "every image", "the request"
 """Who asks for constraints that are in no file."""
@@ -45,7 +41,7 @@ class AlternativeData(TypedDict):
 
 
 class AnswerData(TypedDict):
-    """The JSON answer to a request: `ok`, `exists` or `impossible`."""
+    """The JSON answer to a request: `ok`, `exists`, `impossible` or `unbuildable` (with `why`)."""
 
     status: str
     pins: dict[str, str]
@@ -53,39 +49,68 @@ class AnswerData(TypedDict):
     rows: NotRequired[dict[str, str]]
     cell: NotRequired[str | None]
     warnings: NotRequired[list[str]]
+    why: NotRequired[list[str]]
     rests_on: NotRequired[dict[str, object]]
     conflicts: list[ConflictData]
     alternatives: list[AlternativeData]
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """Constraints that have an answer, with its pins.
+
+    `changes` are (key, asked, instead).
+    """
+
+    changes: tuple[tuple[str, str, str], ...]
+    constraints: Mapping[str, str]
+    distance: Distance
+    pins: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Unbuilt:
+    """An answer that fits by the facts, but that no template can build: its pins, and why."""
+
+    pins: Mapping[str, str]
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Refusal:
     """Why a request has no answer, for people (`problems`) and for programs (`as_data`).
 
-    `unknown` are problems of values that no release has. `keys` are the keys of a request that are
-    no component's name, as in the catalog.
+    `unknown` are problems of values that no release has. With `unbuilt` there are no conflicts.
     """
 
     unknown: tuple[Problem, ...]
     conflicts: tuple[Conflict, ...]
     alternatives: tuple[Alternative, ...]
-    keys: Keys
     allow_unknown: bool = False
+    unbuilt: Unbuilt | None = None
+
+    @property
+    def status(self) -> Literal["impossible", "unbuildable"]:
+        """Return the word for it in an answer."""
+        return "unbuildable" if self.unbuilt else "impossible"
+
+    @property
+    def text(self) -> str:
+        """Say why in one line."""
+        return "; ".join(self.unbuilt.why) if self.unbuilt else self.conflicts[0].text
 
     def problems(self, *, why: bool = False) -> tuple[Problem, ...]:
         """List the problems: what no release has, or the conflict, each with ready commands.
 
         `why` adds who asked for what, and the file and line of each fact.
         """
+        ready = self._ready()
+        if self.unbuilt:
+            pins = ", ".join(f"{name} {value}" for name, value in self.unbuilt.pins.items())
+            evidence = (*self.unbuilt.why, f"it would be: {pins}")
+            return (Problem("it fits, but it cannot be built", evidence=evidence, hint=ready),)
         conflict, others = self.conflicts[0], self.conflicts[1:]
-        ready = [
-            ", ".join(f"{name} {new} for {old}" for name, old, new in one.changes)
-            + f": {self._command(one)}"
-            for one in self.alternatives
-        ]
-        hint = "change one of them, or leave it open: `KEY=any`"
-        if ready:
-            hint = "instead, nearest first:\n  " + "\n  ".join(ready)
+        hint = ready or "change one of them, or leave it open: `KEY=any`"
         if conflict.unknown:
             hint += "\n  or take the risk: `--allow-unknown`"
         if self.unknown:
@@ -99,15 +124,25 @@ class Refusal:
             evidence += other.lines(but_of=THE_REQUEST, with_rows=True) if why else ()
         return (Problem(conflict.sentence, evidence=evidence, hint=hint),)
 
+    def _ready(self) -> str:
+        """Write the alternatives as commands; empty where there is none."""
+        ready = [
+            ", ".join(f"{name} {new} for {old}" for name, old, new in one.changes)
+            + f": {self._command(one)}"
+            for one in self.alternatives
+        ]
+        return "instead, nearest first:\n  " + "\n  ".join(ready) if ready else ""
+
     def _command(self, instead: Alternative) -> str:
-        return command(instead.wants, self.keys, allow_unknown=self.allow_unknown)
+        return command(instead.constraints, allow_unknown=self.allow_unknown)
 
     def as_data(self) -> AnswerData:
         """Make the answer for `--format json`."""
         return {
-            "status": "impossible",
-            "pins": {},
+            "status": self.status,
+            "pins": dict(self.unbuilt.pins) if self.unbuilt else {},
             "image": None,
+            "why": list(self.unbuilt.why) if self.unbuilt else [],
             "conflicts": [
                 {
                     "text": one.text,
@@ -121,7 +156,7 @@ class Refusal:
             "alternatives": [
                 {
                     "changes": {name: [old, new] for name, old, new in one.changes},
-                    "pins": pins_of(one.chosen),
+                    "pins": dict(one.pins),
                     "command": self._command(one),
                 }
                 for one in self.alternatives
@@ -129,23 +164,7 @@ class Refusal:
         }
 
 
-def command(wants: Sequence[Want], keys: Keys, *, allow_unknown: bool = False) -> str:
+def command(constraints: Mapping[str, str], *, allow_unknown: bool = False) -> str:
     """Write constraints as a command to run."""
-    asked = [(want.component, want.constraint) for want in wants if not _implied(want)]
-    for key, (component, variant) in keys.items():
-        own = [text for name, text in asked if name == component]
-        if variant in own and len(own) > 1:
-            kept = [one for one in asked if one != (component, variant)]
-            asked = [(key if name == component else name, text) for name, text in kept]
-    words = dict.fromkeys(shlex.quote(f"{name}={text}") for name, text in asked)
-    flag = ["--allow-unknown"] if allow_unknown else []
-    return " ".join(["imagegen request", *words, *flag])
-
-
-def _implied(want: Want) -> bool:
-    return want.asked_by == EVERY_IMAGE or want.asked_by.endswith("by default")
-
-
-def pins_of(chosen: Mapping[str, Release]) -> dict[str, str]:
-    """Map the components (and `os`) of a search result to their versions."""
-    return {name: row.version for name, row in chosen.items() if row.file and row.origin}
+    words = [shlex.quote(f"{name}={text}") for name, text in constraints.items()]
+    return " ".join(["imagegen request", *words, *(["--allow-unknown"] if allow_unknown else [])])

@@ -15,12 +15,13 @@ from imagegen.errors import ConfigError, Problem, ResolutionError
 from imagegen.model import constraint
 from imagegen.model.catalog import INTERPRETER
 from imagegen.model.cell import Cell, Want
-from imagegen.model.image import ImageSpec, Pin
+from imagegen.model.image import ImageSpec, Pin, name_problem
 from imagegen.resolver.candidates import DRIVER, OS, Space
 from imagegen.resolver.conflict import conflict_of
+from imagegen.resolver.known_bad import known_bad_warnings
 from imagegen.resolver.propagation import Descent, domains_of
 from imagegen.resolver.refusal import THE_REQUEST
-from imagegen.resolver.search import known_bad_warnings, search
+from imagegen.resolver.search import search
 from imagegen.resolver.warnings import warnings
 
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ def _shared_space(catalog: Catalog, drivers: tuple[str, ...]) -> Space:
     return Space(catalog, drivers)
 
 
-def choose(domains: Domains) -> tuple[dict[str, Release], Domains] | None:
+def choose(domains: Domains, *, careful: bool = False) -> tuple[dict[str, Release], Domains] | None:
     """Choose a candidate for each name; return them with the domains, None if nothing fits."""
-    chosen = search(domains)
+    chosen = search(domains, careful=careful)
     return None if chosen is None else (chosen, domains)
 
 
@@ -63,16 +64,19 @@ def constraints_of(cell: Cell) -> tuple[Want, ...]:
 
 
 def resolve_cell(cell: Cell, catalog: Catalog, space: Space | None = None) -> ImageSpec:
-    """Pin every component of a cell.
+    """Pin every component of one request, with as few reservations as there may be.
 
     Raises ResolutionError with the facts that collide.
     """
     searched, wants = space or space_of(catalog, cell.wants), constraints_of(cell)
-    return _resolved(cell, wants, domains_of(searched, wants, allow_unknown=cell.allow_unknown))
+    domains = domains_of(searched, wants, allow_unknown=cell.allow_unknown)
+    return _resolved(cell, wants, domains, careful=True)
 
 
-def _resolved(cell: Cell, wants: Sequence[Want], domains: Domains) -> ImageSpec:
-    found, searched = choose(domains), domains.space
+def _resolved(
+    cell: Cell, wants: Sequence[Want], domains: Domains, *, careful: bool = False
+) -> ImageSpec:
+    found, searched = choose(domains, careful=careful), domains.space
     if found is None:
         conflict = conflict_of(searched, wants, allow_unknown=cell.allow_unknown)
         risk = "; or take the risk: `allow_unknown: true`" if conflict.unknown else ""
@@ -169,10 +173,24 @@ def resolve_cells(cells: Sequence[Cell], catalog: Catalog) -> tuple[ImageSpec, .
             problems.extend(error.problems)
     if problems:
         raise ResolutionError(*problems)
-    shared = list(_same_tags(specs))
-    if shared:
-        raise ConfigError(*shared)
+    wrong = [*_no_tags(specs)] or [*_same_tags(specs)]
+    if wrong:
+        raise ConfigError(*wrong)
     return tuple(specs)
+
+
+def _no_tags(specs: Sequence[ImageSpec]) -> Iterator[Problem]:
+    """Report the tags that no image can have; the values of axes make them long."""
+    for spec in specs:
+        if why := name_problem(spec.tag):
+            yield Problem(
+                f"cell `{spec.cell.name}` cannot have its tag: {why}",
+                file=spec.cell.file,
+                line=spec.cell.line,
+                key="tag",
+                evidence=(f"it would be `{spec.tag}`",),
+                hint="shorten or correct `tag`: it need not have every axis",
+            )
 
 
 def _same_tags(specs: Sequence[ImageSpec]) -> Iterator[Problem]:

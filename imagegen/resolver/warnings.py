@@ -5,6 +5,7 @@ A warning ends with the name of its rule; `dockerfiles/rules` has what the rule 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from imagegen.model.catalog import TOOLKIT, rules_named
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from imagegen.resolver.candidates import Space
 
 NVIDIA = "nvidia-"
+SM = "sm"
+"""The compute capability, which users write as sm_80 for 8.0."""
+
+_VERSION = re.compile(r"\d+(?:\.\d+)?")
 WHOLE = "full"
 """The tier of a run of all checks."""
 
@@ -63,8 +68,9 @@ def _unmet(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterato
         unmet = name in chosen and not _meets(space, name, constraints, chosen[name])
         if unmet and not proved_together(row, chosen[name], space.catalog):
             rules = rules_named(reason(space.catalog, row.component, name))
-            wanted, here = " or ".join(constraints), chosen[name].version
-            text = f"{_short(row)} is for {name} {wanted}, not {here}"
+            wanted = asks_for(name, " or ".join(constraints))
+            here = written(name, chosen[name].version)
+            text = f"{_short(row)} is for {wanted}, not {here}"
             yield f"{text} (rule {rules[-1]})" if rules else text
 
 
@@ -157,10 +163,37 @@ def _default_of_pypi(row: Release, chosen: Mapping[str, Release], space: Space) 
 
 
 def _without_toolkit(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    toolkit, device = space.catalog.with_role(TOOLKIT), chosen.get("device")
-    needed = toolkit in space.catalog.components[row.component].request.gpu_libraries
-    if not needed or toolkit in chosen or (device and device.version == "cpu"):
+    """Warn about a component that lacks a library that it needs to compute on a GPU."""
+    device, component = chosen.get("device"), space.catalog.components[row.component]
+    missing = [name for name in component.request.gpu_libraries if name not in chosen]
+    if not missing or (device and device.version == "cpu"):
         return
+    toolkit = space.catalog.with_role(TOOLKIT)
+    lacking = "CUDA" if toolkit in missing else missing[0].upper()
+    if component.one_of and not device:
+        return  # what it stands on computes on the CPU too, and says so
     rules = rules_named(reason(space.catalog, row.component, toolkit))
-    text = f"{_short(row)} computes on the CPU here: the image has no CUDA"
+    text = f"{_short(row)} computes on the CPU here: the image has no {lacking}"
     yield f"{text} (rule {rules[-1]})" if rules else text
+
+
+def written(name: str, text: str) -> str:
+    """Write a constraint on a name, or a value of it."""
+    return _VERSION.sub(_sm, text) if name == SM else text
+
+
+def _sm(found: re.Match[str]) -> str:
+    major, _, minor = found[0].partition(".")
+    return f"sm_{major}{minor or 0}"
+
+
+def asks_for(name: str, text: str) -> str:
+    """Name what is constrained, and how: `torch >=1.5`, but `sm_80`, which names itself."""
+    return written(name, text) if name == SM else f"{name} {text}"
+
+
+def has(name: str, value: str) -> str:
+    """Name a value that something has; a compute capability is written in both ways."""
+    if name == SM:
+        return f"{written(name, value)} (compute capability {value})"
+    return f"{name} {value}"

@@ -1,12 +1,14 @@
 """Propose rows for releases that an index lists and the catalog does not have.
 
 A row has what file names say (Pythons, glibc) and what a wheel itself requires; a maintainer has to
-add the rest. Nothing is written: builds use what is in the catalog, never "latest".
+add the rest. The catalog is not changed: builds use what is in it, never "latest". All rows
+together can be written as a patch.
 """
 
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 import re
 from dataclasses import dataclass, field
@@ -23,13 +25,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from imagegen.catalog.data import OneOrMore, ReleaseData
-    from imagegen.catalog.tables import Table
+    from imagegen.catalog.tables import Leaf, Table
     from imagegen.model.catalog import Component
 
 _CPYTHON = re.compile(r"cp(\d)(\d+)$")
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_x86_64$")
-_LEGACY = {"manylinux2014_x86_64": 17, "manylinux2010_x86_64": 12, "manylinux1_x86_64": 5}
-"""The minor version of glibc of each older name of manylinux. Source: PEP 600."""
+_LEGACY = {"manylinux2014_x86_64": 17, "manylinux2010_x86_64": 12}
+"""The minor version of glibc of each older name of manylinux. Source: PEP 600.
+
+manylinux1 says 2.5, which many wheels of that name do not keep: those of PyTorch need 2.17.
+"""
 
 _UNSAID = "file names do not say what else it asks for: CUDA, driver, C++ standard …"
 
@@ -62,13 +67,13 @@ def projects_of(component: Component) -> dict[str, set[str]]:
 def proposals(
     project: str, known: Iterable[str], lines: Iterable[str], *, every: bool = False
 ) -> list[Proposal]:
-    """List final releases that are not known, newest first.
+    """List final releases that are not known, newest first; those between known ones, too.
 
     Releases older than all known ones are listed only with `every`. `lines` is the output of `pip
     index versions -vv`.
     """
-    have = {version for text in known if (version := _parsed(text))}
-    newest = max((Version(version.public) for version in have), default=None)
+    have = {Version(version.public) for text in known if (version := _parsed(text))}
+    oldest = min(have, default=None)
     by_version: dict[Version, list[IndexFile]] = {}
     for file in listed_files(project, lines):
         version = _parsed(taken_apart(file.name)[0])
@@ -77,8 +82,28 @@ def proposals(
     return [
         Proposal(project, str(version), tuple(by_version[version]))
         for version in sorted(by_version, reverse=True)
-        if version not in have and (every or newest is None or Version(version.public) > newest)
+        if version.public not in map(str, have) and (every or oldest is None or version > oldest)
     ]
+
+
+def with_known_glibc(row: ReleaseData, component: Component) -> ReleaseData:
+    """Add the glibc of the nearest older release that is known, where file names do not say it."""
+    requires = dict(row.get("requires", {}))
+    wanted = Version(row["version"])
+    older = [
+        release
+        for release in component.releases
+        if (version := _parsed(_public(release.version)))
+        and version <= wanted
+        and any(text.startswith(">=") for text in release.requires.get("glibc", ()))
+    ]
+    if "glibc" in requires or not older:
+        return row
+    nearest = max(older, key=lambda release: Version(_public(release.version)))
+    glibc = list(nearest.requires["glibc"])
+    note = f"glibc as {nearest.name}: file names do not say it"
+    requires["glibc"] = glibc[0] if len(glibc) == 1 else glibc
+    return {**row, "requires": requires, "notes": [*row.get("notes", ()), note]}
 
 
 def platform_of(proposal: Proposal) -> tuple[str, str]:
@@ -150,29 +175,67 @@ def as_text(component: Component, rows: Sequence[ReleaseData], table: Table | No
 def _kind_of(row: ReleaseData, table: Table) -> str:
     """Find the kind of line whose template has the row's wheel; empty if there is none.
 
-    A kind for pip's default index comes before one for another index.
+    A kind of its name comes first, then one for pip's default index.
     """
     project = next(iter(row.get("wheels", {})), "")
     of_project = {
-        kind: any(leaf.path[0] == "index" for leaf in leaves)
+        kind: (kind != project, any(leaf.path[0] == "index" for leaf in leaves))
         for kind, leaves in table.templates().items()
-        if any(leaf.path == ("wheels", project) for leaf in leaves)
+        if any(leaf.path == ("wheels", project) or _names_wheel(leaf) for leaf in leaves)
     }
     return min(of_project, key=lambda kind: of_project[kind], default="")
 
 
+def _names_wheel(leaf: Leaf) -> bool:
+    """Say whether a column has the name of a wheel."""
+    return leaf.path[0] == "wheels" and leaf.path_has_columns
+
+
+def _cells(table: Table, row: ReleaseData, kind: str) -> dict[str, str]:
+    cells = table.cells_of(kind, cast("Mapping[str, object]", row))
+    for leaf in table.templates()[kind]:
+        if _names_wheel(leaf):
+            cells[leaf.path[1].strip("{}")] = next(iter(row.get("wheels", {})), "")
+    return cells
+
+
 def as_csv(table: Table, rows: Sequence[ReleaseData], kinds: Sequence[str]) -> str:
     """Write lines for a CSV file below its header; what has no column is in comments above."""
-    text = io.StringIO()
-    header = table.header()
-    writer = csv.DictWriter(text, header, restval="", extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
     head = [f"# for {table.file}, to be completed"]
-    for row, kind in zip(rows, kinds, strict=True):
+    for row in rows:
         notes = "; ".join([*row.get("notes", ()), row["source"]])
         head.append(f"# {row['version']}: {notes}")
-        writer.writerow(table.cells_of(kind, cast("Mapping[str, object]", row)))
-    return "\n".join([*head, text.getvalue().rstrip()])
+    return "\n".join([*head, _lines(table, [table.header()], []), _lines(table, [], rows, kinds)])
+
+
+def _lines(
+    table: Table,
+    texts: Sequence[Sequence[str]],
+    rows: Sequence[ReleaseData],
+    kinds: Sequence[str] = (),
+) -> str:
+    """Write texts and rows as lines of a CSV file, the last one without its end."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(texts)
+    writer = csv.DictWriter(
+        text, table.header(), restval="", extrasaction="ignore", lineterminator="\n"
+    )
+    for row, kind in zip(rows, kinds, strict=True):
+        writer.writerow(_cells(table, row, kind))
+    return text.getvalue().rstrip("\n")
+
+
+def as_patch(table: Table, rows: Sequence[ReleaseData]) -> str:
+    """Write a patch that adds rows to a CSV file; empty where none has a kind there."""
+    kinds = [_kind_of(row, table) for row in rows]
+    added = [(row, kind) for row, kind in zip(rows, kinds, strict=True) if kind]
+    if not added:
+        return ""
+    old = table.path.read_text(encoding="utf-8-sig").splitlines(keepends=True)
+    lines = _lines(table, [], [row for row, _ in added], [kind for _, kind in added])
+    new = [*old, *(f"{line}\n" for line in lines.split("\n"))]
+    name = table.file[max(table.file.rfind("dockerfiles/"), 0) :]
+    return "".join(difflib.unified_diff(old, new, f"a/{name}", f"b/{name}"))
 
 
 def as_yaml(component: Component, rows: Sequence[ReleaseData]) -> str:

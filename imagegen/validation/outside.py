@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from imagegen.config.payload import expose_validate
 from imagegen.errors import ConfigError, ImagegenError, ValidationError
+from imagegen.events.waiting import waiting_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,8 +38,11 @@ def validate_hosts(
     from validate.report.report import summary
     from validate.report.table import as_table
 
+    if not hosts.isprintable():
+        raise ConfigError.of(f"`--hosts {hosts!a}` has characters that no host has", hint=HINT)
     asked = cli.parsed(["--hosts", hosts, *arguments])
-    reports, problems = visits([one for one in hosts.split(",") if one.strip()], asked)
+    with waiting_for(hosts):
+        reports, problems = visits([one for one in hosts.split(",") if one.strip()], asked)
     for one in reports:
         on_line(f"{one['host']} ({one['how']})")
         report = from_data(one)

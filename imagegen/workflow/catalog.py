@@ -5,30 +5,33 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from imagegen.catalog.reader import read_table
 from imagegen.catalog.rules import read_rules
 from imagegen.config.payload import COMPONENTS_FOLDER, open_payload
 from imagegen.engine.host.archives import pip_metadata, pip_says
-from imagegen.errors import NothingSelectedError
+from imagegen.errors import ConfigError, NothingSelectedError
 from imagegen.model.catalog import INTERPRETER
 from imagegen.model.constraint import is_version, version_key
 from imagegen.sources.refresh import (
+    as_patch,
     as_text,
     exact_requirements,
     platform_of,
     projects_of,
     proposals,
     row_of,
+    with_known_glibc,
 )
 from imagegen.text import few_like
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
+    from imagegen.catalog.data import ReleaseData
     from imagegen.console.console import Console
     from imagegen.model.catalog import Catalog, Component
     from imagegen.model.release import Release
@@ -103,32 +106,91 @@ def show_proofs(overlay: Path | None, console: Console) -> None:
     console.table(("cell", "result", "tier", "day", "pins"), rows)
 
 
+PATCH = Path("catalog-refresh.diff")
+"""The file of `refresh --write`, in the working directory."""
+
+
 @dataclass(frozen=True)
 class RefreshOptions:
-    """The options of the command line, with the same names."""
+    """The options of the command line, with the same names.
 
-    component: str
+    Without a component, `every` means all components; with one, also its releases older than all
+    known ones. With `write`, the rows become a patch.
+    """
+
+    component: str | None = None
     every: bool = False
+    write: bool = False
     limit: int = 10
     metadata: bool = False
     overlay: Path | None = None
 
 
 def refresh(options: RefreshOptions, console: Console) -> None:
-    """Propose rows for releases that the index of this host's pip has and the catalog does not."""
+    """Propose rows for releases that the index of this host's pip has and the catalog does not.
+
+    Raises ConfigError if neither a component nor all of them are asked for.
+    """
     project = Project(options.overlay)
-    component = _find(project.catalog, options.component)
-    proposed = _proposals(component, every=options.every)
+    if options.component is None and not options.every:
+        text = "no component is named"
+        raise ConfigError.of(text, hint="`imagegen catalog refresh torch`, or `--all` for all")
+    named = (
+        [_find(project.catalog, options.component)] if options.component else _with_wheels(project)
+    )
+    patches = []
+    data: list[ReleaseData] = []
+    for component in named:
+        rows, left = _rows(component, project, options, console)
+        data += rows
+        table = read_table(project.payload, component.name)
+        patches.append(as_patch(table, rows) if table else "")
+        if not options.write:
+            console.line(as_text(component, rows, table))
+        if left:
+            of = "" if options.component else f"{component.name}: "
+            console.note(f"{of}{left} more: --limit {left + len(rows)}")
+    console.data(data)
+    if options.write:
+        _write("".join(patches), console)
+
+
+def _with_wheels(project: Project) -> list[Component]:
+    """List the components that have wheels under versions of their own."""
+    every = project.catalog.components.values()
+    return [one for one in every if any(known for known in projects_of(one).values())]
+
+
+def _rows(
+    component: Component, project: Project, options: RefreshOptions, console: Console
+) -> tuple[list[ReleaseData], int]:
+    """Make the rows to propose for a component, and count those over the limit."""
+    older = options.every and options.component is not None
+    proposed = _proposals(component, every=older)
     shown = proposed[: options.limit]
     if options.metadata:
         shown = [_with_metadata(one) for one in shown]
     day = datetime.now(timezone.utc).date().isoformat()
-    rows = [row_of(one, project.catalog.with_role(INTERPRETER), day) for one in shown]
-    console.data(rows)
-    table = read_table(project.payload, component.name)
-    console.line(as_text(component, rows, table))
-    if len(proposed) > options.limit:
-        console.note(f"{len(proposed) - options.limit} more: --limit {len(proposed)}")
+    interpreter = project.catalog.with_role(INTERPRETER)
+    rows = [with_known_glibc(row_of(one, interpreter, day), component) for one in shown]
+    if not older and not rows and options.component is None:
+        console.note(f"{component.name}: nothing new")
+    return rows, len(proposed) - len(shown)
+
+
+def _write(patch: str, console: Console) -> None:
+    """Write the patch to review.
+
+    Raises ConfigError where it cannot be written.
+    """
+    if not patch:
+        console.line("the catalog has all that the index lists: nothing is written")
+        return
+    try:
+        PATCH.write_text(patch, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError.of(f"{PATCH} cannot be written: {error.strerror}") from error
+    console.line(f"wrote {PATCH}: complete its rows, then `git apply {PATCH}`")
 
 
 def _find(catalog: Catalog, name: str) -> Component:

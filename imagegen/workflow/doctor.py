@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from imagegen.errors import EngineError, Problem
-from imagegen.maintenance.doctor import apply, findings, fix_plan, look
+from imagegen.maintenance.doctor import apply, catalog_age, findings, fix_plan, look
 from imagegen.workflow.project import Project
 
 if TYPE_CHECKING:
@@ -29,9 +30,10 @@ def doctor(matrix: str | None, overlay: Path | None, console: Console, *, fix: b
     """
     needed, image = _needs(matrix, overlay)
     facts = look(needed, image)
-    found = findings(facts)
+    age = catalog_age(Project(overlay).catalog, datetime.now(timezone.utc).date())
+    found = [*findings(facts), age]
     if fix and _set_up(facts, found, console):
-        found = findings(look(needed, image))
+        found = [*findings(look(needed, image)), age]
     console.data([vars(finding) for finding in found])
     _show(found, console)
     lost = [finding for finding in found if finding.level == "fail"]

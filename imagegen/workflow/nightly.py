@@ -19,7 +19,7 @@ from imagegen.errors import BuildError, ImagegenError, Problem, ValidationError
 from imagegen.journal.journal import open_journal
 from imagegen.journal.run import journal_run
 from imagegen.model.night import CellReport, NightReport
-from imagegen.publisher.publish import PublishCandidate, publish, published_reference
+from imagegen.publisher.publish import PublishCandidate, check_target, publish, published_reference
 from imagegen.validation.failures import failed_checks
 from imagegen.validation.in_container import ValidationRequest, validate_image
 from imagegen.validation.proving import proof_of_recipe
@@ -58,6 +58,7 @@ def nightly(options: NightlyOptions, console: Console) -> None:
     journal = open_journal()
     project = Project(options.build.overlay)
     families = [project.family(name) for name in options.matrices]
+    check_target([spec.tag for family in families for spec in family.specs], options.to)
     recipes = [recipe for family in families for recipe in project.recipes(family)]
     engine = connect()
     with journal_run(journal, "nightly") as run_id:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from imagegen.engine import client
 from imagegen.journal.journal import open_journal
 from imagegen.journal.run import journal_run
-from imagegen.publisher.publish import candidate_of
+from imagegen.publisher.publish import candidate_of, check_target
 from imagegen.publisher.publish import publish as push_and_move
 from imagegen.workflow.project import Project, select
 
@@ -28,6 +28,7 @@ def publish(
     """
     project, journal = Project(overlay), open_journal()
     specs = select(project.family(matrix).specs, cells)
+    check_target([spec.tag for spec in specs], to)
     engine = client.connect()
     with journal_run(journal, "publish") as run_id:
         candidates = [candidate_of(engine, spec.tag, journal) for spec in specs]

@@ -106,7 +106,9 @@ def _path_to_save(project: Project, options: RequestOptions) -> Path | None:
     if options.save is None:
         return None
     about = (options.owner, options.expires)
-    return check_saving(options.save, *about, project.payload, force=options.overwrite)
+    return check_saving(
+        options.save, *about, project.payload, options.overlay, force=options.overwrite
+    )
 
 
 def _possible_cells(project: Project, spec: ImageSpec) -> list[ImageSpec]:
@@ -118,7 +120,7 @@ def _possible_cells(project: Project, spec: ImageSpec) -> list[ImageSpec]:
     for cells in project.cells().values():
         with suppress(ImagegenError):
             possible = [cell for cell in cells if may_be(cell, spec, project.catalog)]
-            found += resolve_cells(possible, project.catalog)
+            found += resolve_cells(possible, project.catalog.buildable)
     return found
 
 
@@ -171,8 +173,8 @@ def _answer_file(
         return error.exit_code, *_wrong(error)
     answer = proven_answer_to(constraints, project.catalog, allow_unknown=options.allow_unknown)
     if isinstance(answer, Refusal):
-        text = answer.conflicts[0].text
-        return ResolutionError.exit_code, ("impossible", text), {**answer.as_data(), **about}
+        row = (answer.status, answer.text)
+        return ResolutionError.exit_code, row, {**answer.as_data(), **about}
     data = as_data(_with_image(project, answer, options.registry))
     return 0, (data["status"], str(data["image"])), {**data, **about}
 

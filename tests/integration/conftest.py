@@ -14,6 +14,7 @@ from registry import registry
 from small_base import REF, debian_12, tiny_12
 from tiny_family import TinyFamily, TinyMaker
 from xdist.scheduler import LoadScopeScheduling
+from zoo_keeper import Keeper, Zoo
 
 from imagegen.engine.client import Engine, connect
 
@@ -158,3 +159,13 @@ def cpu_family(this_engine: Engine, tmp_path_factory: pytest.TempPathFactory) ->
 def cpu_image(cpu_family: dict[str, str]) -> str:
     """Return the image with all components."""
     return cpu_family["debian12-rdma-core"]
+
+
+@pytest.fixture(scope="module")
+def zoo(
+    this_engine: Engine, cpu_family: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Zoo]:
+    """Build broken images on the family, and remove them."""
+    keeper = Keeper(this_engine, tmp_path_factory.mktemp("parts"))
+    yield Zoo(keeper, cpu_family)
+    keeper.clean()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from running_image import started
-from zoo_keeper import IN_LAYERS, ZOO, ids
+from zoo_keeper import ZOO, animals, ids
 
 from imagegen.engine.images import local_images
 from imagegen.validation.in_container import contract_of, launch_spec
@@ -58,12 +58,38 @@ class Trial:
                 if one["id"] in passed and one["outcome"] != "passed"]  # fmt: skip
 
 
-def tried(zoo: Zoo, animal: Animal, check: str, kind: str) -> Trial:
+@dataclass(frozen=True)
+class Case:
+    """Hold a check that an animal makes fail, and of which kind its remedy has to be."""
+
+    animal: Animal
+    check: str
+
+    @property
+    def kind(self) -> str:
+        return self.animal.elsewhere.get(self.check, SHELL)
+
+
+def cases() -> list[Case]:
+    """List every finding of every animal."""
+    return [Case(one, check) for one in animals() for check in (*one.fails, *one.warns)]
+
+
+def short_cases(all_of_them: list[Case]) -> list[Case]:
+    """Choose a case of each kind, on the image that is checked fastest."""
+    found: dict[str, Case] = {}
+    for case in sorted(all_of_them, key=lambda one: one.animal.image != "small"):
+        found.setdefault(case.kind, case)
+    return [*found.values()]
+
+
+def tried(zoo: Zoo, case: Case) -> Trial:
     """Break an image, do what the remedy of a check says, and look again.
 
-    The remedy has to be of this kind. Raises AssertionError where it is of another one, or where
-    what is pasted ends the shell.
+    Raises AssertionError where the remedy is of another kind than expected, or where what is pasted
+    ends the shell.
     """
+    animal, check, kind = case.animal, case.check, case.kind
     ref = zoo.keeper.make(ZOO / animal.name, zoo.image(animal.image))
     try:
         spec = specified(zoo, ref)
@@ -95,7 +121,7 @@ def specified(zoo: Zoo, ref: str) -> LaunchSpec:
 
 def look(zoo: Zoo, animal: Animal, ref: str, spec: LaunchSpec) -> Mapping[str, Any]:
     """Return what `validate` says in a new container; of layers, what the host says."""
-    if animal.name == IN_LAYERS:
+    if animal.in_the_image:
         return zoo.keeper.look(ref, animal.run, look_into_layers=True)
     with container(zoo, spec) as one:
         return validated(one, animal.run, "")

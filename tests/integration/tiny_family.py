@@ -84,6 +84,9 @@ class TinyFamily:
             {"version": version, "origin": "a test", "source": "a test"} for version in releases
         ]
         (folder / "component.yaml").write_text(yaml.safe_dump(described, sort_keys=False))
+        suite = self.root / f"validate/suites/test_{name}.py"
+        suite.parent.mkdir(parents=True, exist_ok=True)
+        suite.touch()  # the catalog names it; the gate of these images is no real `validate`
         template = folder / "install.j2"
         template.write_text(install.replace("TOKEN", self.token) + "\n")
         for path, text in (files or {}).items():

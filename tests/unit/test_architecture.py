@@ -36,7 +36,8 @@ FLOORS = (
 """The rooms, the lowest floor first: a module imports its own room and those of lower floors."""
 
 VALIDATE_FLOORS = (
-    ("remedy",),
+    ("remedy", "endings", "growing_file", "streams", "unnamed"),
+    ("restrictions",),
     ("check", "components", "expected", "process"),
     ("fixtures",),
     ("probes", "host_checks"),

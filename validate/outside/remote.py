@@ -3,12 +3,12 @@
 import copy
 import re
 import shlex
-import tempfile
 from typing import IO, Any, List, NamedTuple, Optional
 
 import testinfra
 
 from validate.process import run
+from validate.unnamed import unnamed_file
 
 EXEC = re.compile(r"^((?:docker|podman|kubectl)\b.*? exec) ")
 """Commands of testinfra that pass stdin on only with the option `-i`."""
@@ -87,7 +87,7 @@ class Remote:
 
     def put(self, path: str, data: bytes) -> None:
         """Write a file on the other side. Raises RemoteError if that fails."""
-        with tempfile.TemporaryFile() as file:
+        with unnamed_file() as file:
             file.write(data)
             file.seek(0)
             self._stdin = file

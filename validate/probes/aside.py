@@ -39,6 +39,14 @@ def same_file(root: str, path: str) -> List[str]:
     return [one for one in there if os.path.realpath(under(root, one)) == real] or [path]
 
 
+def link_in_place(root: str, path: str, target: str) -> str:
+    """Return the line that makes a path a link; what is there now gets another name."""
+    line = "ln -s {} {}".format(quote(target), quote(path))
+    if not os.path.lexists(under(root, path)):
+        return line
+    return "mv {} {} && {}".format(quote(path), quote(renamed(path)), line)
+
+
 def library_aside(root: str, *paths: str) -> Remedy:
     """Return the line that takes libraries off the loader's path, with the links to them."""
     every = [name for path in paths for name in same_file(root, path)]
@@ -48,12 +56,12 @@ def library_aside(root: str, *paths: str) -> Remedy:
 
 def without_line(file: str, line: str) -> str:
     """Return the line that turns a line of a settings file into a comment."""
-    return "sed -i 's|^ *{}/* *$|# &|' {}".format(pattern(line), quote(file))
+    return "sed -i -E 's|^ *(include +)?{}/* *$|# &|' {}".format(pattern(line), quote(file))
 
 
 def pattern(text: str) -> str:
-    """Return a text as a basic regular expression of sed, in a command delimited by `|`."""
-    return "".join("\\" + char if char in "\\.*[]^$|" else char for char in text)
+    """Return a text as an extended regular expression of sed, in a command delimited by `|`."""
+    return "".join("\\" + char if char in "\\.*[]^$|+?(){}" else char for char in text)
 
 
 def one_line(lines: Iterable[str]) -> str:
@@ -91,8 +99,7 @@ TAKEN_OUT = "/run/imagegen/taken-out"
 """A folder of the container, for root alone."""
 
 
-def taken_out(paths: Iterable[str]) -> Remedy:
-    """Return the line that takes secrets out of the folders of the image, and keeps them."""
-    text = "mkdir -p -m 0700 {0} && mv --backup=numbered {1} {0}/   # in the recipe: take out the "
-    text += "step that brings it, revoke it, and mount one at start"
-    return in_shell(text.format(TAKEN_OUT, " ".join(map(quote, paths))))
+def moved_out(paths: Iterable[str]) -> str:
+    """Return the line that takes files out of the folders of the image, and keeps them."""
+    line = "mkdir -p -m 0700 {0} && mv --backup=numbered {1} {0}/"
+    return line.format(TAKEN_OUT, " ".join(map(quote, paths)))

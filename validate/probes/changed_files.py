@@ -1,5 +1,6 @@
 """Compare installed files with their checksums, the most telling ones first, until time is up."""
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -52,7 +53,7 @@ def look(
     Files that were written after their package come first, then those that are `telling`.
     """
     deadline = time.monotonic() + seconds
-    todo, gone = _sorted(root, listed, telling, left_out)
+    todo, gone, of_files = _sorted(root, listed, telling, left_out, deadline - seconds / 3)
     work = _Work(root, todo, deadline)
     work.run(min(THREADS, os.cpu_count() or 1))
     done = [todo[number] for number in sorted(work.done)]
@@ -61,7 +62,7 @@ def look(
         changed=[todo[number].listed[0] for number in sorted(work.wrong)],
         gone=gone,
         files=len(done) + len(gone),
-        of_files=len(todo) + len(gone),
+        of_files=of_files,
         size=sum(one.size for one in done),
         of_size=sum(one.size for one in todo),
         first_left=len([one for one in todo if one.rank <= 0]) - reached,
@@ -69,25 +70,39 @@ def look(
 
 
 def _sorted(
-    root: str, listed: Sequence[Listed], telling: Callable[[Listed], bool], left_out: Excluded
-) -> Tuple[List[Todo], List[Listed]]:
+    root: str,
+    listed: Sequence[Listed],
+    telling: Callable[[Listed], bool],
+    left_out: Excluded,
+    deadline: float,
+) -> Tuple[List[Todo], List[Listed], int]:
+    """Return what there is to do, what is gone, and the number of files, those not reached too."""
     by_path: Dict[str, List[Listed]] = {}
-    for one in listed:
+    for one in sorted(listed, key=lambda one: not telling(one)):
         by_path.setdefault(one.path, []).append(one)
-    todo, gone, points = [], [], mount_points(root)
-    for path, ones in by_path.items():
+    todo, gone, points, not_counted = [], [], mount_points(root), 0
+    for number, (path, ones) in enumerate(by_path.items()):
+        if time.monotonic() > deadline:
+            not_counted += len(by_path) - number
+            break
         try:
             found = os.stat(under(root, path))
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             if ones[0].of_wheel or not left_out(path):
                 gone.append(ones[0])
             continue
+        except OSError:  # below a folder that this user may not look into
+            not_counted += 1
+            continue
         if not stat.S_ISREG(found.st_mode) or is_mounted(path, points):
+            continue
+        if not os.access(under(root, path), os.R_OK):
+            not_counted += 1
             continue
         late = found.st_mtime > max(one.since for one in ones) + SLACK_SECONDS
         rank = -1 if late else 0 if any(map(telling, ones)) else 1
         todo.append(Todo(rank, found.st_size, path, tuple(ones)))
-    return sorted(todo), gone
+    return sorted(todo), gone, len(todo) + len(gone) + not_counted
 
 
 class _Work:
@@ -101,10 +116,14 @@ class _Work:
         self.wrong: Set[int] = set()
 
     def run(self, threads: int) -> None:
-        """Compare until nothing is left to do, or the time is up."""
-        started = [threading.Thread(target=self._one_by_one) for _ in range(threads)]
-        for one in started:
-            one.start()
+        """Compare until nothing is left to do, or the time is up; this thread is one of them."""
+        started = []
+        with contextlib.suppress(RuntimeError):  # where no more processes may start
+            for _ in range(threads - 1):
+                one = threading.Thread(target=self._one_by_one)
+                one.start()
+                started.append(one)
+        self._one_by_one()
         for one in started:
             one.join()
 

@@ -8,18 +8,21 @@ from typing import Callable, Dict
 from validate import endings
 from validate.fixtures import Situation
 from validate.probes import limits
+from validate.probes.aside import one_line
 from validate.probes.damage import damaged
 from validate.probes.files import read, under
 from validate.probes.import_errors import Why
 from validate.probes.memory import free_on_host, memory
 from validate.process import Result
-from validate.remedy import at_launch, in_image, in_shell, on_host
+from validate.remedy import at_launch, in_image, in_shell, on_host, only_look
 
 MIB = 1 << 20
 SMALL_STACK = 1 * MIB
 FULL = 0.98
 """The share of a file system in use at which a page of a mapped file finds no room."""
-FAULT = "python3 -X faulthandler -c 'import torch'   # says in which function a program crashes"
+FAULT = only_look(
+    "python3 -X faulthandler -c 'import torch'   # says in which function a program crashes"
+)
 MORE_MEMORY = at_launch("docker run --memory 16g IMAGE   # a pod: resources.limits.memory")
 
 
@@ -47,7 +50,7 @@ def _broken_file(image: Situation, result: Result) -> Why:
     if files:
         text = "truncated or damaged file: {}".format(", ".join(map(str, files)))
         lines = [one.remedy for one in files]
-        again = " && ".join(dict.fromkeys(lines)) if all(lines) else ""
+        again = one_line(dict.fromkeys(lines)) if all(lines) else ""
         return Why(text, in_shell(again) if again else in_image("imagegen build"))
     found = _no_room(image, result)
     return found if found.cause else _whole(result)

@@ -3,14 +3,17 @@
 import os
 import re
 import struct
+from shlex import quote
 from typing import Dict, Iterable, List, NamedTuple, Sequence
 
 from validate.fixtures import Situation
 from validate.probes.dlopen import loader_path
+from validate.probes.dpkg import install_again
 from validate.probes.elf import PT_LOAD
 from validate.probes.files import names, under
 from validate.probes.installed_files import Installed, changed, installed
 from validate.probes.interpreter import find_python
+from validate.probes.pip import install
 from validate.probes.programs import interpreter_of
 from validate.process import run
 
@@ -39,9 +42,8 @@ class Damage(NamedTuple):
         if not self.owner:
             return ""
         if self.of_wheel:
-            line = "python3 -m pip install --force-reinstall --no-deps '{}'"
-            return line.format(self.owner)
-        return "apt-get update && apt-get install -y --reinstall {}".format(self.owner)
+            return install("python3", "--force-reinstall", "--no-deps", quote(self.owner))
+        return install_again(self.owner)
 
 
 def not_whole(path: str) -> str:

@@ -35,7 +35,7 @@ def normalized(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def distributions(folder: str) -> List[Distribution]:
+def in_folder(folder: str) -> List[Distribution]:
     """List the distributions that a folder says it has."""
     found = []
     for name in names(folder):
@@ -56,7 +56,7 @@ def twice(found: List[Distribution]) -> List[List[Distribution]]:
     return [several for _, several in sorted(by_name.items()) if len(several) > 1]
 
 
-def leftovers(folder: str) -> List[str]:
+def left_by_pip(folder: str) -> List[str]:
     """List what pip was removing when it was killed."""
     return [os.path.join(folder, name) for name in names(folder) if name.startswith("~")]
 

@@ -55,9 +55,11 @@ def packages_with(root: str, name: str) -> List[str]:
 def install_again(*packages: str) -> str:
     """Return the line that brings the files of packages back.
 
-    An image has no package lists; those that the line downloads are removed again.
+    An image has no package lists; those that the line downloads are removed again. Settings stay as
+    they are: dpkg would ask about those that were changed.
     """
-    line = "apt-get update && apt-get install -y --reinstall {}; rm -rf /var/lib/apt/lists/*"
+    line = "apt-get update && apt-get install -y --reinstall -o Dpkg::Options::=--force-confold {}"
+    line += "; rm -rf /var/lib/apt/lists/*"
     return line.format(" ".join(packages)) + "   # as root, with a network; else: imagegen build"
 
 
@@ -94,7 +96,10 @@ def programs_packages(root: str, program: str) -> List[str]:
     return [package for packages in found for package in packages]
 
 
-def lost_program(root: str, program: str) -> Remedy:
-    """Return what brings a program back that was lost after its installation."""
-    packages = programs_packages(root, program)
-    return in_shell(install_again(packages[0])) if packages else in_image("imagegen build")
+def lost_program(root: str, *programs: str) -> Remedy:
+    """Return what brings programs back that were lost after their installation."""
+    packages = [name for one in programs for name in programs_packages(root, one)[:1]]
+    known = len(packages) == len(programs)
+    return (
+        in_shell(install_again(*dict.fromkeys(packages))) if known else in_image("imagegen build")
+    )

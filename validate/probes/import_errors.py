@@ -58,7 +58,7 @@ def why(answer: Answer, env: Env) -> Why:
         return SLOW
     too_old = TOO_OLD.search(answer.problem)
     if too_old:
-        return _too_old(env, *too_old.groups())
+        return explain_version(env, *too_old.groups())
     if "No module named" in answer.problem and env.get("PYTHONPATH"):
         cause = "PYTHONPATH={} brings packages of another Python to the front"
         return Why(cause.format(env["PYTHONPATH"]), unset(["PYTHONPATH"]))
@@ -71,7 +71,7 @@ def why(answer: Answer, env: Env) -> Why:
     return Why()
 
 
-def _too_old(env: Env, path: str, version: str, wanted_by: str) -> Why:
+def explain_version(env: Env, path: str, version: str, wanted_by: str) -> Why:
     """Explain that a library is too old for another one that is linked against it."""
     folder = os.path.dirname(path)
     if folder in env.get("LD_LIBRARY_PATH", "").split(":"):

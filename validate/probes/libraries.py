@@ -66,11 +66,11 @@ def _inside(image: Situation, path: str) -> str:
     return path if image.root == "/" else "/" + os.path.relpath(path, image.root)
 
 
-def out_of_the_way(image: Situation, path: str) -> Tuple[str, Remedy]:
+def out_of_the_way(image: Situation, path: str, whole_folder: bool = False) -> Tuple[str, Remedy]:
     """Return cause and remedy of a library that should not be on the loader's path.
 
-    The setting that names its folder goes, if nothing else is lost by that; else the library itself
-    gets another name.
+    The setting that names its folder goes, if nothing else is lost by that, or if the whole folder
+    should not be there; else the library itself gets another name.
     """
     path = _inside(image, path)
     folder = os.path.dirname(path)
@@ -84,7 +84,7 @@ def out_of_the_way(image: Situation, path: str) -> Tuple[str, Remedy]:
         file = _setting(image, folder)
         if file:
             cause = "{} names {}".format(file, folder)
-            if _alone_in(image, folder):
+            if whole_folder or _alone_in(image, folder):
                 remedy = in_shell(without_line(file, folder) + "; ldconfig")
     return cause, remedy
 

@@ -11,7 +11,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from validate.probes.binary import exported
 from validate.probes.cuda import numbers
-from validate.probes.files import names
+from validate.probes.files import distinct_files, names
 from validate.probes.native import ended, facts_of, run_script
 
 DEFAULT = "libnccl-net.so"
@@ -92,7 +92,7 @@ def ranges(abi: Sequence[int]) -> str:
 def disabled(folders: Sequence[str]) -> List[str]:
     """List the plugins that were renamed to switch them off, and not renamed back."""
     found = [os.path.join(folder, name) for folder in folders for name in names(folder)]
-    return [path for path in found if os.path.basename(path) in NEAR_MISSES]
+    return distinct_files([path for path in found if os.path.basename(path) in NEAR_MISSES])
 
 
 def open_with(library: str, accepts: Sequence[int], env: Dict[str, str]) -> Opened:

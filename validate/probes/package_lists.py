@@ -13,7 +13,7 @@ import hashlib
 import os
 from typing import Collection, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
-from validate.probes.distributions import Distribution, distributions
+from validate.probes.distributions import Distribution, in_folder
 from validate.probes.files import names, read, under
 
 INFO = "/var/lib/dpkg/info"
@@ -82,7 +82,7 @@ def of_wheels(sites: Iterable[str], known: Collection[str]) -> Iterator[Listed]:
     moves files and leaves it as it was.
     """
     for site in sites:
-        for one in distributions(site):
+        for one in in_folder(site):
             ours = os.path.join(one.path, "RECORD") not in known
             if one.kind == ".dist-info" and ours and _installer(one) not in OTHER_INSTALLERS:
                 yield from _of_wheel(site, one)
@@ -104,7 +104,7 @@ def _of_wheel(site: str, one: Distribution) -> Iterator[Listed]:
 def without_record(sites: Iterable[str], known: Iterable[str]) -> List[str]:
     """List the wheels whose files nothing names: neither RECORD nor one of the `known` paths."""
     there = {os.path.realpath(path) for path in known if path.endswith("/METADATA")}
-    found = [one for site in sites for one in distributions(site) if one.kind == ".dist-info"]
+    found = [one for site in sites for one in in_folder(site) if one.kind == ".dist-info"]
     return [
         one.path
         for one in found

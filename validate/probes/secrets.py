@@ -5,6 +5,7 @@ import re
 import shlex
 from typing import List, Mapping, NamedTuple, Sequence
 
+from validate.probes.aside import moved_out
 from validate.probes.files import is_mounted, mount_points, names, under, walk
 from validate.probes.secret_rules import (
     CREDENTIALS,
@@ -30,9 +31,9 @@ LEFT_OUT = (
     *("/etc/ssl/", "/etc/ca-certificates/", "/opt/imagegen/"),
     *("/var/lib/dpkg/", "/var/lib/apt/"),
 )
+WHOLE_FILES = (PRIVATE_KEY, CREDENTIALS)
+"""Kinds whose files hold nothing but a secret."""
 TAKE_OUT = {
-    PRIVATE_KEY: "rm -f {}",
-    CREDENTIALS: "rm -f {}",
     IN_URL: ("sed -Ei 's#(://)([^/@:[:space:]]*:[^/@[:space:]]+|[[:alnum:]_.-]{{20,}})@#\\1#g' {}"),
 }
 """Kind of a secret -> what takes it out of a file. Other files hold more than a secret."""
@@ -94,10 +95,12 @@ def _content(path: str) -> bytes:
 def take_out(found: Sequence[Secret]) -> str:
     """Return a line that takes secrets out of a container: addresses lose their passwords.
 
-    Files that hold nothing else are removed. Empty if a file has to be edited by hand.
+    Files that hold nothing else are moved out of it. Empty if a file has to be edited by hand.
     """
-    lines = [TAKE_OUT.get(one.kind, "").format(shlex.quote(one.path)) for one in found]
-    return "; ".join(lines) if all(lines) else ""
+    whole = [one.path for one in found if one.kind in WHOLE_FILES]
+    edited = [one for one in found if one.kind not in WHOLE_FILES]
+    lines = [TAKE_OUT.get(one.kind, "").format(shlex.quote(one.path)) for one in edited]
+    return "; ".join([moved_out(whole)] * bool(whole) + lines) if all(lines) else ""
 
 
 def leftovers(root: str, started: float) -> List[str]:

@@ -10,8 +10,10 @@ import re
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from validate.probes import nccl
+from validate.probes.aside import unset
 from validate.probes.conffiles import Line, not_of_package
 from validate.probes.files import names, read, under
+from validate.remedy import Remedy, in_shell
 
 ENVIRONMENT = "the environment"
 SESSIONS = "/etc/environment"
@@ -61,7 +63,7 @@ AT_LAUNCH = re.compile(
     r"\w+_SOCKET_IFNAME$|\w+_LOG_LEVEL$|OMPI_ALLOW_RUN_AS_ROOT(_CONFIRM)?$|OPAL_PREFIX$"
     r"|(OMPI|PRTE)_MCA_(btl|oob|prte|orte)_\w*(if_include|if_exclude|hostfile|keep_fqdn_hostnames)$"
     r"|(OMPI|PRTE)_MCA_plm_(rsh|ssh)_(args|agent)$|OMPI_MCA_(btl|orte|pml|plm)_base_verbose$"
-    r"|NCCL_(DEBUG\w*|IB_(HCA|GID_INDEX|TC|SL|TIMEOUT|RETRY_CNT)|NET_GDR_LEVEL|TOPO_FILE)$"
+    r"|NCCL_(DEBUG\w*|IB_(HCA|GID_INDEX|TC|SL|TIMEOUT|RETRY_CNT)|NET_GDR_LEVEL|TOPO_FILE|CUMEM_HOST_ENABLE)$"
     r"|UCX_(NET_DEVICES|IB_(GID_INDEX|TRAFFIC_CLASS|SL))$"
     r"|TORCH_(HOME|DISTRIBUTED_DEBUG|LOGS|SHOW_CPP_STACKTRACES|EXTENSIONS_DIR)$"
     r"|(TORCHELASTIC|HOROVOD)_\w+$"
@@ -117,7 +119,7 @@ class Setting(NamedTuple):
         return "{} in {}".format(text, " and ".join(self.places))
 
 
-def settings(
+def foreign_settings(
     root: str, env: Dict[str, str], recipe: Dict[str, str], prefix: str = ""
 ) -> List[Setting]:
     """List all settings that the recipe did not make; `prefix` is that of Open MPI."""
@@ -150,7 +152,7 @@ def _variables(env: Dict[str, str]) -> Iterator[Found]:
             yield name, value, ENVIRONMENT, Line()
 
 
-def homes(env: Dict[str, str]) -> List[str]:
+def home_folders(env: Dict[str, str]) -> List[str]:
     """Return the home folders that count: of this process, and of root, who starts ranks."""
     return list(dict.fromkeys([env.get("HOME") or "/root", "/root"]))
 
@@ -159,7 +161,9 @@ def _of_sessions(root: str, env: Dict[str, str]) -> Iterator[Found]:
     paths = [*OF_SESSIONS, env.get("BASH_ENV", "")]
     for folder in FOLDERS_OF_SESSIONS:
         paths += [os.path.join(folder, name) for name in names(under(root, folder))]
-    paths += [os.path.join(home, name) for home in homes(env) for name in OF_SESSIONS_AT_HOME]
+    paths += [
+        os.path.join(home, name) for home in home_folders(env) for name in OF_SESSIONS_AT_HOME
+    ]
     for path in filter(None, paths):
         for line in read(under(root, path)).splitlines():
             if line.lstrip().startswith(("#", "unset ")):
@@ -190,14 +194,14 @@ def _in_files(root: str, env: Dict[str, str], prefix: str) -> Iterator[Found]:
 def _files_of_mpi(env: Dict[str, str], prefix: str) -> List[str]:
     folders = [*SYSTEM, *([os.path.join(prefix, "etc")] if prefix else [])]
     paths = [os.path.join(folder, name) for folder in folders for name in OF_MPI + HOSTS]
-    paths += [os.path.join(home, name) for home in homes(env) for name in OF_MPI_AT_HOME]
+    paths += [os.path.join(home, name) for home in home_folders(env) for name in OF_MPI_AT_HOME]
     more = env.get("OMPI_MCA_mca_base_param_files", "") + "," + env.get("OMPI_MCA_param_files", "")
     return list(dict.fromkeys(paths + [path for path in re.split("[,:]", more) if path]))
 
 
 def _files_of_ucx(env: Dict[str, str]) -> List[str]:
     folders = ["/etc/ucx", "/usr/etc/ucx", "/usr/local/etc/ucx", "/opt/ucx/etc/ucx"]
-    folders += [env.get("UCX_CONFIG_DIR", ""), *homes(env)]
+    folders += [env.get("UCX_CONFIG_DIR", ""), *home_folders(env)]
     return [os.path.join(folder, "ucx.conf") for folder in dict.fromkeys(folders) if folder]
 
 
@@ -225,21 +229,26 @@ def effect(name: str, told: str = "") -> str:
     return (known or [told])[0]
 
 
-def removal(one: Setting) -> str:
-    """Return the lines for a shell that take a setting away, from all places where it is made."""
-    lines = []
-    for place, line in zip(one.places, one.lines):  # noqa: B905  (Python 3.6 has no `strict`)
-        if place == ENVIRONMENT:
-            lines.append("unset {}".format(one.name))
-        elif line.kept:
-            replace = r"sed -i 's#^ *{} *$#{}#' {}"
-            kept = re.sub(r"([\\#&])", r"\\\1", line.kept)
-            lines.append(replace.format(_pattern(line.text), kept, place))
-        elif line.text:
-            lines.append(r"sed -i '\#^ *{} *$#d' {}".format(_pattern(line.text), place))
-        else:
-            lines.append(nccl.removal(one.name, place))
-    return "; ".join(lines)
+def without_settings(found: Sequence[Setting]) -> Remedy:
+    """Return the line for a shell that takes settings away, from all places where they are made."""
+    lines = [
+        _without_line(one.name, place, line)
+        for one in found
+        for place, line in zip(one.places, one.lines)  # noqa: B905  (Python 3.6 has no `strict`)
+        if place != ENVIRONMENT
+    ]
+    more = "; ".join(dict.fromkeys(lines))
+    here = [one.name for one in found if one.in_environment]
+    return unset(here, more) if here else in_shell(more)
+
+
+def _without_line(name: str, place: str, line: Line) -> str:
+    if line.kept:
+        kept = re.sub(r"([\\#&])", r"\\\1", line.kept)
+        return r"sed -i 's#^ *{} *$#{}#' {}".format(_pattern(line.text), kept, place)
+    if line.text:
+        return r"sed -i '\#^ *{} *$#d' {}".format(_pattern(line.text), place)
+    return nccl.removal(name, place)
 
 
 def _pattern(text: str) -> str:

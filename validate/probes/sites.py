@@ -35,11 +35,11 @@ def site_packages(image: Situation) -> List[str]:
     return [one for one in sites(image) if os.path.basename(one).endswith("-packages")]
 
 
-def extensions(folder: str) -> Iterator[str]:
+def extension_modules(folder: str) -> Iterator[str]:
     """Yield the libraries and extension modules below a folder."""
     for name in names(folder):
         path = os.path.join(folder, name)
         if name.endswith(".so") or ".so." in name:
             yield path
         elif "." not in name and name not in KEPT_BESIDE and os.path.isdir(path):
-            yield from extensions(path)
+            yield from extension_modules(path)

@@ -9,7 +9,7 @@ import re
 from shlex import quote
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from validate.probes.aside import pattern, taken_out
+from validate.probes.aside import moved_out, pattern
 from validate.probes.files import names, read, under
 from validate.probes.programs import parse_environment
 from validate.probes.ssh import PRIVATE_COPIES
@@ -77,9 +77,13 @@ def rules(port: str, root: str) -> List[Rule]:
         Rule("sshd", "AuthenticationMethods", _key_is_enough, "any"),
         Rule("sshd", "ForceCommand", one_of("", "none"), "none"),
         Rule("sshd", "AuthorizedKeysFile", lambda value: _keys_are_there(value, root), OWN_KEYS),
+        Rule("sshd", "X11Forwarding", one_of("", "no"), "no"),
+        Rule("sshd", "AllowAgentForwarding", one_of("", "no"), "no"),
         Rule("ssh", "Port", one_of(port), port),
         Rule("ssh", "StrictHostKeyChecking", one_of("no", "false", "off", "accept-new"), "no"),
         Rule("ssh", "UserKnownHostsFile", one_of("/dev/null"), "/dev/null"),
+        Rule("ssh", "ForwardX11", one_of("", "no"), "no"),
+        Rule("ssh", "ForwardAgent", one_of("", "no"), "no"),
         Rule("ssh", "ProxyJump", one_of("", "none"), "none"),
         Rule("ssh", "ProxyCommand", one_of("", "none"), "none"),
     ]  # fmt: skip
@@ -167,10 +171,10 @@ def made_anew(root: str, keys: List[str]) -> Remedy:
     """
     files = [name for key in keys for name in (key, key + ".pub")
              if os.path.lexists(under(root, name))]  # fmt: skip
-    lines = [str(taken_out(files)).partition("   # ")[0]]
+    lines = [moved_out(files)]
     for path in [*SERVER_FILES, *_server_folder(root)]:
         named = [key for key in keys if re.search(_host_key(key), read(under(root, path)))]
-        lines += ["sed -i 's|^ *HostKey  *{}|# &|I' {}".format(pattern(key), quote(path))
+        lines += ["sed -i -E 's|^ *HostKey +{}|# &|I' {}".format(pattern(key), quote(path))
                   for key in named]  # fmt: skip
     where = "   # in the recipe: take out the step that makes them; others are made at start"
     return in_shell("; ".join([*lines, "sh -c {}".format(START)]) + where)

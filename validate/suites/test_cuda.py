@@ -124,14 +124,14 @@ def test_libcuda_origin(image: Situation, measure: Measure) -> None:
     measure(", ".join(real) or "none: the driver brings it at start")
     stubs = [path for path in found if "/stubs/" in path or "/stubs/" in os.path.realpath(path)]
     if stubs:
-        lines = [out_of_the_way(image, path)[1] for path in stubs]
+        lines = [out_of_the_way(image, path, whole_folder=True)[1] for path in stubs]
         fail("the loader finds {}".format(", ".join(stubs)), remedy=in_shell(one_line(lines)))
     compat = os.path.realpath(found[0]) if found else ""
     if "/compat/" in compat:
         warn(
             "the loader takes {}".format(compat),
             "a cuda-compat package is on the loader's path: on a newer driver it fails with 803",
-            out_of_the_way(image, found[0])[1],
+            out_of_the_way(image, found[0], whole_folder=True)[1],
         )
     if found and not is_mounted(_inside(image.root, found[0]), mount_points(image.root)):
         warn(

@@ -6,6 +6,7 @@ from typing import List
 from validate.check import check, fail
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
+from validate.probes.aside import one_line
 from validate.probes.dpkg import install_again
 from validate.probes.other_programs import out_of_use
 from validate.probes.programs import find_program
@@ -43,7 +44,7 @@ def _the_recipes(image: Situation, wrong: List[str], path: str) -> Remedy:
     right = {name: "/usr/bin/{}-{}".format(name, suffix) for name in wrong}
     remedy = out_of_use(image, [(find_program(name, path), right[name]) for name in wrong])
     lost = [os.path.basename(one) for one in right.values() if not os.path.exists(one)]
-    return in_shell("{}; {}".format(remedy, install_again(*lost))) if lost else remedy
+    return in_shell(one_line([remedy, install_again(*lost)])) if lost else remedy
 
 
 def _version(image: Situation, program: str) -> str:

@@ -55,6 +55,8 @@ def test_shm(image: Situation, measure: Measure) -> None:
     size = limits.shm_bytes(image.root)
     measure(limits.bytes_in_words(size))
     matters = image.expected.device == "gpu" or image.expected.has("rdma")
+    if not size:
+        (fail if matters else warn)("there is no /dev/shm", "the container has --ipc none")
     if size < SHM_LEAST and matters:
         fail(
             "/dev/shm has {}, at least {} are needed".format(

@@ -211,11 +211,13 @@ def test_nearmiss(image: Situation, measure: Measure) -> None:
     found = net_plugin.disabled(libraries(image).loader.folders)
     measure("none")
     if found:
-        lines = [_named_back(path) for path in found]
-        fail(", ".join(found), remedy=in_shell("; ".join([*lines, "ldconfig"])))
+        fail(", ".join(found), remedy=_named_back(found))
 
 
-def _named_back(path: str) -> str:
+def _named_back(found: List[str]) -> Remedy:
     """Return the line that gives a plugin its name again; where another one has it, it is kept."""
-    back = os.path.join(os.path.dirname(path), net_plugin.DEFAULT)
-    return "mv {} {}".format(quote(path), quote(renamed(back) if os.path.lexists(back) else back))
+    back = os.path.join(os.path.dirname(found[0]), net_plugin.DEFAULT)
+    first = back if not os.path.lexists(back) else renamed(found[0])
+    pairs = [(found[0], first), *((path, renamed(path)) for path in found[1:])]
+    lines = ["mv {} {}".format(quote(path), quote(name)) for path, name in pairs]
+    return in_shell("; ".join([*lines, "ldconfig"]))

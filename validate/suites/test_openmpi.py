@@ -1,6 +1,7 @@
 """Check that there is one Open MPI, that it is the recipe's, and that it launches."""
 
 import os
+import re
 from typing import Any, Tuple
 
 from validate.check import check, fail, skip
@@ -8,19 +9,20 @@ from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import ldcache, mpi
 from validate.probes.aside import aside, export, one_line, unset
-from validate.probes.dpkg import lost_program, package_of
+from validate.probes.dpkg import lost_library, lost_program, package_of
 from validate.probes.files import distinct_files, read, under
 from validate.probes.libraries import out_of_the_way
 from validate.probes.limits import capabilities
-from validate.probes.other_programs import out_of_use
+from validate.probes.other_programs import choices, out_of_use
 from validate.probes.programs import find_program, on_path, parse_environment
-from validate.probes.settings import settings
+from validate.probes.settings import foreign_settings
 from validate.probes.sysfs import default_route, interfaces_up, with_address
 from validate.process import run
 from validate.remedy import Remedy, in_image, in_shell, only_look
 
 LAUNCH_SECONDS = 60
 REBUILD = "imagegen build"
+LOST_LIBRARY = re.compile(r"loading shared libraries: ([^\s:]+): cannot open")
 
 
 def _prefix(image: Situation) -> str:
@@ -45,14 +47,22 @@ def test_prefix(image: Situation, measure: Measure) -> None:
             "Open MPI is not installed where the recipe says",
             in_image("imagegen build"),
         )
+    program = _prefix(image) + "/bin/ompi_info"
+    if not os.access(program, os.X_OK):
+        remedy = lost_program(image.root, "ompi_info")
+        fail("{} is not there".format(program), "it was removed after the installation", remedy)
     result = _info(image)
     if not result.ok and not result.timed_out:  # one plugin may be broken: ask for less
-        ask = [_prefix(image) + "/bin/ompi_info", "--parsable", "--path", "prefix"]
+        ask = [program, "--parsable", "--path", "prefix"]
         result = run(ask, 30, image.env)
     prefix = mpi.parse_prefix(result.out)
     measure(prefix)
     homes = {_prefix(image), str(image.expected.fact("openmpi", "home", _prefix(image)))}
     if not result.ok:
+        lost = LOST_LIBRARY.search(result.out + result.err)
+        if lost:
+            cause = "{} is missing".format(lost.group(1))
+            fail(result.says(), cause, lost_library(image.root, lost.group(1)))
         fail(result.says(), *_moved(image))
     if prefix not in homes:
         text = "ompi_info says {}, the recipe says {}"
@@ -86,7 +96,13 @@ def test_version(image: Situation, measure: Measure) -> None:
     measure(version)
     promised = image.expected.version("openmpi")
     if not version:
-        fail(result.says() if not result.ok else "not Open MPI: " + result.tail(1))
+        text = result.says() if not result.ok else "not Open MPI: " + result.tail(1)
+        own = _own_mpirun(image)
+        here = _prefix(image) + "/bin/mpirun"
+        fail(
+            text,
+            remedy=out_of_use(image, [(here, own)]) if own != os.path.realpath(here) else Remedy(),
+        )
     if not same_version(promised, version):
         fail("Open MPI {}, the recipe says {}".format(version, promised))
 
@@ -99,7 +115,8 @@ def test_version(image: Situation, measure: Measure) -> None:
 def test_single(image: Situation, measure: Measure) -> None:
     """every mpirun on PATH by real path, every libmpi.so.* in `ldconfig -p`"""
     path = image.env.get("PATH", "")
-    ours = os.path.realpath(_prefix(image) + "/bin/mpirun")
+    own = _own_mpirun(image)
+    ours = os.path.realpath(own)
     found = distinct_files(on_path(["mpirun"], path))
     measure("{} is {}".format(find_program("mpirun", path), ours))
     others = [seen for seen in found if os.path.realpath(seen) != ours]
@@ -107,7 +124,7 @@ def test_single(image: Situation, measure: Measure) -> None:
         text = "also on PATH: {}; `mpirun` runs {}"
         fail(
             text.format(", ".join(others), find_program("mpirun", path)),
-            remedy=out_of_use(image, [(one, ours) for one in others]),
+            remedy=out_of_use(image, [(one, own) for one in others]),
         )
     cache = ldcache.parse_cache(run(["/sbin/ldconfig", "-p"]).out)
     paths = [path for name in cache if name.startswith("libmpi.so.") for path in cache[name]]
@@ -117,6 +134,20 @@ def test_single(image: Situation, measure: Measure) -> None:
         lines = [out_of_the_way(image, path)[1] for path in others]
         remedy = in_shell(one_line(lines)) if len(others) < len(libraries) else in_image(REBUILD)
         fail("more than one libmpi in the loader's cache: " + ", ".join(libraries), remedy=remedy)
+
+
+def _own_mpirun(image: Situation) -> str:
+    """Return the recipe's mpirun: that of its prefix, or the one of the distribution's Open MPI."""
+    home = str(image.expected.fact("openmpi", "home", ""))
+    if not home or home == _prefix(image):
+        return _prefix(image) + "/bin/mpirun"
+    package = package_of(image.root, home + "/bin/ompi_info")[0]
+    offered = [home + "/bin/mpirun", *choices(image.root, "mpirun")]
+    for one in offered:
+        real = os.path.realpath(one)
+        if os.access(one, os.X_OK) and package_of(image.root, real)[0] == package:
+            return one
+    return offered[0]
 
 
 def _ours(image: Situation, path: str) -> bool:
@@ -190,7 +221,7 @@ def test_2rank(image: Situation, measure: Measure) -> None:
     hosts = result.out.split()
     measure("2 ranks on {}".format(", ".join(sorted(set(hosts)))))
     if not result.ok:
-        found = settings(image.root, image.env, image.expected.env, _prefix(image))
+        found = foreign_settings(image.root, image.env, image.expected.env, _prefix(image))
         ours = [one for one in found if one.reaches_mpi]
         cause = "one of these settings may do it: {}".format("; ".join(map(str, ours)))
         fail(result.says(), cause if ours else "")

@@ -7,9 +7,9 @@ from validate.check import check, fail
 from validate.fixtures import Measure, Situation
 from validate.probes import mpi
 from validate.probes.dlopen import loader_path
-from validate.probes.settings import Setting, removal, settings
+from validate.probes.settings import Setting, foreign_settings, without_settings
 from validate.process import Result, run
-from validate.remedy import Remedy, at_launch, in_shell, only_look
+from validate.remedy import Remedy, at_launch, only_look
 
 SECONDS = 60
 MOST_TRIES = 4
@@ -30,7 +30,7 @@ def test_plain(image: Situation, measure: Measure) -> None:
     and with the parameters of the other checks"""
     prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
     command = mpi.plain_launch(prefix, mpi.messages(_library(image)))
-    found = settings(image.root, image.env, image.expected.env, prefix)
+    found = foreign_settings(image.root, image.env, image.expected.env, prefix)
     result = run(command, SECONDS, image.env)
     measure("2 ranks added up 1 MiB")
     if not mpi.added_up(result):
@@ -41,7 +41,7 @@ def test_plain(image: Situation, measure: Measure) -> None:
         result = run(command, SECONDS, env)
         if not mpi.added_up(result):
             cause = "in a session, not here: {}".format("; ".join(map(str, of_sessions)))
-            fail(_says(result), cause, _without(of_sessions))
+            fail(_says(result), cause, without_settings(of_sessions))
         measure("2 ranks added up 1 MiB, also with what sessions set")
 
 
@@ -58,11 +58,11 @@ def _why(
     """Return cause and remedy: what works instead shows which of the settings does it."""
     ours = [one for one in found if one.reaches_mpi]
     here = [one for one in ours if one.in_environment]
-    without = _environment_without(image.env, here)
-    if here and mpi.added_up(run(command, SECONDS, without)):
+    env = _environment_without(image.env, here)
+    if here and mpi.added_up(run(command, SECONDS, env)):
         return _blamed("it works without it", _alone(image, command, here))
     messages = command[command.index("--oversubscribe") + 1 :]
-    if not mpi.added_up(run(mpi.launch(prefix, 2, messages, without), SECONDS, without)):
+    if not mpi.added_up(run(mpi.launch(prefix, 2, messages, env), SECONDS, env)):
         return "it fails with `{}` too".format(OURS), only_look(" ".join(command[:5]) + " hostname")
     if ours:
         return _blamed("it works with `{}`".format(OURS), ours)
@@ -79,16 +79,12 @@ def _alone(image: Situation, command: List[str], here: List[Setting]) -> List[Se
 
 def _blamed(how: str, found: List[Setting]) -> Tuple[str, Remedy]:
     text = "{}: {}" if len(found) == 1 else "{}: one of these does it: {}"
-    return text.format(how, "; ".join(map(str, found))), _without(found)
+    return text.format(how, "; ".join(map(str, found))), without_settings(found)
 
 
 def _environment_without(env: Dict[str, str], found: List[Setting]) -> Dict[str, str]:
     gone = {one.name for one in found if one.in_environment}
     return {name: value for name, value in env.items() if name not in gone}
-
-
-def _without(found: List[Setting]) -> Remedy:
-    return in_shell("; ".join(dict.fromkeys(map(removal, found))))
 
 
 def _says(result: Result) -> str:

@@ -10,12 +10,14 @@ from validate.check import check, fail, skip
 from validate.expected import Expected
 from validate.fixtures import Measure, Situation
 from validate.probes import gpu, ldcache, links, secrets
-from validate.probes.aside import export, renamed
+from validate.probes.aside import export
 from validate.probes.dpkg import lost_library
 from validate.probes.files import started_at, under
+from validate.probes.import_errors import explain_version
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
-from validate.probes.sites import LOADED, extensions, frameworks, site_packages
+from validate.probes.own_address import OWN_ADDRESS
+from validate.probes.sites import LOADED, extension_modules, frameworks, site_packages
 from validate.process import run
 from validate.remedy import at_launch, in_image, in_shell
 
@@ -147,7 +149,7 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
     )
     libraries = _training_libraries(image)
     loaded = loader.load(libraries)
-    image.memory[LOADED] = loaded.files
+    image.once(LOADED, lambda: loaded.files)
     measure("{} libraries and all that they load".format(len(libraries)))
     real = {name: by for name, by in loaded.missing.items() if name not in gpu.DRIVER_LIBRARIES}
     if real:
@@ -156,16 +158,13 @@ def test_elf_deps(image: Situation, measure: Measure) -> None:
             "; ".join(seen[:4]),
             remedy=lost_library(image.root, *sorted(real)),
         )
-    others = [path for site in site_packages(image) for path in extensions(site)]
+    others = [path for site in site_packages(image) for path in extension_modules(site)]
     too_old = loaded.too_old or loader.load(others, find_python(image.env, image.expected)).too_old
     measure("{}, {} extensions of Python".format(measure.text, len(others)))
     if too_old:
-        cause = "it was built on a newer system, or an older copy of {} comes first"
-        fail("; ".join(map(str, too_old[:4])), cause.format(too_old[0].library), _again(too_old[0]))
-
-
-def _again(one: ldcache.TooOld) -> str:
-    return "dpkg -S {0} || rm {0}   # build it, or its package, on this system".format(one.by)
+        one = too_old[0]
+        why = explain_version(image.env, one.library, one.version, one.by)
+        fail("; ".join(map(str, too_old[:4])), *why)
 
 
 def _training_libraries(image: Situation) -> List[str]:
@@ -207,32 +206,6 @@ def test_locale(image: Situation, measure: Measure) -> None:
 
 
 @check(
-    "os.tmp",
-    "every user has a place for temporary files",
-    cause="a build step replaced the folder, or took its mode away: mpirun and others stop there",
-)
-def test_tmp(image: Situation, measure: Measure) -> None:
-    """/tmp and /var/tmp are folders of mode 1777"""
-    wrong = [path for path in ("/tmp", "/var/tmp") if not _for_everyone(under(image.root, path))]
-    measure("/tmp, /var/tmp")
-    if wrong:
-        lines = [_made_again(under(image.root, path), path) for path in wrong]
-        text = "not a folder of mode 1777: {}".format(", ".join(wrong))
-        fail(text, remedy=in_shell("; ".join(lines)))
-
-
-def _made_again(there: str, path: str) -> str:
-    """Return the line that makes a folder for everybody; what is in its place is kept beside it."""
-    taken = os.path.lexists(there) and not os.path.isdir(there)
-    line = "mkdir -p {0} && chmod 1777 {0}".format(path)
-    return "mv {} {} && {}".format(path, renamed(path), line) if taken else line
-
-
-def _for_everyone(path: str) -> bool:
-    return os.path.isdir(path) and os.stat(path).st_mode & 0o1777 == 0o1777
-
-
-@check(
     "os.leftovers",
     "the build left no litter behind",
     severity="warn",
@@ -250,23 +223,13 @@ def test_leftovers(image: Situation, measure: Measure) -> None:
         )
 
 
-OWN_ADDRESS = (
-    "own=$(hostname -I | cut -d' ' -f1); "
-    '[ "$own" ] && { echo "$own $(hostname)"; cat /etc/hosts; } > /run/hosts && '
-    "cat /run/hosts > /etc/hosts"
-)
-"""The line comes first, because the first one counts. The engine mounts the file: it cannot be
-replaced by another one, as `sed -i` does.
-"""
-
-
 @check(
     "os.hostname",
     "the host's name leads to an address that peers can reach",
     severity="warn",
     tier="live",
     cause="/etc/hosts maps the name to a loopback address: peers would connect to themselves",
-    remedy=in_shell(OWN_ADDRESS, look="cat /etc/hosts"),
+    remedy=OWN_ADDRESS,
 )
 def test_hostname(host: Any, measure: Measure) -> None:
     """getent ahostsv4 $(hostname): an address that is not 127.*"""

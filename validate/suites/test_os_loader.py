@@ -6,13 +6,14 @@ from validate.check import check, fail, skip, warn
 from validate.fixtures import Measure, Situation
 from validate.probes import gpu, ldcache
 from validate.process import run
+from validate.remedy import Remedy, in_shell
 
 
 @check(
     "os.ld-gone",
     "the loader's cache and its settings name only what is there",
     cause="it was removed without a run of ldconfig after it, or the settings were left behind",
-    remedy="ldconfig   # in the image, as the last step that removes libraries",
+    remedy=in_shell("ldconfig   # in the recipe: after the last step that removes libraries"),
 )
 def test_ld_gone(image: Situation, measure: Measure) -> None:
     """every path in `ldconfig -p`; every line of /etc/ld.so.conf and of the files that it includes,
@@ -33,6 +34,6 @@ def test_ld_gone(image: Situation, measure: Measure) -> None:
         warn("; ".join(seen[:4]), "", _without(lines))
 
 
-def _without(lines: List[Tuple[str, str]]) -> str:
+def _without(lines: List[Tuple[str, str]]) -> Remedy:
     remove = [r"sed -i '\#^\(include \)\?{}$#d' {}".format(folder, file) for file, folder in lines]
-    return "; ".join([*remove, "ldconfig"])
+    return in_shell("; ".join([*remove, "ldconfig"]))

@@ -5,7 +5,7 @@ from typing import List
 from validate.check import check, fail
 from validate.fixtures import Measure, Situation
 from validate.probes import secrets, ssh
-from validate.remedy import in_image, in_shell
+from validate.remedy import NO_REMEDY, in_image, in_shell
 
 IN_THE_STEP = "imagegen build   # without it; revoke what was published, mount a new one at start"
 
@@ -31,7 +31,7 @@ def test_secrets(image: Situation, measure: Measure) -> None:
     measure("none in {}".format(" ".join(secrets.places(image.root))))
     if found:
         line = secrets.take_out(found)
-        remedy = in_shell(line + "   # then build without it, and revoke it") if line else ""
+        remedy = in_shell(line + "   # then build without it, and revoke it") if line else NO_REMEDY
         fail(_named(found), remedy=remedy)
 
 

@@ -73,7 +73,7 @@ def test_preload(image: Situation, measure: Measure) -> None:
 
 def _without(gone: List[str], rest: List[str], file: List[str]) -> Remedy:
     """Return the line that takes lost libraries out of the variable and of the file."""
-    lines = ["sed -i 's|{}||' {}".format(pattern(name), PRELOADED) for name in file]
+    lines = ["sed -i -E 's|{}||' {}".format(pattern(name), PRELOADED) for name in file]
     if not gone:
         return in_shell("; ".join(lines))
     lines += ["sed -i 's|^LD_PRELOAD=|# &|' /etc/environment"]

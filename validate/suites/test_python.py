@@ -6,6 +6,7 @@ from typing import Dict
 from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
+from validate.probes.aside import link_in_place
 from validate.probes.import_errors import SLOW
 from validate.probes.interpreter import DISTRO_DISTS, VERSION, ask, find_python
 from validate.probes.other_programs import out_of_use
@@ -63,7 +64,7 @@ def test_single(image: Situation, measure: Measure) -> None:
         )
     if "python" not in found:
         text = "there is no `python` on {}, or it leads nowhere"
-        line = "ln -sf {} /usr/local/bin/python".format(target)
+        line = link_in_place(image.root, "/usr/local/bin/python", target)
         fail(text.format(path), "it was removed, or the Python that it led to", in_shell(line))
 
 
@@ -84,10 +85,10 @@ def _first_again(image: Situation, wrong: Dict[str, str]) -> Remedy:
     home = os.path.dirname(target)
     beside = [program for program in wrong.values() if os.path.dirname(program) == home]
     if beside and all("python" in os.path.basename(program) for program in beside):
-        links = ["ln -sf {} {}".format(os.path.basename(target), one) for one in beside]
+        links = [link_in_place(image.root, one, os.path.basename(target)) for one in beside]
         return in_shell("; ".join(links))
     pairs = [(program, target if n.startswith("python") else "") for n, program in wrong.items()]
-    return out_of_use(image, sorted(pairs))
+    return out_of_use(image, sorted(pairs), home)
 
 
 @check(

@@ -5,16 +5,17 @@ from typing import List, Tuple
 from validate.check import check, fail, skip, warn
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
+from validate.probes.aside import moved_out
 from validate.probes.distributions import (
     Distribution,
-    distributions,
     hollow,
-    leftovers,
+    in_folder,
+    left_by_pip,
     lost_links,
     twice,
 )
+from validate.probes.dpkg import package_of
 from validate.probes.sites import site_packages
-from validate.process import run
 from validate.remedy import Remedy, in_image, in_shell
 
 
@@ -31,7 +32,7 @@ def test_dists(image: Situation, measure: Measure) -> None:
     folders = site_packages(image)
     if not folders:
         skip("not-installed", "the image's Python names no folder of packages")
-    found = {folder: distributions(folder) for folder in folders}
+    found = {folder: in_folder(folder) for folder in folders}
     several = [one for folder in folders for one in twice(found[folder])]
     measure("{} in {}".format(sum(map(len, found.values())), ", ".join(folders)))
     seen = ["{} is there {} times: {}".format(s[0].name, len(s), _named(s)) for s in several]
@@ -41,7 +42,7 @@ def test_dists(image: Situation, measure: Measure) -> None:
     empty = [text for folder in folders for text in hollow(found[folder])]
     if empty:
         fail("; ".join(empty[:4]))
-    left = [path for folder in folders for path in leftovers(folder)]
+    left = [path for folder in folders for path in left_by_pip(folder)]
     lost = [one for folder in folders for one in lost_links(folder)]
     if several:
         warn("; ".join(seen[:4]), "", _once(image, several))
@@ -74,11 +75,11 @@ def _once(image: Situation, several: List[List[Distribution]]) -> Remedy:
         names = ", ".join(same[0].name for same in kept)
         look = "ls -d {}".format(" ".join(one.path for one in kept[0]))
         return in_image("install once, in one step of the recipe: {}".format(names), look)
-    return in_shell("rm -rf {}".format(" ".join("'{}'".format(path) for path in unwanted)))
+    return in_shell(moved_out(unwanted))
 
 
 def _unwanted(image: Situation, same: List[Distribution]) -> List[str]:
-    owned = [one for one in same if run(["dpkg-query", "--search", one.path]).ok]
+    owned = [one for one in same if package_of(image.root, one.path)[0]]
     if not owned and image.expected.has(same[0].name):
         promised = image.expected.version(same[0].name)
         owned = [one for one in same if same_version(promised, one.version)]

@@ -1,33 +1,30 @@
 """Check that processes of PyTorch find each other: a process group over gloo, and `torchrun`."""
 
 import re
-from typing import Dict, Tuple
+from typing import Dict, List, Tuple
 
 from validate.check import check, fail, skip
 from validate.fixtures import Measure, Situation
 from validate.probes import process_group
+from validate.probes.aside import export, unset
+from validate.probes.own_address import OWN_ADDRESS
 from validate.probes.training import torch_and_horovod
 from validate.remedy import Remedy, at_launch, in_image, in_shell, only_look
 
 REBUILD = in_image("imagegen build   # its recipe mends this release")
 LIBUV = "this PyTorch was built without libuv, for which its rendezvous asks if nothing else is set"
-HOSTS = "echo \"$(hostname -I | cut -d' ' -f1) $(hostname)\" >> /etc/hosts"
-EVERY_FLAG = (
+EVERY_FLAG = in_shell(
     "sed -i 's/for s in Std:/for s in map(Std, range(4)):/' \"$(python3 -c "
     "'import torch.distributed.elastic.multiprocessing.api as m; print(m.__file__)')\""
 )
 
-KNOWN: Tuple[Tuple[str, str, Remedy], ...] = (
-    (r"libuv", LIBUV, in_shell("export USE_LIBUV=0")),
-    (
-        r"Unable to find interface for: *(\S*)",
-        "GLOO_SOCKET_IFNAME={env[GLOO_SOCKET_IFNAME]} names no interface of this container",
-        in_shell("unset GLOO_SOCKET_IFNAME", look="ls /sys/class/net"),
-    ),
+Known = Tuple[str, str, Remedy]
+KNOWN: Tuple[Known, ...] = (
+    (r"libuv", LIBUV, export({"USE_LIBUV": "0"})),
     (
         r"Unable to find address for|[Nn]ame or service not known|in name resolution",
         "the host's name leads to no address: gloo tells the other ranks the address of that name",
-        in_shell(HOSTS),
+        OWN_ADDRESS,
     ),
     (
         r"'NoneType' object has no attribute 'get'",
@@ -57,15 +54,22 @@ KNOWN: Tuple[Tuple[str, str, Remedy], ...] = (
 )
 
 
-def _fail(
-    problem: str, env: Dict[str, str], more: Tuple[Tuple[str, str, Remedy], ...] = ()
-) -> None:
+def _fail(problem: str, env: Dict[str, str], *more: Known) -> None:
     """Fail with the cause of a problem, if it is a known one."""
-    for pattern, cause, remedy in (*more, *KNOWN):
+    for pattern, cause, remedy in (*more, *_of_interface(env), *KNOWN):
         if re.search(pattern, problem):
-            known = dict.fromkeys(("GLOO_SOCKET_IFNAME",), "")
-            fail(problem, cause.format(env=dict(known, **env)), remedy)
+            fail(problem, cause, remedy)
     fail(problem)
+
+
+def _of_interface(env: Dict[str, str]) -> List[Known]:
+    """Return what gloo says of an interface that is named and not there."""
+    named = env.get("GLOO_SOCKET_IFNAME", "")
+    cause = "GLOO_SOCKET_IFNAME={} names no interface with an address here".format(named)
+    remedy = unset(["GLOO_SOCKET_IFNAME"])
+    pattern = r"Unable to find (?:interface|address) for: *(?:{})\b"
+    names = [re.escape(one) for one in named.split(",") if one]
+    return [(pattern.format("|".join(names)), cause, remedy)] if names else []
 
 
 @check(
@@ -99,7 +103,7 @@ def test_init(image: Situation, measure: Measure) -> None:
     tier="live",
     cause="torchrun is missing, belongs to another Python, or does not fit this one",
     remedy=REBUILD,
-    needs=("torch.import", "ddp.init"),
+    needs=("torch.import", "ddp.init", "os.tmp"),
 )
 def test_torchrun(image: Situation, measure: Measure) -> None:
     """`torchrun --nproc_per_node 2` of a script: init_process_group("gloo"), all_reduce of rank + 1
@@ -111,10 +115,10 @@ def test_torchrun(image: Situation, measure: Measure) -> None:
     measure("; ".join(group.ranks))
     if not group.ok:
         # The variable alone is not enough: torchrun itself does not read it everywhere.
-        _fail(group.problem, image.env, (("libuv", LIBUV, REBUILD),))
+        _fail(group.problem, image.env, ("libuv", LIBUV, REBUILD))
     if list(group.torch) != [str(facts.get("file", ""))]:
         fail(
             "its ranks import {}".format(" and ".join(group.torch)),
             "the torchrun that PATH finds belongs to another PyTorch than `import torch`",
-            only_look("type -a torchrun"),
+            in_image("imagegen build", look="type -a torchrun"),
         )

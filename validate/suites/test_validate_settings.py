@@ -5,11 +5,11 @@ from typing import Dict, List
 from validate.check import check, warn
 from validate.fixtures import Measure, Situation
 from validate.probes import mpi, nccl
-from validate.probes.settings import Setting, effect, removal, settings
+from validate.probes.settings import Setting, effect, foreign_settings, without_settings
 from validate.probes.sysfs import rdma_devices
-from validate.remedy import in_shell
 
 LONGEST = 90
+JUDGED = ("NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN")
 
 
 @check(
@@ -25,7 +25,7 @@ def test_settings(image: Situation, measure: Measure) -> None:
     and nccl.conf, of the system and of the home folder. Not env of image.json, not what a package
     put in such a file, and not what a launch has to say, such as the network interface"""
     prefix = str(image.expected.fact("openmpi", "prefix", ""))
-    found = settings(image.root, image.env, image.expected.env, prefix)
+    found = foreign_settings(image.root, image.env, image.expected.env, prefix)
     given = [one for one in found if one.of_launch]
     measure("; ".join(map(str, given)) or "none besides the recipe's")
     others = [one for one in found if one not in given and not _named_elsewhere(image, one)]
@@ -33,14 +33,15 @@ def test_settings(image: Situation, measure: Measure) -> None:
         told = _told(image, prefix, others)
         seen = [_with_effect(one, told) for one in others]
         more = "; and {} more".format(len(seen) - 8) if len(seen) > 8 else ""
-        remedy = "; ".join(dict.fromkeys(map(removal, others)))
-        warn("; ".join(seen[:8]) + more, "", in_shell(remedy))
+        warn("; ".join(seen[:8]) + more, "", without_settings(others))
 
 
 def _named_elsewhere(image: Situation, one: Setting) -> bool:
-    """Return whether nccl.conf names a setting already."""
+    """Return whether a check of NCCL judges a setting: nccl.conf, nccl.netname, plugin.tuner."""
     if not image.expected.has("nccl"):
         return False
+    if one.name in JUDGED:
+        return True
     rdma = bool(rdma_devices(image.root)) or image.expected.has("rdma")
     return bool(nccl.suspicious({one.name: (one.value, "")}, rdma))
 

@@ -142,7 +142,7 @@ def _top_bytes(engine: Engine, image: str, count: int, writing: Collection[str])
         return 0
     sizes = [
         size
-        for text, size in reversed(local_images.history(engine, image))
+        for text, size in reversed(_history(engine, image))
         if size or text.split(" ", 1)[0] in writing
     ]
     return sum(sizes[:count])

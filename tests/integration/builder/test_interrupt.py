@@ -85,24 +85,58 @@ def test_after_kill_9_the_same_command_ends_well(sleepy: TinyFamily) -> None:
     assert sorted(sleepy.built()) == ["tiny12-1", "tiny12-2"]
 
 
-def test_ctrl_c_under_the_gate_stops_it_and_tags_nothing(tiny: TinyFamily) -> None:
+def begin_gate(tiny: TinyFamily) -> subprocess.Popen[str]:
+    """Begin a build whose gate does not end, and wait until the gate runs."""
     stuck = "#!/bin/sh\necho begun; sleep 298 # mark-TOKEN\n".replace("TOKEN", tiny.token)
     install = "COPY check/validate /usr/local/bin/validate\nRUN chmod 755 /usr/local/bin/validate"
     tiny.component("check", install, files={"validate": stuck})
     tiny.write_matrix({"os": ["tiny12"]}, {"check": "1"})
-    before = {container["Id"] for container in tiny.engine.api.containers(all=True)}
-    with tiny.run.start(*tiny.argv("build")) as process:
-        logs = tiny.run.state / "logs/run-1" / f"{tiny.matrix}-tiny12.log"
-        deadline = time.monotonic() + SECONDS
-        while not (logs.exists() and "begun" in logs.read_text()):
-            assert time.monotonic() < deadline, "the gate does not begin"
-            time.sleep(0.1)
+    process = tiny.run.start(*tiny.argv("build"))
+    logs = tiny.run.state / "logs/run-1" / f"{tiny.matrix}-tiny12.log"
+    deadline = time.monotonic() + SECONDS
+    while not (logs.exists() and "begun" in logs.read_text()):
+        assert time.monotonic() < deadline, "the gate does not begin"
+        time.sleep(0.1)
+    return process
+
+
+def containers_of(family: TinyFamily) -> list[str]:
+    """Name the containers of the family's images."""
+    own = {image.id for image in images_of(family)}
+    every = family.engine.api.containers(all=True)
+    return [one["Names"][0][1:] for one in every if one["ImageID"] in own]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.long),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.long),
+    ],
+)
+def test_a_signal_under_the_gate_stops_it_and_tags_nothing(
+    tiny: TinyFamily, number: signal.Signals
+) -> None:
+    with begin_gate(tiny) as process:
         begun = time.monotonic()
-        os.killpg(process.pid, signal.SIGINT)
+        # As `kill` and a supervisor do it: the process alone, not what it started.
+        process.send_signal(number)
         end = ended(process, 130)
     assert time.monotonic() - begun < 15
     assert "error: interrupted" in end.err
     assert tiny.built() == {}
-    after = tiny.engine.api.containers(all=True)
-    images_left = {c["ImageID"] for c in after if c["Id"] not in before}
-    assert not images_left & {image.id for image in images_of(tiny)}
+    assert containers_of(tiny) == []
+
+
+def test_prune_and_the_next_run_find_what_kill_9_left(tiny: TinyFamily) -> None:
+    with begin_gate(tiny) as process:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(SECONDS)
+    (left,) = containers_of(tiny)
+    found = tiny.run("prune", "--dry-run", "--keep-cache").out
+    assert f"container {left}: the run that started it was killed" in found
+    template = tiny.root / "dockerfiles/components/check/files/validate"
+    template.write_text("#!/bin/sh\nexit 3\n")
+    tiny.build(code=6)
+    assert left not in containers_of(tiny)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from command_line import HEED_INTERRUPTS
+from image_builder import Builder
 
 from imagegen.engine.images import local_images
 from imagegen.model.labels import LABEL_MATRIX, LABEL_UNTIL
@@ -165,6 +166,31 @@ def test_prune_takes_what_nobody_needs(tiny: TinyFamily) -> None:
     left = local_images.list_labelled(tiny.engine, f"{LABEL_MATRIX}={tiny.matrix}")
     assert [image.tags for image in left] == [(tiny.image("tiny12"),)]
     assert tiny.run(*argv).result["images"] == []
+
+
+def test_prune_leaves_what_others_made_of_our_images(tiny: TinyFamily, token: str) -> None:
+    template = tiny.component("part", "RUN echo TOKEN > /part")
+    tiny.write_matrix({"os": ["tiny12"]}, {"part": "1"})
+    tiny.build("--no-validate")
+    old = local_images.find(tiny.engine, tiny.image("tiny12"))
+    assert old is not None
+    derive = Builder(tiny.engine, tiny.image("tiny12"))
+    derived = [derive(f"RUN echo {token} > /mine"), derive(f"LABEL mine={token}")]
+    created = tiny.engine.api.create_container(old.id, ["true"])
+    committed = tiny.engine.api.commit(created["Id"], message=token)["Id"]
+    tiny.engine.api.remove_container(created["Id"])
+    template.write_text(template.read_text() + "RUN echo more >> /part\n")
+    tiny.build("--no-validate")
+    argv = ["prune", "--matrix", tiny.matrix, "--format", "json"]
+    assert [one["id"] for one in tiny.run(*argv, "--dry-run").result["images"]] == [old.id]
+    # With another journal it knows the images no more; their history still tells them apart.
+    environ = {"IMAGEGEN_STATE": str(tiny.run.state.with_name("other"))}
+    would = tiny.run(*argv, "--dry-run", environ=environ).result
+    assert [one["id"] for one in would["images"]] == [old.id]
+    tiny.run(*argv)
+    for image in (*derived, committed):
+        assert local_images.find(tiny.engine, image) is not None
+        local_images.remove(tiny.engine, image)
 
 
 @pytest.mark.parametrize("state", ["of both", "of its own"])

@@ -28,6 +28,9 @@ def test_a_healthy_image_passes(
     assert ids(report, "failed") == ids(report, "error") == []
     passed = ids(report, "passed")
     assert len(passed) > 30
-    assert {"torch.version", "mpi.2rank", "ssh.login", "image.private-key-in-layer"} <= {*passed}
+    assert {"torch.version", "mpi.2rank", "ssh.login", "ddp.init", "ddp.torchrun"} <= {*passed}
+    assert {name for name in passed if name.startswith("image.")} == {
+        "image.private-key-in-layer", "image.secret-in-layer", "image.secret-in-settings",
+    }  # fmt: skip
     assert ("hvd.size" in passed) == cell.startswith("debian12")
     assert ("rdma.provider" in passed) == cell.endswith("rdma-core")

@@ -31,6 +31,8 @@ def test_what_passed_is_skipped_and_what_failed_runs(tiny: TinyFamily, tmp_path:
     assert [check["id"] for check in row["report"]["checks"]] == [
         "tiny.verdict",
         "image.private-key-in-layer",
+        "image.secret-in-layer",
+        "image.secret-in-settings",
     ]
     at = skipped.partition("passed at ")[2].partition(",")[0]
     assert {check["earlier"] for check in row["report"]["checks"]} == {at}

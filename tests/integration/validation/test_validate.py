@@ -142,6 +142,8 @@ def test_the_record_is_kept_and_shown_as_json(tiny: TinyFamily) -> None:
     assert [check["id"] for check in good[0]["report"]["checks"]] == [
         "tiny.verdict",
         "image.private-key-in-layer",
+        "image.secret-in-layer",
+        "image.secret-in-settings",
     ]
     bad = tiny.command("validate", "--static", "--format", "json", code=7).documents
     assert [(row["passed"], row["tier"]) for row in bad[-2]] == [

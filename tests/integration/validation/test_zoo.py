@@ -9,28 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from zoo_keeper import ZOO, Animal, Keeper, Zoo, animals, examples, ids
+from zoo_keeper import ZOO, animals, examples, ids
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from _pytest.mark import ParameterSet
     from command_line import CommandLine
-
-    from imagegen.engine.client import Engine
+    from zoo_keeper import Animal, Zoo
 
 BASES = ["small", "harp"]
 ANIMALS = animals()
 EXAMPLES = examples(ANIMALS)
-
-
-@pytest.fixture(scope="module")
-def zoo(
-    this_engine: Engine, cpu_family: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Zoo]:
-    keeper = Keeper(this_engine, tmp_path_factory.mktemp("parts"))
-    yield Zoo(keeper, cpu_family)
-    keeper.clean()
 
 
 def short_or_long(animal: Animal) -> ParameterSet:

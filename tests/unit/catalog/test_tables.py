@@ -10,7 +10,6 @@ from imagegen.catalog.reader import read_catalog, read_table
 from imagegen.catalog.tables import Table, rows_of
 from imagegen.config.payload import Payload
 from imagegen.errors import ConfigError
-from imagegen.renderer.ways import ways_of
 from unit.conftest import REPOSITORY
 
 if TYPE_CHECKING:
@@ -203,7 +202,7 @@ def test_a_release_knows_its_line(overlay: Overlay) -> None:
     release = read(overlay, f"1.0,,https://example.org/a.tgz,{SHA},a page")
     assert (release.line, release.tarball["sha256"]) == (2, SHA)
     assert release.file.endswith(CSV)
-    assert ways_of(release) == ("tarball",)
+    assert release.ways == ("tarball",)
 
 
 def test_a_hash_may_be_said_to_be_unverified(overlay: Overlay) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -259,3 +261,26 @@ def test_alternatives_speak_of_the_one_that_was_meant(read: Any) -> None:
 def test_dotted() -> None:
     assert dotted(["include", 0, "os"]) == "include[0].os"
     assert dotted([]) == ""
+
+
+def test_what_would_be_read_without_end_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.yaml")
+    (tmp_path / "zero.yaml").symlink_to("/dev/zero")
+    for name in ("fifo.yaml", "zero.yaml"):
+        with pytest.raises(ConfigError, match="is a pipe or a device, not a file"):
+            load(tmp_path / name, name)
+
+
+def test_a_huge_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with (tmp_path / "huge.yaml").open("wb") as file:
+        file.truncate(10**10)
+    with pytest.raises(ConfigError, match="has 10000000000 bytes, 4000000 are allowed"):
+        load(tmp_path / "huge.yaml", "huge.yaml")
+
+
+def test_a_file_of_very_many_keys_is_refused_soon(tmp_path: Path) -> None:
+    (tmp_path / "many.yaml").write_text("".join(f"k{n}: 1\n" for n in range(300_000)))
+    begun = time.monotonic()
+    with pytest.raises(ConfigError, match="has over 10000 nodes"):
+        load(tmp_path / "many.yaml", "many.yaml")
+    assert time.monotonic() - begun < 5

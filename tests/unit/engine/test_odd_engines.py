@@ -14,7 +14,7 @@ from imagegen.engine import client, plain_http
 from imagegen.engine.answers import misfit
 from imagegen.engine.client import connect
 from imagegen.engine.images import local_images
-from imagegen.engine.without_sdk import image_labels
+from imagegen.engine.without_sdk import image_labels, labelled_images
 from imagegen.errors import EngineError
 from imagegen.events import waiting
 
@@ -119,7 +119,9 @@ def test_a_request_goes_on_without_an_engine_that_hangs(
     said: list[str] = []
     waiting.tell(said.append)
     assert image_labels("imagegen/cpu:x", here(server)) == {}
-    assert said == [f"{here(server)['DOCKER_HOST']} (DOCKER_HOST) has not answered for 0.3 s"]
+    assert said == [f"{here(server)['DOCKER_HOST']} (DOCKER_HOST): no answer for 0.3 s"]
+    with pytest.raises(EngineError, match="no container engine answers"):
+        labelled_images("label", ["a"], here(server))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +20,9 @@ from imagegen.maintenance.doctor import (
     findings,
     fix_plan,
 )
+
+if TYPE_CHECKING:
+    from imagegen.workflow.project import Project
 
 ENGINE = EngineFacts("20.10.24", "1.41", "overlay2", "/var/lib/docker", ("runc",), "amd64")
 HOST = Host("Debian 12", True, True, False, False, True, True, False)
@@ -171,3 +176,13 @@ def test_a_command_that_fails_says_what_it_printed() -> None:
 
 def test_this_machine_can_be_looked_at() -> None:
     assert machine.here().name
+
+
+@pytest.mark.parametrize(("days", "level"), [(1, "ok"), (200, "warn")])
+def test_the_age_of_the_catalog_is_told(project: Project, days: int, level: str) -> None:
+    words = doctor.catalog_age(project.catalog, date.max).detail.split()
+    newest = date.fromisoformat(words[5].rstrip(","))
+    found = doctor.catalog_age(project.catalog, newest + timedelta(days=days))
+    assert (found.level, found.name) == (level, "catalog")
+    assert found.detail == f"its newest facts are of {newest.isoformat()}, {days} days old"
+    assert found.hint == ("" if level == "ok" else "imagegen catalog refresh --all")

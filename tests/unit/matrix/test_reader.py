@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -263,3 +264,23 @@ def test_a_size_budget_is_of_every_cell(overlay: Overlay) -> None:
 def test_a_size_budget_that_means_nothing_is_refused(overlay: Overlay, row: str) -> None:
     found = problem(overlay, SMALL + f"size_budget: {{{row}}}\n")
     assert found.key.startswith("size_budget")
+
+
+def test_too_many_cells_are_counted_before_they_are_made(overlay: Overlay) -> None:
+    many = ", ".join(f'"{number}"' for number in range(1000))
+    axes = "".join(f"  {name}: [{many}]\n" for name in ("alpha", "beta", "gamma"))
+    text = f"name: many\ntag: x/y:{{alpha}}\naxes:\n{axes}components: {{os: debian12}}\n"
+    overlay.write("matrices/many.yaml", text)
+    begun = time.monotonic()
+    with pytest.raises(ConfigError) as caught:
+        read_matrix(overlay.payload, "many", overlay.catalog)
+    assert time.monotonic() - begun < 5
+    (problem,) = caught.value.problems
+    assert problem.text.startswith("1000000000 cells are too many; a matrix has at most 5000")
+    assert problem.evidence == ("alpha 1000 x beta 1000 x gamma 1000, and 0 by `include`",)
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 5000, "\udcff", "nosuch.yaml", "\udcff.yaml"])
+def test_a_name_that_is_no_matrix_selects_nothing(name: str, overlay: Overlay) -> None:
+    with pytest.raises(NothingSelectedError):
+        read_matrix(overlay.payload, name, overlay.catalog)

@@ -107,7 +107,7 @@ def test_a_refusal_fits_a_screen_and_says_its_sentence_once(asked: str, project:
 def test_an_answer_reads_so(run: Run) -> None:
     ended = run("request", "torch=1.13.1", "os=debian12")
     assert ended.out == (
-        "imagegen/request:debian12-torch1.13.1  (not built yet)\n"
+        "imagegen/request:debian12-torch1.13.1  (not built yet, computes on the CPU)\n"
         "component  version   from\n"
         "os         debian12  debian:bookworm-slim\n"
         "openmpi    4.1.4     apt packages\n"
@@ -210,3 +210,29 @@ def test_an_origin_is_two_words(keys: dict[str, object], words: str) -> None:
     needed |= {"apt": {}, "build_apt": {}, "wheels": {}, "facts": {}, "origin": "", "source": ""}
     row = Release(**{**needed, "file": "", "line": 0, **keys})  # type: ignore[arg-type]
     assert in_words(row) == words
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (("torch=1.13.1", "os=debian12"), True),
+        (("torch=1.13.1", "os=debian12", "device=cpu"), False),
+        (("tensorflow=2.12", "cuda=none"), True),
+        (("torch=1.13.1",), False),
+    ],
+)
+def test_the_first_line_says_that_an_image_is_for_the_cpu(
+    asked: tuple[str, ...], says: bool, run: Run
+) -> None:
+    assert ("computes on the CPU" in run("request", *asked).out.splitlines()[0]) == says
+
+
+def test_a_request_is_saved_in_the_overlay(run: Run, tmp_path: Path) -> None:
+    overlay = tmp_path / "mine"
+    overlay.mkdir()
+    ended = run("request", "torch=1.13.1", "--save", "team", "--overlay", str(overlay))
+    assert f"wrote {overlay}/matrices/team.yaml" in ended.out
+    assert (overlay / "matrices/team.yaml").is_file()
+    assert not Path("matrices/team.yaml").exists()
+    again = run("request", "torch=1.13.1", "--save", "team", "--overlay", str(overlay))
+    assert again.code == 2

@@ -137,3 +137,20 @@ def test_a_cell_without_an_answer_leaves_the_others_theirs(
         wants = [Want("os", "debian12", "test"), Want("torch", torch, "test")]
         answers.append((torch, not descent.domains_of(wants).empty))
     assert answers == [("1.13.1", True), ("9.9", False), ("1.13.1", True)]
+
+
+@pytest.mark.parametrize(
+    ("tag", "why"),
+    [
+        ("imagegen/small:{os}-{delta}-" + "x" * 120, "characters, 128 are allowed"),
+        ("imagegen//small:{os}-{delta}", "`''` cannot be a part of a name"),
+        ("imagegen/a..b:{os}-{delta}", "`'a..b'` cannot be a part of a name"),
+        ("a/" * 130 + "b:{os}-{delta}", "its name has 261 characters, 255 are allowed"),
+    ],
+)
+def test_a_tag_that_no_image_can_have_is_refused(overlay: Overlay, tag: str, why: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolved(overlay, SMALL.replace("imagegen/small:{os}-{beta}-{delta}", tag))
+    problem = caught.value.problems[0]
+    assert why in problem.text
+    assert (problem.key, problem.file.endswith(".yaml")) == ("tag", True)

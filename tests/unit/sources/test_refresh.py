@@ -8,16 +8,19 @@ import pytest
 
 from imagegen.catalog.reader import read_table
 from imagegen.sources.refresh import (
+    as_patch,
     as_text,
     exact_requirements,
     platform_of,
     projects_of,
     proposals,
     row_of,
+    with_known_glibc,
 )
 
 if TYPE_CHECKING:
     from imagegen.sources.refresh import Proposal
+    from imagegen.workflow.project import Project
     from unit.conftest import Overlay
 
 SHA = "a" * 64
@@ -47,6 +50,45 @@ def newest() -> Proposal:
 
 def test_only_newer_final_releases_for_linux_are_proposed() -> None:
     assert [one.version for one in proposals("torch", ["2.6.0+cu124"], TORCH)] == ["2.7.0"]
+
+
+def test_a_release_between_known_ones_is_proposed() -> None:
+    found = proposals("torch", ["1.0.0", "2.7.0"], TORCH)
+    assert [one.version for one in found] == ["2.6.0"]
+
+
+def test_the_glibc_of_manylinux1_is_that_of_the_nearest_known_release(project: Project) -> None:
+    torch = project.catalog.components["torch"]
+    (one,) = proposals("torch", ["1.0.0", "2.7.0"], TORCH)
+    row = with_known_glibc(row_of(one, "python", "2026-11-22"), torch)
+    assert "glibc" not in row_of(one, "python", "2026-11-22")["requires"]
+    assert row["requires"]["glibc"] in (">=2.17", ">=2.28")
+
+
+@pytest.mark.parametrize(
+    ("name", "wheel", "cells"),
+    [
+        ("nccl", "nvidia-nccl-cu12", "pypi,9.9.9,"),
+        ("tensorflow", "tensorflow", "tensorflow,9.9.9,"),
+        ("torch", "torch", "pypi,9.9.9,"),
+    ],
+)
+def test_rows_become_a_patch_that_only_adds(
+    name: str, wheel: str, cells: str, project: Project
+) -> None:
+    table = read_table(project.payload, name)
+    assert table is not None
+    file = f"{wheel.replace('-', '_')}-9.9.9-py3-none-manylinux2014_x86_64.whl"
+    (one,) = proposals(wheel, ["1.0"], told(file))
+    patch = as_patch(table, [row_of(one, "python", "2026-11-22")]).splitlines()
+    assert patch[:2] == [
+        f"{sign} {side}/dockerfiles/components/{name}/releases.csv"
+        for sign, side in (("---", "a"), ("+++", "b"))
+    ]
+    added = [line for line in patch[2:] if line[0] in "+-"]
+    assert len(added) == 1
+    assert added[0].startswith(f"+{cells}")
+    assert name == wheel or wheel in added[0]
 
 
 def test_all_that_is_missing_is_proposed_on_demand() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from unit.validate.trees import assert_remedy
 from validate.expected import load
 from validate.pytest_plugin import RunOptions
 from validate.pytest_run import run_suites
@@ -109,6 +110,8 @@ class Machine:
         found, broken = run_suites([suite], load(str(path)), str(self.root), asked)
         assert broken == []
         assert [one for one in found if one.outcome == "error"] == []
+        for one in found:
+            assert_remedy(one)
         return {one.check.id: one for one in found}
 
 

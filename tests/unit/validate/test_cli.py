@@ -44,7 +44,7 @@ def test_all_passed_is_0_with_one_summary_line_last(
 ) -> None:
     assert _validate(tmp_path, "--only", "limits") == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("8 passed, 0 failed, 0 warned, 0 skipped in ")
+    assert last.startswith("12 passed, 0 failed, 0 warned, 0 skipped in ")
 
 
 def test_a_long_table_ends_with_what_failed(
@@ -228,7 +228,7 @@ def test_the_json_report_holds_what_the_table_says(tmp_path: Path) -> None:
     report = json.loads(target.read_text())
     assert report["schema"] == 1
     assert (report["tier"], report["exit_code"], report["missing"]) == ("full", 0, [])
-    assert report["counts"] == {"passed": 8, "failed": 0, "warned": 0, "skipped": 5, "error": 0}
+    assert report["counts"] == {"passed": 12, "failed": 0, "warned": 0, "skipped": 5, "error": 0}
     assert report["skips"] == {"not-in-recipe": 5}
     first = report["checks"][0]
     assert (first["id"], first["suite"], first["reason"]) == (
@@ -243,7 +243,7 @@ def test_json_on_stdout_is_nothing_but_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _validate(tmp_path, "--only", "limits", "--json", "-") == 0
-    assert json.loads(capsys.readouterr().out)["counts"]["passed"] == 8
+    assert json.loads(capsys.readouterr().out)["counts"]["passed"] == 12
 
 
 def test_junit_has_a_case_for_each_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +253,7 @@ def test_junit_has_a_case_for_each_check(tmp_path: Path, monkeypatch: pytest.Mon
     assert _validate(tmp_path, *arguments, device="gpu") == 1
     suite = ElementTree.parse(target).getroot()[0]
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
-        "tests": "13",
+        "tests": "17",
         "failures": "1",
         "errors": "0",
         "skipped": "5",

@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import subprocess
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from validate.expected import Expected, load
 from validate.pytest_plugin import RunOptions
 from validate.pytest_run import run_suites
+from validate.remedy import KINDS, SHELL
 
 if TYPE_CHECKING:
     from validate.check import CheckResult
@@ -57,7 +60,28 @@ def findings(
     """Return the results of one suite's checks on a made-up machine, by id."""
     found, broken = run_suites([suite], recipe, str(root), RunOptions(static=static))
     assert broken == []
+    for one in found:
+        assert_remedy(one)
     return {one.check.id: one for one in found}
+
+
+def assert_remedy(one: CheckResult) -> None:
+    """Assert that a finding has a remedy of a known kind, and that a shell can read its line."""
+    if one.outcome not in ("failed", "warned"):
+        return
+    assert one.kind in KINDS, one
+    assert one.remedy or one.look, one
+    assert one.remedy.count("   # ") < 2, one  # a comment hides what comes after it
+    if one.kind == SHELL:
+        assert readable(one.remedy), one
+
+
+@cache
+def readable(line: str) -> bool:
+    """Return whether bash can parse a line; a test may have taken it off the PATH."""
+    argv = ["bash", "-n", "-c", line]
+    ended = subprocess.run(argv, executable="/bin/bash", stdin=subprocess.DEVNULL, check=False)
+    return ended.returncode == 0
 
 
 def hca(root: Path, name: str = "mlx5_0", *, state: str = "4: ACTIVE", number: int = 0) -> None:

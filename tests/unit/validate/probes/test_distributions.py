@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from unit.validate import trees
 from validate.probes.distributions import (
     Distribution,
-    distributions,
     hollow,
-    leftovers,
+    in_folder,
+    left_by_pip,
     lost_links,
     twice,
 )
@@ -34,7 +34,7 @@ def test_a_distribution_that_is_there_twice_is_found_by_any_spelling(tmp_path: P
 
 
 def _of(site: Path) -> list[Distribution]:
-    return distributions(str(site))
+    return in_folder(str(site))
 
 
 def test_an_editable_install_beside_its_metadata_is_no_second_one(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_what_pip_left_and_what_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     finder = "MAPPING: dict[str, str] = {'mine': '/nowhere/mine'}\n"
     trees.write(tmp_path, "__editable___mine_1_finder.py", finder)
-    assert leftovers(str(tmp_path)) == [f"{tmp_path}/~orch", f"{tmp_path}/~orch-2.0.dist-info"]
+    assert left_by_pip(str(tmp_path)) == [f"{tmp_path}/~orch", f"{tmp_path}/~orch-2.0.dist-info"]
     assert lost_links(str(tmp_path)) == [
         (f"{tmp_path}/__editable___mine_1_finder.py", "/nowhere/mine"),
         (f"{tmp_path}/a.egg-link", "/nowhere/a"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import threading
 from typing import TYPE_CHECKING
 
 from unit.validate import trees
@@ -108,9 +109,33 @@ def test_the_telling_ones_come_first_and_the_rest_is_counted(
     seen = _look(tmp_path)
     assert order == ["/opt/late", "/opt/torch", "/opt/small", "/opt/large"]
     assert (seen.files, seen.of_files, seen.size, seen.of_size) == (4, 4, 159, 159)
-    nothing = _look(tmp_path, seconds=0.0)
+    monkeypatch.setattr(changed_files._Work, "run", lambda *_: None)
+    nothing = _look(tmp_path)
     assert (nothing.files, nothing.of_files, nothing.size, nothing.of_size) == (0, 4, 0, 159)
     assert nothing.first_left == 2
+    assert _look(tmp_path, seconds=0.0).of_files == 4
+
+
+def test_what_this_user_may_not_read_is_not_reached_and_not_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _package(tmp_path, "tools", {"/usr/bin/a": "a", "/usr/bin/b": "b"})
+    trees.write(tmp_path, "/usr/bin/b", "another")
+    readable = os.access
+    monkeypatch.setattr(os, "access", lambda p, mode: "/bin/b" not in p and readable(p, mode))
+    seen = _look(tmp_path)
+    assert (seen.changed, seen.gone, seen.files, seen.of_files) == ([], [], 1, 2)
+
+
+def test_where_no_thread_may_start_one_does_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    _package(tmp_path, "tools", {"/usr/bin/a": "a"})
+    assert _look(tmp_path).files == 1
 
 
 def _wheel(site: Path, name: str, files: dict[str, str], installer: str = "pip") -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from unit.validate import trees
 from validate.probes.conffiles import Line, changed_lines
-from validate.probes.settings import OURS, Setting, effect, removal, settings
+from validate.probes.settings import OURS, Setting, effect, foreign_settings, without_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,9 @@ def _digest(text: str) -> str:
 
 
 def _found(root: Path, env: dict[str, str] | None = None, **recipe: str) -> list[str]:
-    return [str(one) for one in settings(str(root), {**HOME, **(env or {})}, recipe, "/opt/mpi")]
+    return [
+        str(one) for one in foreign_settings(str(root), {**HOME, **(env or {})}, recipe, "/opt/mpi")
+    ]
 
 
 def test_variables_of_the_field_are_found_and_those_of_the_recipe_are_not(tmp_path: Path) -> None:
@@ -76,20 +78,20 @@ def test_a_setting_in_a_file_is_found_and_its_remedy_removes_it(
     tmp_path: Path, path: str, line: str
 ) -> None:
     file = trees.write(tmp_path, path, f"# UCX_TLS=dc\n{line}\n$UCX_TLS\n# end\n")
-    (one,) = settings(str(tmp_path), HOME, {})
+    (one,) = foreign_settings(str(tmp_path), HOME, {})
     assert str(one) == f"UCX_TLS=rc in {path}"
-    command = removal(one).replace(path, shlex.quote(str(file)))
+    command = without_settings([one]).replace(path, shlex.quote(str(file)))
     subprocess.run(["sh", "-c", command], check=True)
-    assert settings(str(tmp_path), HOME, {}) == []
+    assert foreign_settings(str(tmp_path), HOME, {}) == []
     assert file.read_text() == "# UCX_TLS=dc\n$UCX_TLS\n# end\n"
 
 
 def test_a_variable_that_a_file_repeats_is_one_setting(tmp_path: Path) -> None:
     trees.write(tmp_path, "/etc/environment", 'UCX_TLS="rc"\n')
-    (one,) = settings(str(tmp_path), {**HOME, "UCX_TLS": "rc"}, {})
+    (one,) = foreign_settings(str(tmp_path), {**HOME, "UCX_TLS": "rc"}, {})
     assert str(one) == "UCX_TLS=rc in the environment and /etc/environment"
     assert not one.of_sessions
-    (other,) = settings(str(tmp_path), HOME, {})
+    (other,) = foreign_settings(str(tmp_path), HOME, {})
     assert other.of_sessions
 
 

@@ -19,8 +19,11 @@ pubkeyauthentication yes
 authenticationmethods any
 forcecommand none
 authorizedkeysfile .ssh/authorized_keys /run/imagegen/ssh/authorized_keys
+x11forwarding no
+allowagentforwarding no
 """
 CLIENT = "port 2222\nstricthostkeychecking false\nuserknownhostsfile /dev/null\n"
+CLIENT += "forwardx11 no\nforwardagent no\n"
 HUP = "; [ ! -s /run/sshd.pid ] || kill -HUP $(cat /run/sshd.pid)"
 
 
@@ -51,6 +54,7 @@ def test_what_an_image_sets_is_well(tmp_path: Path) -> None:
             "sshd AuthenticationMethods publickey,password",
             "1i AuthenticationMethods any",
         ),
+        ("x11forwarding yes\n", "sshd X11Forwarding yes", "1i X11Forwarding no"),
         ("forcecommand internal-sftp\n", "sshd ForceCommand internal-sftp", "1i ForceCommand none"),
         (
             "authorizedkeysfile /etc/ssh/authorized/%u\n",

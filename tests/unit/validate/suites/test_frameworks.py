@@ -205,7 +205,7 @@ def test_both_compilers_must_be_of_the_release(
     compilers(machine, monkeypatch, gxx="5.4.0")
     one = machine.findings("gcc", static=True)["gcc.version"]
     assert (one.outcome, one.measured) == (FAILED, "g++ 5.4.0, the recipe says 4.9")
-    assert "apt-get install -y --reinstall g++-4.9; " in one.remedy
+    assert "--force-confold g++-4.9; " in one.remedy.partition("   # ")[0]
     assert f"{machine.root}/bin" not in one.remedy.partition("   # ")[0]  # not on the PATH now
 
 
@@ -216,5 +216,5 @@ def test_a_compiler_that_is_not_there_fails(
     monkeypatch.setenv("PATH", f"{machine.root}/nowhere")
     one = machine.findings("gcc", static=True)["gcc.version"]
     assert one.measured == "gcc and g++ not on PATH, the recipe says 12.2"
-    line = "apt-get update && apt-get install -y --reinstall gcc-12 g++-12; "
-    assert one.remedy.startswith(line)
+    assert one.remedy.startswith("apt-get update && apt-get install -y --reinstall ")
+    assert " gcc-12 g++-12; " in one.remedy

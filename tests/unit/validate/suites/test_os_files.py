@@ -39,9 +39,10 @@ def root(tmp_path: Path) -> Path:
 def _look(root: Path, **recipe: Any) -> str:
     components = {"python": {"version": "3", "facts": {"interpreter": sys.executable}}}
     expected = trees.expected(root, components=components, **recipe)
-    memory = {"locate": Answer({"sites": [], "folders": []}, ""), LOADED: {"/usr/lib/libtorch.so"}}
-    measure = Measure()
-    test_os_files.test_files(Situation(expected, {}, str(root), memory), measure)
+    image, measure = Situation(expected, {}, str(root), {}), Measure()
+    image.once("locate", lambda: Answer({"sites": [], "folders": []}, ""))
+    image.once(LOADED, lambda: {"/usr/lib/libtorch.so"})
+    test_os_files.test_files(image, measure)
     return measure.text
 
 
@@ -93,3 +94,11 @@ def test_a_diversion_is_no_way_around_it(root: Path) -> None:
 def test_a_list_of_changes_without_reasons_is_refused(tmp_path: Path, patched: object) -> None:
     with pytest.raises(ExpectationError, match="patched is not a list of objects"):
         trees.expected(tmp_path, patched=patched)
+
+
+def test_a_machine_that_is_too_slow_for_any_file_passes_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test_os_files, "SECONDS", 0.0)
+    with pytest.raises(pytest.skip.Exception, match=r"neither dpkg nor a wheel|no file could"):
+        _look(root)

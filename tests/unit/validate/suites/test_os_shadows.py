@@ -66,7 +66,9 @@ def test_a_folder_of_the_configuration_counts(
     trees.write(root, f"{trees.LIB_DIR}/libmpi.so.40", "two")
     found = shadows(root, tmp_path)
     assert found.measured.count("libmpi.so.40") == 3
-    line = "sed -i 's|^ */opt/other/* *$|# &|' /etc/ld.so.conf.d/other.conf; ldconfig"
+    line = (
+        "sed -i -E 's|^ *(include +)?/opt/other/* *$|# &|' /etc/ld.so.conf.d/other.conf; ldconfig"
+    )
     assert found.remedy == line
     (root / "etc/ld.so.conf.d/other.conf").rename(root / "etc/ld.so.conf.d/libc.conf")
     line = "mv /opt/other/libmpi.so.40 /opt/other/disabled.libmpi.so.40; ldconfig"
@@ -87,7 +89,7 @@ def test_what_is_loaded_into_every_process_has_to_be_there(
     lost = "libgone.so in LD_PRELOAD is not there; /opt/libhook.so in /etc/ld.so.preload is not"
     assert found.measured.startswith(lost)
     assert found.remedy.startswith(
-        r"unset LD_PRELOAD; sed -i 's|/opt/libhook\.so||' /etc/ld.so.preload; "
+        r"unset LD_PRELOAD; sed -i -E 's|/opt/libhook\.so||' /etc/ld.so.preload; "
         "sed -i 's|^LD_PRELOAD=|# &|' /etc/environment   # "
     )
 

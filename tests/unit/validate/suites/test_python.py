@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from unit.validate import trees
 from validate.check import CheckFailed, CheckWarned
 from validate.fixtures import Measure, Situation
-from validate.process import Result
+from validate.probes.interpreter import Answer
 from validate.suites import test_python, test_python_packages
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SCRIPT = '#!/bin/sh\nexec python2 "$@"\n'
 
 
-def _image(tmp_path: Path, programs: dict[str, str], **memory: Any) -> Situation:
+def _image(tmp_path: Path, programs: dict[str, str]) -> Situation:
     """Make an image where these programs are on PATH: links, or scripts."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -32,7 +32,7 @@ def _image(tmp_path: Path, programs: dict[str, str], **memory: Any) -> Situation
     facts = {"interpreter": str(folder / "python3")}
     components = {"python": {"version": "3", "facts": facts}, "torch": {"version": "2.6.0"}}
     recipe = trees.expected(tmp_path, components=components)
-    return Situation(recipe, {"PATH": str(folder)}, "/", memory)
+    return Situation(recipe, {"PATH": str(folder)}, "/", {})
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,17 @@ def test_one_python_under_all_its_names(tmp_path: Path, programs: dict[str, str]
 @pytest.mark.parametrize(
     ("programs", "said", "remedy"),
     [
-        ({}, "there is no `python` on ", "ln -sf {}/bin/python3 /usr/local/bin/python"),
-        ({"python": "gone"}, "there is no `python` on ", "ln -sf {}/bin/python3 "),
-        ({"python": SCRIPT}, "python runs {}/bin/python; ", "ln -sf python3 {}/bin/python"),
+        ({}, "there is no `python` on ", "ln -s {}/bin/python3 /usr/local/bin/python"),
+        ({"python": "gone"}, "there is no `python` on ", "ln -s {}/bin/python3 "),
+        (
+            {"python": SCRIPT},
+            "python runs {}/bin/python; ",
+            "mv {0}/bin/python {0}/bin/disabled.python && ln -s python3 ",
+        ),
         (
             {"python": "python3", "pip": "#!/usr/bin/perl\n"},
             "pip runs /usr/bin/perl; ",
-            "export PATH={}/bin:$PATH",
+            "mv {0}/bin/pip {0}/bin/disabled.pip",
         ),
     ],
 )
@@ -77,21 +81,10 @@ def _packages(tmp_path: Path, *found: str) -> str:
     for name in found:
         trees.write(site, f"{name}/METADATA", "Name: x\n")
     image = _image(tmp_path, {"python": "python3"})
-    image.memory["locate"] = _Answer({"sites": [str(site)], "folders": []})
+    image.once("locate", lambda: Answer({"sites": [str(site)], "folders": []}, ""))
     measure = Measure()
     test_python_packages.test_dists(image, measure)
     return measure.text
-
-
-class _Answer:
-    def __init__(self, facts: dict[str, list[str]]) -> None:
-        self.facts = facts
-
-
-@pytest.fixture(autouse=True)
-def no_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no package of the distribution own what is installed here."""
-    monkeypatch.setattr(test_python_packages, "run", lambda argv: Result(argv, 1, "", ""))
 
 
 def test_distributions_that_are_there_once_are_counted(tmp_path: Path) -> None:

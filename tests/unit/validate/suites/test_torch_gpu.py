@@ -8,7 +8,8 @@ import pytest
 
 from unit.validate.gpu_machines import Machine, gpu_on_bus, write
 from validate.check import FAILED, PASSED, SKIPPED
-from validate.probes import cuda
+from validate.probes import cuda, process_group
+from validate.probes.process_group import Group
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +65,10 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     one.promise("torch", "2.4.1+cu124", cuda="12.4")
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", f"{tmp_path}/tmp")
+    ranks = Group(("rank 0 of 1: sum 1",), (), "")
+    monkeypatch.setattr(process_group, "by_torchrun", lambda _: ranks)
+    monkeypatch.setattr(process_group, "has_torchrun", lambda _: False)
+    monkeypatch.setattr(process_group, "alone", lambda _: ranks)
     gpu_on_bus(tmp_path)
     torch(one)
     return one

@@ -36,6 +36,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     for name in ("NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "K_MPI_JOB_ROLE"):
         monkeypatch.delenv(name, raising=False)
     one = Machine(tmp_path, monkeypatch)
+    monkeypatch.setenv("HOME", "/home")
+    (tmp_path / "home").mkdir()
     one.device = "gpu"
     one.promise("cuda", "11.3.109", flavour="runtime", cudart="11.0")
     one.promise("nccl", "2.9.9", cuda="11.3")

@@ -1,0 +1,85 @@
+"""Check what a launch takes away: places to write, a name and a home of the user, memory."""
+
+import os
+import pwd
+
+from validate.check import check, fail
+from validate.fixtures import Measure, Situation
+from validate.probes import limits
+from validate.probes.writable import is_read_only, why_not
+from validate.remedy import at_launch, in_shell
+from validate.restrictions import DISK, READ_ONLY
+
+OF_THE_ENTRYPOINT = ("/etc/ssh", "/run", "/root/.ssh")
+"""Where the entrypoint makes SSH keys and notes what it made."""
+MEMORY_LEAST = 2 << 30
+ANOTHER_HOME = "export HOME=$(mktemp -d)"
+CAUSES = {"read-only": READ_ONLY.cause, "full": DISK.cause}
+
+
+@check(
+    "lim.root",
+    "the root file system can be written: keys and caches are made when a container starts",
+    severity="warn",
+    tier="live",
+    cause="the container was started with --read-only, or a pod with readOnlyRootFilesystem",
+    remedy=at_launch("docker run IMAGE   # without --read-only; or give each folder a --tmpfs"),
+)
+def test_root(image: Situation, measure: Measure) -> None:
+    """statvfs(/): ST_RDONLY; if it is set, also of the folders in which SSH keys are made"""
+    measure("can be written")
+    if is_read_only(image.root, "/"):
+        lost = [one for one in OF_THE_ENTRYPOINT if is_read_only(image.root, one)]
+        no_keys = "; no SSH keys can be made in {}".format(", ".join(lost)) if lost else ""
+        fail("/ is read-only" + no_keys)
+
+
+@check(
+    "lim.home",
+    "the user has a home for caches and settings: pip, PyTorch and ssh use it",
+    severity="warn",
+    tier="live",
+    cause="the container runs as a user that the image does not know, or without HOME",
+)
+def test_home(image: Situation, measure: Measure) -> None:
+    """$HOME is a folder in which this user can make files"""
+    home = image.env.get("HOME", "")
+    measure(home)
+    why = why_not(image.root, home) if home else "not set"
+    if why:
+        cause = CAUSES.get(why, "")
+        fail("HOME{}: {}".format("=" + home if home else "", why), cause, in_shell(ANOTHER_HOME))
+
+
+@check(
+    "lim.user",
+    "the user has a name: ssh, mpirun over ssh and Python's getpass ask for it",
+    severity="warn",
+    tier="live",
+    cause="the container was started with a user id that /etc/passwd does not have",
+    remedy=at_launch("docker run --user 0 IMAGE   # or -v /etc/passwd:/etc/passwd:ro"),
+)
+def test_user(measure: Measure) -> None:
+    """getpwuid(geteuid())"""
+    number = os.geteuid()
+    try:
+        measure("{}, user id {}".format(pwd.getpwuid(number).pw_name, number))
+    except KeyError:
+        fail("user id {} has no name".format(number))
+
+
+@check(
+    "lim.memory",
+    "the container may use the memory that frameworks need to start",
+    severity="warn",
+    tier="live",
+    cause="the container was started with --memory, or the pod has a limit of memory",
+    remedy=at_launch("docker run --memory 16g IMAGE   # a pod: resources.limits.memory"),
+)
+def test_memory(image: Situation, measure: Measure) -> None:
+    """memory.max of the control group, or its v1 name; at least 2 GiB"""
+    limit = limits.control_group(image.root).get("memory", "")
+    measure(limits.bytes_in_words(int(limit)) if limit.isdigit() else "unlimited")
+    if limit.isdigit() and int(limit) < MEMORY_LEAST:
+        has, least = map(limits.bytes_in_words, (int(limit), MEMORY_LEAST))
+        fail("{} of memory, {} are the least".format(has, least))
