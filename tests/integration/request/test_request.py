@@ -8,6 +8,7 @@ import pytest
 
 from imagegen.engine.images import local_images
 from imagegen.engine.registry import remote_images
+from imagegen.model.recipe import ContextFile
 
 if TYPE_CHECKING:
     from command_line import CommandLine
@@ -179,3 +180,15 @@ def test_a_request_like_an_own_image_is_its_cell(command_line: CommandLine) -> N
     found = command_line("request", "--like", "cpu/debian12-none", "--format", "json").result
     assert (found["status"], found["cell"]) == ("exists", "cpu/debian12-none")
     assert {row["differs"] for row in found["like"]["rows"]} == {""}
+
+
+def test_an_image_with_nothing_known_is_refused_in_words(
+    builder: Builder, command_line: CommandLine
+) -> None:
+    bare = builder("FROM scratch", "COPY hello /hello", files=(ContextFile("hello", b"hello"),))
+    said = command_line("request", "--like", bare, code=3).err
+    assert f"nothing in `{bare}` is known to the catalog" in said
+    assert "what is inside: it does not start" in said
+    found = command_line("request", "--like", bare, "torch=1.13.1", "--format", "json").result
+    assert found["pins"]["torch"] == "1.13.1"
+    assert found["like"]["not_read"]
