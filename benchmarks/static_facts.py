@@ -20,6 +20,8 @@ LEFT_OUT = {
     "torch.nccl": "rests: the image is for CPUs",
     "torch.cudnn": "rests: the image is for CPUs",
     "rdma.ofed": "rests: the verbs stack is the distribution's",
+    "py.dists": "takes a program: it compares the metadata of every package in every folder",
+    "known.bad": "takes a program: it compares ranges of versions with what is installed",
 }
 """Static checks of the image's suites that no fact stands for, with the reason."""
 
@@ -80,6 +82,10 @@ def _system(system: dict[str, str]) -> list[Fact]:
         File(("os.tmp",), "/tmp", mode=0o1777, folder=True),
         File(("os.tmp",), "/var/tmp", mode=0o1777, folder=True),
         File(("os.preload",), "/etc/ld.so.preload", there=False),
+        File(("env.settings",), "/etc/nccl.conf", there=False),
+        File(("env.settings",), "/root/.openmpi/mca-params.conf", there=False),
+        Command(("os.ld-gone",), "ldconfig -p | sed -n 's/.*=> //p' | xargs ls -d 2>&1 | "
+                "grep 'No such file' || true", unwanted=ANYTHING),
     ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ def is_read_only(root: str, path: str) -> bool:
         return False
 
 
-def why_not(root: str, folder: str) -> str:
+def why_not_writable(root: str, folder: str) -> str:
     """Say in words why no file can be made in a folder; empty if one can."""
     path = under(root, folder)
     if not os.path.isdir(path):

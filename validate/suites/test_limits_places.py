@@ -6,7 +6,7 @@ import pwd
 from validate.check import check, fail
 from validate.fixtures import Measure, Situation
 from validate.probes import limits
-from validate.probes.writable import is_read_only, why_not
+from validate.probes.writable import is_read_only, why_not_writable
 from validate.remedy import at_launch, in_shell
 from validate.restrictions import DISK, READ_ONLY
 
@@ -45,7 +45,7 @@ def test_home(image: Situation, measure: Measure) -> None:
     """$HOME is a folder in which this user can make files"""
     home = image.env.get("HOME", "")
     measure(home)
-    why = why_not(image.root, home) if home else "not set"
+    why = why_not_writable(image.root, home) if home else "not set"
     if why:
         cause = CAUSES.get(why, "")
         fail("HOME{}: {}".format("=" + home if home else "", why), cause, in_shell(ANOTHER_HOME))

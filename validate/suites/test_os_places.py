@@ -7,7 +7,7 @@ from validate.check import check, fail
 from validate.fixtures import Measure, Situation
 from validate.probes.aside import renamed
 from validate.probes.files import under
-from validate.probes.writable import why_not
+from validate.probes.writable import why_not_writable
 from validate.remedy import in_shell
 from validate.restrictions import TEMPORARY
 
@@ -44,11 +44,11 @@ def _for_everyone(path: str) -> bool:
 
 def _must_be_writable(image: Situation) -> None:
     here = image.env.get("TMPDIR", "")
-    why = {one: why_not(image.root, one) for one in _used(here)}
+    why = {one: why_not_writable(image.root, one) for one in _used(here)}
     if not any(why.values()):
         return
     text = "; ".join("{}: {}".format(one, said) for one, said in why.items() if said)
-    if here and why[here] and not why_not(image.root, "/tmp"):
+    if here and why[here] and not why_not_writable(image.root, "/tmp"):
         fail(text, "TMPDIR={} leads to no place for files".format(here), in_shell("unset TMPDIR"))
     fail(text, "{}: mpirun and torchrun stop".format(TEMPORARY.cause), TEMPORARY.remedy)
 

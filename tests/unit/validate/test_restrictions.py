@@ -124,8 +124,8 @@ def test_a_full_output_is_told_and_a_reader_that_left_is_not(
 def test_a_folder_says_why_nothing_can_be_written(tmp_path: Path) -> None:
     root = str(tmp_path)
     (tmp_path / "tmp").mkdir()
-    assert writable.why_not(root, "/tmp") == ""
-    assert writable.why_not(root, "/gone") == "no folder"
+    assert writable.why_not_writable(root, "/tmp") == ""
+    assert writable.why_not_writable(root, "/gone") == "no folder"
     assert writable.is_read_only("/", "/proc/sys/gone") is False
 
 
