@@ -20,8 +20,6 @@ LEFT_OUT = {
     "torch.nccl": "rests: the image is for CPUs",
     "torch.cudnn": "rests: the image is for CPUs",
     "rdma.ofed": "rests: the verbs stack is the distribution's",
-    "py.dists": "takes a program: it compares the metadata of every package in every folder",
-    "known.bad": "takes a program: it compares ranges of versions with what is installed",
 }
 """Static checks of the image's suites that no fact stands for, with the reason."""
 
@@ -138,6 +136,10 @@ def _python(row: dict[str, Any]) -> list[Fact]:
           for name in ("python", "python3")],
         *[Command(("py.single",), f"head -n 1 $(command -v {name})", same)
           for name in ("pip", "pip3")],
+        Command(("py.dists", "known.bad"), f"{interpreter} -m pip --disable-pip-version-check list "
+                "--format freeze | grep -E '^nvidia-nccl-cu' || true", unwanted=ANYTHING),
+        Command(("py.dists",), "find / -xdev -name '*.dist-info' -prune -print | "
+                "sed -E 's/-[^-]*$//' | sort | uniq -d", unwanted=ANYTHING),
         Command(("py.pip-check",), f"{interpreter} -m pip --disable-pip-version-check check",
                 ("No broken requirements",)),
     ]  # fmt: skip
