@@ -73,6 +73,7 @@ def request(options: RequestOptions, console: Console, like: Like | None = None)
     answered = _with_image(project, answer, options.registry)
     if path is not None:
         save(path, answer, options.owner, options.expires)
+        answered = _of_saved(path.stem, options)
     command = "" if options.build else _next_command(answered, project, options)
     answered = replace(answered, command=command)
     if like is not None:
@@ -82,6 +83,13 @@ def request(options: RequestOptions, console: Console, like: Like | None = None)
     if path is not None:
         console.line(f"wrote {path}")
     return Answered(0, None if answered.found.where else answered.spec)
+
+
+def _of_saved(name: str, options: RequestOptions) -> Answer:
+    """Find the image of a saved request, which has the name and the tag of its own matrix."""
+    project = Project(options.overlay)
+    (spec,) = project.family(name).specs
+    return Answer(spec, _find(project, spec, options.registry), spec.cell.id)
 
 
 def answer_queue(options: RequestOptions, console: Console) -> int:

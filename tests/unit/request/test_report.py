@@ -236,3 +236,12 @@ def test_a_request_is_saved_in_the_overlay(run: Run, tmp_path: Path) -> None:
     assert not Path("matrices/team.yaml").exists()
     again = run("request", "torch=1.13.1", "--save", "team", "--overlay", str(overlay))
     assert again.code == 2
+
+
+def test_a_saved_request_is_the_cell_of_its_own_matrix(run: Run, tmp_path: Path) -> None:
+    asked = ("torch=1.13.1", "os=debian12", "rdma=none", "horovod=0.28.1")
+    assert "imagegen/cpu:debian12-torch1.13.1-none  (" in run("request", *asked).out
+    ended = run("request", *asked, "--save", "team-a", "--overlay", str(tmp_path))
+    tag = "imagegen/team-a:debian12-horovod0.28.1-torch1.13.1-no-rdma"
+    assert f"{tag}  (not built yet, cell team-a/debian12)" in ended.out
+    assert "next: imagegen build --matrix team-a --overlay" in ended.out
