@@ -32,7 +32,8 @@ ENTRY: Schema = {
     "type": "object",
     "required": ["cell", "at", "tier", "passed", "image", "recipe", "tool", "pins", "suites"],
     "properties": {
-        **dict.fromkeys(("cell", "at", "tier", "image", "recipe", "tool"), _TEXT),
+        **dict.fromkeys(("cell", "at", "tier", "image", "tool"), _TEXT),
+        "recipe": {"type": "string"},
         "passed": {"type": "boolean"},
         "pins": {"type": "object", "additionalProperties": _TEXT},
         "suites": _TEXTS,

@@ -41,7 +41,7 @@ def payload(root: Path) -> Payload:
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     failed = replace(PROOF, passed=False, failed=("rdma.libs",), suites=("os",))
-    other = replace(PROOF, matrix="other", pins={"os": "debian13"})
+    other = replace(PROOF, matrix="other", recipe="", pins={"os": "debian13"})
     written = add_proofs(payload(tmp_path), tmp_path, [PROOF, failed, other])
     assert [path.name for path in written] == ["mine.yaml", "other.yaml"]
     problems: list[object] = []

@@ -9,10 +9,13 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
+from imagegen.catalog.proofs import read_proofs
+from imagegen.config.payload import Payload
 from imagegen.console.console import make_console
 from imagegen.engine import client
 from imagegen.errors import ConfigError, EngineError, ValidationError
 from imagegen.journal.journal import open_journal
+from imagegen.model.validation import Proof
 from imagegen.validation.reports import of_problem, of_record
 from imagegen.workflow import validate as page
 from imagegen.workflow.validate import ValidateOptions, row_of, validate
@@ -104,6 +107,14 @@ def test_an_image_that_did_not_pass_is_an_error(judge: Callable[..., None]) -> N
             ValidateOptions(("a",), soft_roce=True, only="nccl"),
             "`--soft-roce` runs suites of its own choice",
         ),
+        (
+            ValidateOptions(("a",), prove=True, only="torch"),
+            "`--prove` needs a run of all checks, or of all static ones, in images",
+        ),
+        (
+            ValidateOptions(prove=True, hosts="docker://a"),
+            "`--prove` needs a run of all checks, or of all static ones, in images",
+        ),
     ],
 )
 def test_options_that_say_nothing_together_are_refused(options: ValidateOptions, text: str) -> None:
@@ -134,3 +145,24 @@ def test_the_result_for_a_program_has_every_image() -> None:
     error = ValidationError.of("it died")
     row = row_of(of_problem("cpu:b", error.problems[0]), None)
     assert (row["image"], row["passed"], row["id"]) == ("cpu:b", False, "")
+
+
+def test_what_passed_and_what_failed_is_proved(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(client, "connect", lambda: ENGINE)
+    outcomes = {"a": PASSED, "b": FAILED}
+    judged = {name: record(name, os=outcome) for name, outcome in outcomes.items()}
+    monkeypatch.setattr(page, "validate_open", lambda _, ref, *__, **___: judged[ref])
+
+    def proof(_: Engine, of: ValidationRecord) -> Proof:
+        day = "2026-11-22T12:00:00Z"
+        pins = {"os": of.tag}
+        return Proof("mine", of.tag, day, of.tier, of.passed, of.image_id, "", "0.1.0", pins, ())
+
+    monkeypatch.setattr(page, "proof_of_image", proof)
+    with pytest.raises(ValidationError):
+        validate(ValidateOptions(("a", "b"), prove=True), make_console("plain"))
+    found = read_proofs(Payload((tmp_path,), ()), [])
+    assert {one.cell: one.passed for one in found} == {"a": True, "b": False}
