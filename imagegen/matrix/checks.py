@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from imagegen.model.catalog import Catalog, Component
 
 
-MOST_CELLS = 5000
+MOST_CELLS = 50_000
 """The most cells of a matrix: so many are resolved within seconds."""
 
 

@@ -276,7 +276,7 @@ def test_too_many_cells_are_counted_before_they_are_made(overlay: Overlay) -> No
         read_matrix(overlay.payload, "many", overlay.catalog)
     assert time.monotonic() - begun < 5
     (problem,) = caught.value.problems
-    assert problem.text.startswith("1000000000 cells are too many; a matrix has at most 5000")
+    assert problem.text.startswith("1000000000 cells are too many; a matrix has at most 50000")
     assert problem.evidence == ("alpha 1000 x beta 1000 x gamma 1000, and 0 by `include`",)
 
 
