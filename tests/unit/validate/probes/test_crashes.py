@@ -122,7 +122,7 @@ def test_a_library_that_differs_from_its_package_is_named(tmp_path: Path) -> Non
     write(tmp_path, list_of, f"{digest}  usr/lib/liba.so.1\n{'0' * 32}  usr/share/doc/x\n")
     why = crashes.explain(situation(tmp_path), ended(11, "x", str(path)))
     assert why.cause.startswith(f"truncated or damaged file: {path} (it is not what liba1 ")
-    assert "--reinstall liba1;" in why.remedy
+    assert " liba1; rm -rf" in why.remedy
     whole = hashlib.md5(elf()).hexdigest()
     write(tmp_path, list_of, f"{whole}  usr/lib/liba.so.1\n")
     assert (
