@@ -88,10 +88,13 @@ def _completed(space: Space, cell: Cell) -> Cell:
 def _with_own_toolkit(space: Space, cell: Cell) -> Iterator[tuple[Want, ...]]:
     """Take builds with a toolkit of their own by their full names, where nobody asks for one.
 
-    The image may have another toolkit then, such as the one of another framework.
+    The image may then have the toolkit of another framework.
     """
+    components = space.catalog.components.values()
+    frameworks = {name for one in components for name in one.one_of}
     toolkit = space.catalog.with_role(TOOLKIT)
-    if any(w.component == toolkit and w.asked_by == THE_REQUEST for w in cell.wants):
+    names = {want.component for want in cell.wants if want.asked_by == THE_REQUEST}
+    if toolkit in names or len(names & frameworks) < 2:
         return
     for want in cell.wants:
         meant_rows = space.meant(want.component, want.constraint)
