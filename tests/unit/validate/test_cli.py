@@ -146,7 +146,10 @@ def test_a_required_device_that_is_absent_is_3_with_the_reason(
         (["--require", "hovorod"], "error: there is no suite `hovorod`; did you mean `horovod`?"),
         (["--explain", "x.y"], "error: there is no check `x.y`\n"),
         (["--bogus"], "error: unrecognized arguments: --bogus\n\nhint: see `validate --help`\n"),
-        (["--benchmark", "--ranks", "0"], "error: argument --ranks: `0` is not a number from 1 on\n"),
+        (
+            ["--benchmark", "--ranks", "0"],
+            "error: argument --ranks: `0` is not a number from 1 on\n",
+        ),
     ],
 )
 def test_bad_usage_is_2_in_words(
