@@ -15,9 +15,6 @@ PROGRAM = os.path.join(
 SECONDS = 100.0
 """Time limit of a launch. PyTorch was imported before, so the disk is not what takes long."""
 
-SOON = 40.0
-"""A launch that failed within this time is tried once more."""
-
 TORCHRUN = ("torchrun",)
 RANKS = 2
 FIRST_TORCHRUN = (1, 10)
@@ -52,16 +49,9 @@ class Group(NamedTuple):
 def by_torchrun(image: Situation) -> Group:
     """Start ranks as a user does, once in a run: `torchrun --nproc_per_node 2 FILE`."""
     argv = [*TORCHRUN, "--nproc_per_node", str(RANKS), "--master_port", str(_free_port())]
-    found: Group = image.once("torchrun", lambda: _launched([*argv, PROGRAM], _env(image.env)))
+    env = _env(image.env)
+    found: Group = image.once("torchrun", lambda: _read(run([*argv, PROGRAM], SECONDS, env), RANKS))
     return found
-
-
-def _launched(argv: List[str], env: Dict[str, str]) -> Group:
-    """Launch ranks; once more if they failed soon, which a busy machine may cause too."""
-    result = run(argv, SECONDS, env)
-    if not result.ok and result.seconds < SOON:
-        result = run(argv, SECONDS / 2, env)
-    return _read(result, RANKS)
 
 
 def alone(image: Situation) -> Group:

@@ -127,3 +127,9 @@ def test_the_environment_replaces_ours_and_forbids_byte_code() -> None:
     result = run(["sh", "-c", "echo $A $PYTHONDONTWRITEBYTECODE $HOME"], 10, {"A": "1"})
     assert result.out == "1 1\n"
     assert os.environ.get("A") is None
+
+
+def test_what_processes_print_at_the_same_time_is_all_kept() -> None:
+    prints = "(i=0; while [ $i -lt 200 ]; do echo line; i=$((i+1)); done) & "
+    for _ in range(5):
+        assert run(["sh", "-c", prints * 8 + "wait"], 60).out.count("line\n") == 1600
