@@ -78,6 +78,8 @@ def _look(image: Situation) -> Finding:
     if usual.timed_out or usual.code == MISSING:
         return Finding()  # py.version says that
     apart = run([python, "-I", "-c", SCRIPT], SECONDS, image.env)
+    if usual.ok and not _facts(usual) and not _facts(apart):
+        return Finding()  # it is no Python at all: py.version says that
     if not usual.ok or not _facts(usual):
         return _does_not_start(image, python, usual, apart)
     if not apart.ok:
@@ -95,7 +97,7 @@ def _folder() -> str:
 
 def _facts(result: Result) -> Dict[str, Any]:
     for line in reversed(result.out.splitlines()):
-        if line.startswith('{"path"'):
+        if line.startswith("{") and '"path": [' in line:  # before 3.6 keys have any order
             found: Dict[str, Any] = json.loads(line)
             return found
     return {}

@@ -135,7 +135,7 @@ def test_resume_goes_on_where_a_build_ended(tiny: TinyFamily) -> None:
     (row,) = ended.result
     assert (row["cell"], row["outcome"]) == (f"{tiny.matrix}/tiny12-2", "built")
     assert "going on with run 1, 1 cells are left: imagegen build" in ended.err
-    assert "nothing is left of it" in tiny.run("build", "--resume", code=3).err
+    assert "nothing is left to build" in tiny.run("build", "--resume", code=3).err
     runs = tiny.run("history", "--format", "json").result
     assert [(run["state"], run["cells"]) for run in runs] == [
         ("0", [f"{tiny.matrix}/tiny12-2"]),

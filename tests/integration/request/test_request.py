@@ -84,8 +84,8 @@ def test_a_saved_request_is_a_matrix(shop: TinyFamily) -> None:
     wishes = ("os=debian12", f"{part(shop)}=1", "check=1", *BASICS)
     argv = ("--overlay", str(shop.root))
     ended = shop.run("request", *argv, *wishes, "--save", shop.matrix, "--owner", "team-1")
-    path = shop.run.cwd / "matrices" / f"{shop.matrix}.yaml"
-    assert f"wrote matrices/{shop.matrix}.yaml" in ended.out
+    path = shop.root / "matrices" / f"{shop.matrix}.yaml"
+    assert f"wrote {path}" in ended.out
     assert "owner: team-1" in path.read_text()
     again = shop.run("request", *argv, *wishes, "--save", shop.matrix, code=2)
     assert "exists already" in again.err
@@ -135,7 +135,7 @@ def test_build_builds_what_was_asked_for(shop: TinyFamily) -> None:
     assert "tiny.verdict: the verdict of release 2" in failed.err
     local_images.remove(shop.engine, failed.err.partition("  image ")[2].split()[0])
     wishes = (*open_wishes, "check=1")
-    path = shop.run.cwd / "matrices" / f"{shop.matrix}.yaml"
+    path = shop.root / "matrices" / f"{shop.matrix}.yaml"
     path.unlink(missing_ok=True)
     ended = shop.run(*argv, *wishes, "--build")
     ref = ended.out.rpartition("built ")[2].strip()
@@ -190,5 +190,5 @@ def test_an_image_with_nothing_known_is_refused_in_words(
     assert f"nothing in `{bare}` is known to the catalog" in said
     assert "what is inside: it does not start" in said
     found = command_line("request", "--like", bare, "torch=1.13.1", "--format", "json").result
-    assert found["pins"]["torch"] == "1.13.1"
+    assert found["pins"]["torch"].startswith("1.13.1")
     assert found["like"]["not_read"]

@@ -16,7 +16,7 @@ COMPONENT = """\
 name: probe
 title: what is there and what is not
 seconds: 1
-suites: [probe]
+suites: [os]
 releases:
   - version: "1"
     requires: {os: debian12}
