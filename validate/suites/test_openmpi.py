@@ -4,7 +4,7 @@ import os
 import re
 from typing import Any, Tuple
 
-from validate.check import check, fail, skip
+from validate.check import check, fail, warn
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes import ldcache, mpi
@@ -16,7 +16,6 @@ from validate.probes.limits import capabilities
 from validate.probes.other_programs import choices, out_of_use
 from validate.probes.programs import absence, find_program, on_path, parse_environment
 from validate.probes.settings import foreign_settings
-from validate.probes.sysfs import default_route, interfaces_up, with_address
 from validate.process import run
 from validate.remedy import Remedy, in_image, in_shell, only_look
 
@@ -110,7 +109,7 @@ def test_version(image: Situation, measure: Measure) -> None:
     cause="another package (HPC-X, OFED --all, conda, apt) brought an MPI of its own",
 )
 def test_single(image: Situation, measure: Measure) -> None:
-    """every mpirun on PATH by real path, every libmpi.so.* in `ldconfig -p`"""
+    """every mpirun on PATH by real path, every libmpi.so.* and libmpich.so.* in `ldconfig -p`"""
     path = image.env.get("PATH", "")
     own = _own_mpirun(image)
     ours = os.path.realpath(own)
@@ -131,6 +130,17 @@ def test_single(image: Situation, measure: Measure) -> None:
         lines = [out_of_the_way(image, path)[1] for path in others]
         remedy = in_shell(one_line(lines)) if len(others) < len(libraries) else in_image(REBUILD)
         fail("more than one libmpi in the loader's cache: " + ", ".join(libraries), remedy=remedy)
+    _without_mpich(image, cache)
+
+
+def _without_mpich(image: Situation, cache: ldcache.Cache) -> None:
+    """Warn of MPICH, or of an MPI made from it, which has names of its own beside Open MPI."""
+    paths = [path for name in cache if name.startswith("libmpich.so.") for path in cache[name]]
+    if paths:
+        others = distinct_files(paths)
+        cause = "a program that is linked with it starts as a job of one rank under this mpirun"
+        remedy = in_shell(one_line([out_of_the_way(image, path)[1] for path in others]))
+        warn("also in the loader's cache: {}".format(", ".join(others)), cause, remedy)
 
 
 def _own_mpirun(image: Situation) -> str:
@@ -272,27 +282,3 @@ def test_cma(image: Situation, measure: Measure) -> None:
     note = ": `Read -1, expected …` in a log is harmless"
     note += "" if never else "; --cap-add SYS_PTRACE silences it"
     measure("ptrace_scope {}{}".format(scope, "" if may else note))
-
-
-@check(
-    "mpi.ifs",
-    "MPI knows which network interface to use",
-    severity="warn",
-    tier="live",
-    cause="there are several, and ranks may try one that does not lead to their peers",
-)
-def test_ifs(image: Situation, measure: Measure) -> None:
-    """/sys/class/net/*/operstate, of those with an IP address, and $OMPI_MCA_btl_tcp_if_include or
-    _exclude"""
-    if not os.path.isdir(under(image.root, "/sys/class/net")):
-        skip("not-installed", "/sys is not mounted")
-    names = with_address(image.root, interfaces_up(image.root))
-    chosen = [image.env.get("OMPI_MCA_btl_tcp_if_" + how, "") for how in ("include", "exclude")]
-    measure(", ".join(names) or "lo alone")
-    if len(names) > 1 and not any(chosen):
-        outward = default_route(image.root)  # docker0, for one, leads to no other machine
-        best = outward if outward in names else names[0]
-        fail(
-            "{} interfaces are up: {}".format(len(names), ", ".join(names)),
-            remedy=export({"OMPI_MCA_btl_tcp_if_include": best}),
-        )

@@ -13,6 +13,11 @@ from validate.process import run
 from validate.remedy import at_launch, only_look
 
 LAUNCH_SECONDS = 90.0
+NAMES = at_launch(
+    "docker run --network NET --name PEER IMAGE   # or --add-host PEER:ADDRESS; a pod: a headless"
+    " Service with that name",
+    look="getent hosts PEER",
+)
 KEYS = at_launch(
     "mount the same keys at /root/.ssh in every container: docker run -v KEYS:/root/.ssh:ro IMAGE"
     "   # or add this one's key to authorized_keys of the peer",
@@ -58,6 +63,8 @@ def test_login(image: Situation, measure: Measure) -> None:
     found = _peers(image)
     measure(", ".join("{} is {}".format(one.name, one.facts.get("host", "?")) for one in found))
     lost = ["{}: {}".format(one.name, one.result.says()) for one in found if not one.result.ok]
+    if any("Could not resolve hostname" in one for one in lost):
+        fail("; ".join(lost), "a name of the list leads to no address here", NAMES)
     if lost:
         fail("; ".join(lost))
 

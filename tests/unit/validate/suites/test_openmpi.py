@@ -170,6 +170,24 @@ def test_several_interfaces_warn_where_none_is_chosen(
     assert machine.findings("openmpi")["mpi.ifs"].outcome == PASSED
 
 
+@pytest.mark.parametrize(
+    ("value", "outcome"),
+    [("ib0", WARNED), ("ib0,eth0", PASSED), ("10.0.0.0/8", PASSED), ("lo", PASSED)],
+)
+@pytest.mark.parametrize("setting", ["OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include"])
+def test_interfaces_that_a_setting_names_are_there(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, setting: str, value: str, outcome: str
+) -> None:
+    nodes.interfaces(machine.root, "eth0", "ib0")
+    routes(machine, ROUTE.format("eth0", "000011AC", "0000FFFF"))
+    monkeypatch.setenv(setting, value)
+    one = machine.findings("openmpi")["mpi.ifs"]
+    assert one.outcome == outcome
+    if outcome == WARNED:
+        assert one.measured == f"{setting}=ib0 names no interface that is up: eth0"
+        assert one.remedy == aside.unset([setting])
+
+
 def test_an_interface_without_an_address_is_none_that_mpi_would_try(machine: Machine) -> None:
     nodes.interfaces(machine.root, "eth0", "ib0")
     one = machine.findings("openmpi")["mpi.ifs"]

@@ -53,6 +53,23 @@ def told(check: Callable[..., Any], image: Situation) -> str:
     return str(failed.value)
 
 
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("ssh: Could not resolve hostname b: Name or service not known", suite.NAMES),
+        ("root@b: Permission denied (publickey).", suite.KEYS),
+    ],
+)
+def test_a_name_that_is_not_known_is_no_missing_key(
+    image: Situation, monkeypatch: pytest.MonkeyPatch, said: str, remedy: str
+) -> None:
+    lost = Peer("b", Result(["ssh"], 255, "", said), {})
+    monkeypatch.setattr(suite, "_peers", lambda _: [lost])
+    with pytest.raises(CheckFailed) as failed:
+        suite.test_login(image, Measure())
+    assert (failed.value.remedy or suite.test_login.check.remedy) == remedy  # type: ignore[attr-defined]
+
+
 def test_other_limits_fail_where_there_is_rdma(
     image: Situation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
