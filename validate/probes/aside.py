@@ -86,15 +86,20 @@ def export(values: Dict[str, str]) -> Remedy:
 def unset(variables: Iterable[str], more: str = "") -> Remedy:
     """Return the line that removes variables in a shell, and says how all processes lose them.
 
-    `docker run -e NAME` without a value takes a variable away that the image sets.
+    The entrypoint wrote them into /etc/environment, for sessions of SSH: there they become
+    comments. `docker run -e NAME` without a value takes a variable away that the image sets.
     """
     listed = list(variables)
-    text = "unset {0}{1}   # at launch: env {2} docker run {3} IMAGE"
+    lines = ["unset " + " ".join(listed), *filter(None, [more])]
+    if OF_SESSIONS not in more:
+        lines.append("sed -i -E 's/^({})=/# &/' {}".format("|".join(listed), OF_SESSIONS))
     outside = " ".join("-u " + name for name in listed)
     inside = " ".join("-e " + name for name in listed)
-    return in_shell(text.format(" ".join(listed), more and "; " + more, outside, inside))
+    text = "{}   # at launch: env {} docker run {} IMAGE"
+    return in_shell(text.format("; ".join(lines), outside, inside))
 
 
+OF_SESSIONS = "/etc/environment"
 TAKEN_OUT = "/run/imagegen/taken-out"
 """A folder of the container, for root alone."""
 

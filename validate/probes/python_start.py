@@ -114,7 +114,7 @@ def _does_not_start(image: Situation, python: str, usual: Result, apart: Result)
     if guilty:
         said = " ".join("{}={}".format(name, image.env[name]) for name in guilty)
         cause = "Python does not start with {}".format(said)
-        return Finding(seen, cause, without_variables(guilty))
+        return Finding(seen, cause, unset(guilty))
     cause = "a file in the working folder {} has the name of a module that Python loads first"
     return Finding(seen, cause.format(_folder()), in_shell("cd /   # and train there"))
 
@@ -125,11 +125,6 @@ def _starts(python: str, env: Dict[str, str]) -> bool:
 
 def _without(env: Dict[str, str], gone: Sequence[str]) -> Dict[str, str]:
     return {name: value for name, value in env.items() if name not in gone}
-
-
-def without_variables(gone: Sequence[str]) -> Remedy:
-    """Return the line that removes variables here and from sessions of SSH."""
-    return unset(gone, "sed -i -E 's/^({})=/# &/' /etc/environment".format("|".join(gone)))
 
 
 def _aside(image: Situation, path: str) -> Remedy:
@@ -165,14 +160,14 @@ def _differs(
     if facts["prefix"] != apart["prefix"]:
         home = image.env.get("PYTHONHOME", "")
         seen = "Python takes {} for its home, not {}".format(facts["prefix"], apart["prefix"])
-        return Finding(seen, "PYTHONHOME={}".format(home), without_variables(["PYTHONHOME"]))
+        return Finding(seen, "PYTHONHOME={}".format(home), unset(["PYTHONHOME"]))
     hidden = _hidden(facts["path"], apart["path"], apart["builtin"], here)
     if hidden:
         return _by_hidden(image, hidden, here)
     if facts["inspect"]:
         cause = "PYTHONINSPECT={}".format(image.env.get("PYTHONINSPECT", ""))
         seen = "Python waits for input after each script"
-        return Finding(seen, cause, without_variables(["PYTHONINSPECT"]))
+        return Finding(seen, cause, unset(["PYTHONINSPECT"]))
     said = usual.out.partition('\n{"path"')[0].strip()
     if said:
         file = "".join(filter(None, facts["files"])) or "a .pth file"
@@ -227,7 +222,7 @@ def _by_hidden(image: Situation, hidden: List[Hidden], here: str) -> Finding:
     named = [one for one in folders if one in listed]
     if named:
         rest = ":".join(one for one in listed if one and one not in named)
-        remedy = export({"PYTHONPATH": rest}) if rest else without_variables(["PYTHONPATH"])
+        remedy = export({"PYTHONPATH": rest}) if rest else unset(["PYTHONPATH"])
         return Finding(seen, "PYTHONPATH names {}".format(" and ".join(named)), remedy)
     if folders[0] in (here, "/"):
         cause = "Python looks for modules in the working folder first, and that is {}"
@@ -272,13 +267,9 @@ def _guilty_variable(image: Situation, python: str, script: str, promised: Dict[
     for name in changed[:MOST_TRIES]:
         if _runs([python, "-c", script], _without(image.env, [name])):
             setting = "{}={}".format(name, image.env[name])
-            return Why("it works without {}".format(setting), without_variables([name]))
+            return Why("it works without {}".format(setting), unset([name]))
     text = "it works in the environment of the image alone: {} are set beside it"
-    return (
-        Why(text.format(", ".join(changed[:4])), without_variables(changed[:4]))
-        if changed
-        else Why()
-    )
+    return Why(text.format(", ".join(changed[:4])), unset(changed[:4])) if changed else Why()
 
 
 def why_not(image: Situation, answer: Answer, script: str) -> Why:

@@ -172,7 +172,7 @@ def test_a_mistyped_setting_warns_with_the_one_that_was_meant(
     monkeypatch.setenv("LIGHT_2D_ALREDUCE", "1")
     one = machine.findings("lightcc", static=True)["lightcc.env"]
     assert one.measured == "not known: LIGHT_2D_ALREDUCE, meant is LIGHT_2D_ALLREDUCE"
-    assert one.remedy.startswith("unset LIGHT_2D_ALREDUCE; export LIGHT_2D_ALLREDUCE=1   # ")
+    assert one.remedy.startswith("unset LIGHT_2D_ALREDUCE; export LIGHT_2D_ALLREDUCE=1; sed ")
     assert lightcc.unknown({"LIGHT_TOPK_RATIO": "0.01", "LIGHT_Q": "1", "X": "1"}) == {
         "LIGHT_Q": ""
     }

@@ -40,7 +40,7 @@ def test_a_setting_is_named_with_value_place_effect_and_remedy(tmp_path: Path) -
         "NCCL_ALGO=Tree in /etc/nccl.conf (NCCL does not choose by itself any more)"
     )
     assert warned.value.remedy.startswith("unset UCX_TLS; sed -i ")
-    assert " /etc/nccl.conf   # at launch: env -u UCX_TLS " in warned.value.remedy
+    assert " /etc/environment   # at launch: env -u UCX_TLS " in warned.value.remedy
 
 
 @pytest.mark.parametrize("name", ["NCCL_IB_DISABLE", "NCCL_P2P_DISABLE", "NCCL_NET"])
