@@ -4,7 +4,7 @@ from validate.check import check, fail
 from validate.fixtures import Measure, Situation
 from validate.probes import known_bad
 from validate.probes.sites import site_packages
-from validate.remedy import Remedy
+from validate.remedy import BUILD, Remedy
 
 
 @check(
@@ -27,4 +27,5 @@ def test_known_bad(image: Situation, measure: Measure) -> None:
     )
     cause = "see {}".format(", ".join(one.source for one in found))
     more = "".join("; {}: {}".format(one.name, one.workaround) for one in found[1:])
-    fail(seen, cause, Remedy(first.workaround + more, first.where))
+    line = "imagegen build   # {}" if first.where == BUILD else "{}"
+    fail(seen, cause, Remedy(line.format(first.workaround + more), first.where))
