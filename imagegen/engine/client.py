@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from imagegen.engine import plain_http, sdk
 from imagegen.engine.api import make_client
-from imagegen.engine.endpoint import Endpoint, endpoints
+from imagegen.engine.endpoint import BY_VARIABLE, HINT_VARIABLE, Endpoint, endpoints
 from imagegen.errors import EngineError, ImagegenError, Problem
 from imagegen.events.waiting import PATIENCE_SECONDS, waiting_for
 
@@ -99,16 +99,18 @@ def connect(environ: Mapping[str, str] | None = None) -> Engine:
     EngineError when no engine answers, or when the one that answers is too old.
     """
     failures: list[str] = []
-    denied = False
+    denied = named = False
     for endpoint in endpoints(os.environ if environ is None else environ):
         try:
             with waiting_for(f"an engine at {endpoint.url}", PATIENCE_SECONDS):
                 return _open(endpoint)
         except sdk.transport_errors(OSError, ValueError) as error:
             denied = denied or "Permission denied" in str(error)
+            named = endpoint.named_by == BY_VARIABLE
             failures.append(f"{endpoint.url} ({endpoint.named_by}): {reason(error)}")
     text = "no container engine answers"
-    hint = "sudo usermod -aG docker $USER, then log in again" if denied else HINT_FIX
+    hint = HINT_VARIABLE if named else HINT_FIX
+    hint = "sudo usermod -aG docker $USER, then log in again" if denied else hint
     raise EngineError.of(text, evidence=failures, hint=hint)
 
 

@@ -40,6 +40,10 @@ class Endpoint:
         return not self.tls and self.url.startswith(("unix://", "tcp://"))
 
 
+BY_VARIABLE = "DOCKER_HOST"
+HINT_VARIABLE = "correct DOCKER_HOST, or unset it to use the engine of this machine"
+
+
 def endpoints(environ: Mapping[str, str]) -> tuple[Endpoint, ...]:
     """List the addresses to try, in order; only one if the user named it.
 
@@ -47,7 +51,7 @@ def endpoints(environ: Mapping[str, str]) -> tuple[Endpoint, ...]:
     """
     host = environ.get("DOCKER_HOST")
     if host:
-        return (Endpoint(host, "DOCKER_HOST", _tls(environ)),)
+        return (Endpoint(host, BY_VARIABLE, _tls(environ)),)
     context = _context_name(environ)
     if context != _DEFAULT_CONTEXT:
         return (_of_context(context),)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import quote
 
 from imagegen.engine import client, plain_http
-from imagegen.engine.endpoint import endpoints
+from imagegen.engine.endpoint import BY_VARIABLE, HINT_VARIABLE, endpoints
 from imagegen.engine.images import local_images
 from imagegen.engine.images.local_image import LocalImage, inspected, listed
 from imagegen.errors import EngineError
@@ -78,7 +78,8 @@ def _asked(environ: Mapping[str, str], ask: Callable[[str], T], nobody: T | None
         except TimeoutError as error:
             told = f"{place.url} ({place.named_by}): {error}"
             if nobody is None and isinstance(error, SilentError):
-                raise EngineError.of(NO_ENGINE, evidence=[told], hint=client.HINT_FIX) from None
+                hint = HINT_VARIABLE if place.named_by == BY_VARIABLE else client.HINT_FIX
+                raise EngineError.of(NO_ENGINE, evidence=[told], hint=hint) from None
             say(told)
             return nobody
         except _NOT_UNDERSTOOD:

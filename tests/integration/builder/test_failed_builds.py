@@ -97,7 +97,7 @@ def test_no_engine(tiny: TinyFamily, tmp_path: Path) -> None:
         assert "error: no container engine answers" in ended.err
         assert f"{address}".replace("tcp", "http").partition("//")[2] in ended.err
         assert "(DOCKER_HOST): " in ended.err
-        assert "hint: imagegen doctor --fix" in ended.err
+        assert "hint: correct DOCKER_HOST, or unset it" in ended.err
 
 
 class OldEngine(BaseHTTPRequestHandler):

@@ -82,7 +82,7 @@ def test_no_engine_says_where_it_looked_and_what_to_do(tmp_path: Path) -> None:
     (problem,) = caught.value.problems
     assert problem.text == "no container engine answers"
     assert problem.evidence[0].endswith("none.sock (DOCKER_HOST): No such file or directory")
-    assert problem.hint == "imagegen doctor --fix"
+    assert problem.hint == "correct DOCKER_HOST, or unset it to use the engine of this machine"
 
 
 class _OldEngine(BaseHTTPRequestHandler):
