@@ -87,14 +87,3 @@ def _allowed(statements: Sequence[tuple[Edge, ...]]) -> dict[str, int]:
             if edge.target in allowed:
                 allowed[edge.target] |= edge.mask
     return allowed
-
-
-def _still_there(wants: Sequence[Want], core: Sequence[Want]) -> list[Want]:
-    """Find the original of each constraint of a core, which has them in their order."""
-    left = list(wants)
-    found = []
-    for want in core:
-        while left[0].component != want.component:
-            left.pop(0)
-        found.append(left.pop(0))
-    return found
