@@ -7,7 +7,7 @@ Each library is asked in a process of its own: a driver that hangs ends with tha
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from validate.probes.native import ended, facts_of, run_script
-from validate.remedy import Remedy, at_launch, on_host, only_look
+from validate.remedy import DRAIN, RELAUNCH, Remedy, at_launch, on_host, only_look
 
 NVML, DRIVER = "libnvidia-ml.so.1", "libcuda.so.1"
 DRIVER_LIBRARIES = (NVML, DRIVER)
@@ -120,7 +120,7 @@ NVML_CODES = {
     ),
     999: (
         "the container lost its devices, often by `systemctl daemon-reload` on the host",
-        on_host("docker restart CONTAINER"),
+        on_host("docker restart CONTAINER").leads_to(RELAUNCH),
     ),
 }
 """Code that nvmlInit and nvmlDeviceGetCount return -> cause, remedy."""
@@ -196,7 +196,9 @@ CURES = {
         "end the processes that use GPU {}",
         look="nvidia-smi -i {} --query-compute-apps=pid,name,used_memory --format=csv",
     ),
-    "slowed down": only_look("nvidia-smi -i {} -q -d PERFORMANCE,POWER,TEMPERATURE"),
+    "slowed down": only_look("nvidia-smi -i {} -q -d PERFORMANCE,POWER,TEMPERATURE").leads_to(
+        DRAIN
+    ),
 }
 """Words of an ailment -> what is to be done against it, with the index of the GPU."""
 
@@ -204,7 +206,7 @@ CURES = {
 def cure(index: int, ailment: str) -> Remedy:
     """Return the remedy for an ailment of a GPU."""
     found = next(one for words, one in CURES.items() if words in ailment)
-    return Remedy(found.format(index), found.kind, found.look.format(index))
+    return Remedy(found.format(index), found.kind, found.look.format(index), found.action)
 
 
 def not_as_many(

@@ -9,6 +9,7 @@ from typing import Any, Dict, NamedTuple
 
 from validate.fixtures import Situation, SlowProbe
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, find_python
+from validate.probes.torch_scripts import in_turn
 from validate.process import Result, RunningCommand
 
 KEY = "training"
@@ -59,16 +60,21 @@ class Imported(NamedTuple):
     """Hold the answers of both.
 
     `mapped` of PyTorch lists the libraries in the process, also those of Horovod if it loaded.
+    `more` has the answers of a preflight, which asks all of PyTorch in this process.
     """
 
     torch: Answer
     horovod: Answer
+    more: Dict[str, Any] = {}
 
 
 def begin_import(image: Situation) -> RunningCommand:
     """Start the import in the image's Python."""
     python = find_python(image.env, image.expected)
-    return RunningCommand([python, "-c", SCRIPT], IMPORT_SECONDS, image.env)
+    argv = [python, "-c", SCRIPT]
+    if image.preflight:
+        argv = in_turn(python, SCRIPT, image.expected.device == "gpu")
+    return RunningCommand(argv, IMPORT_SECONDS, image.env)
 
 
 def torch_and_horovod(image: Situation) -> Imported:
@@ -83,7 +89,7 @@ def parse_answers(result: Result) -> Imported:
     A process that fails after both have answered fails both.
     """
     facts = _facts(result.out)
-    problem = "" if result.ok else result.says()
+    problem = "" if result.ok or facts.get("imported") else result.says()
     none = Answer(
         {},
         problem or "`{}` printed no facts".format(result.argv[0]),
@@ -95,7 +101,7 @@ def parse_answers(result: Result) -> Imported:
         return Imported(none, none)
     torch = dict(facts["torch"], mapped=facts.get("mapped", facts["torch"]["mapped"]))
     horovod = Answer(facts["horovod"], "") if "horovod" in facts else none
-    return Imported(Answer(torch, ""), horovod)
+    return Imported(Answer(torch, ""), horovod, facts)
 
 
 def _facts(text: str) -> Dict[str, Any]:
