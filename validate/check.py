@@ -81,8 +81,8 @@ class CheckResult(NamedTuple):
     def with_remedy(self, remedy: str) -> "CheckResult":
         """Return the result with a remedy, its kind, what looks, and the action."""
         given = as_remedy(remedy)
-        more = {"kind": given.kind, "look": given.look, "action": given.action}
-        return self._replace(remedy=str(given), **more)
+        found = self._replace(remedy=str(given), kind=given.kind, look=given.look)
+        return found._replace(action=given.action)
 
 
 class CheckFailed(AssertionError):

@@ -16,7 +16,6 @@ MORE = ("mpi.nonlogin-path", "torch.arch", "torch.kernel", "torch.1rank-allreduc
 LEFT_OUT = {
     "ssh.env-parity": "two sessions for what the static checks say of the image already",
     "ssh.limits-parity": "two sessions, and limits are read in this one",
-    "harp.used": "starts NCCL once more",
     "plugin.used": "starts NCCL once more",
 }
 """Live checks of these suites that do not belong to it, with the reason."""

@@ -6,6 +6,8 @@ Each library is asked in a process of its own: a driver that hangs ends with tha
 
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
+from validate.fixtures import Situation
+from validate.probes.libraries import environment, libraries
 from validate.probes.native import ended, facts_of, run_script
 from validate.remedy import DRAIN, RELAUNCH, Remedy, at_launch, on_host, only_look
 
@@ -162,6 +164,18 @@ def ask_library(script: str, library: str, env: Dict[str, str]) -> GpuAnswer:
     if not result.ok:
         return GpuAnswer(ended(library, result), {})
     return GpuAnswer("", facts_of(result)) if facts_of(result) else GpuAnswer(result.says(), {})
+
+
+def ask_nvml(image: Situation, path: str = "") -> GpuAnswer:
+    """Return what NVML says of all GPUs, asked once in a run.
+
+    In a preflight that is before PyTorch takes a GPU: its process would count as another one's.
+    """
+    path = path or libraries(image).loader.first(NVML)
+    found: GpuAnswer = image.once(
+        NVML, lambda: ask_library(ASK_NVML, path, environment(image, path))
+    )
+    return found
 
 
 def number_at(values: Any, index: int = 0) -> int:

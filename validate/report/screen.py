@@ -40,8 +40,8 @@ def _finding(one: CheckResult, colour: bool) -> List[str]:
     mark = paint(MARKS[one.outcome], COLOURS[one.outcome], colour)
     lines = ["{}  {}  {}".format(mark, one.check.id, _short(one.measured))]
     below = [("cause", one.cause)] if one.cause else []
-    below += remedy_lines(one.remedy, one.kind, one.look)
     below += [("action", one.action)] if one.action else []
+    below += remedy_lines(one.remedy, one.kind, one.look)
     return lines + ["      {}: {}".format(label, _short(text)) for label, text in below]
 
 

@@ -47,8 +47,8 @@ def _lines(one: CheckResult, width: int, also: str, colour: bool) -> List[str]:
     indent = " " * (width + 9)
     lines = ["{:<{}}  {}  {}".format(one.check.id, width, mark, text + also).rstrip()]
     below = [("cause", one.cause)] if one.cause else []
-    below += remedy_lines(one.remedy, one.kind, one.look)
     below += [("action", one.action)] if one.action else []
+    below += remedy_lines(one.remedy, one.kind, one.look)
     return lines + ["{}{:<7} {}".format(indent, label + ":", text) for label, text in below]
 
 

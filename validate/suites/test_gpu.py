@@ -113,10 +113,7 @@ def _nvml(image: Situation) -> gpu.GpuAnswer:
         text = "{} is not in the container".format(gpu.NVML)
         cause = "the driver's libraries were not mounted: " + _asked(image)
         fail(text, cause, CAPABILITIES)
-    found: gpu.GpuAnswer = image.once(
-        "nvml", lambda: gpu.ask_library(gpu.ASK_NVML, path, environment(image, path))
-    )
-    return found
+    return gpu.ask_nvml(image, path)
 
 
 @check(

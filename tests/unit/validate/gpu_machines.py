@@ -78,6 +78,7 @@ class Machine:
         self.profile = "harp"
         self.gpus = 0
         self.loopback = False
+        self.preflight = False
         self.components: dict[str, Any] = {
             "python": component("3.11", interpreter=sys.executable),
             "validate": component("0.1.0"),
@@ -106,7 +107,9 @@ class Machine:
             "suites": [suite],
         }
         path = write(self.root, "image.json", json.dumps(recipe))
-        asked = RunOptions(static=static, gpus=self.gpus, loopback=self.loopback)
+        asked = RunOptions(
+            static=static, gpus=self.gpus, loopback=self.loopback, preflight=self.preflight
+        )
         found, broken = run_suites([suite], load(str(path)), str(self.root), asked)
         assert broken == []
         assert [one for one in found if one.outcome == "error"] == []
