@@ -14,6 +14,7 @@ SUITES = ("cuda", "gpu", "harp", "k8s", "limits", "nccl", "os", "peers", "rdma",
 MORE = ("mpi.nonlogin-path", "torch.arch", "torch.kernel", "torch.1rank-allreduce")
 """Live checks of other suites that belong to it."""
 LEFT_OUT = {
+    "os.files": "reads hundreds of MiB for what the digest of the image says too",
     "ssh.env-parity": "two sessions for what the static checks say of the image already",
     "ssh.limits-parity": "two sessions, and limits are read in this one",
     "plugin.used": "starts NCCL once more",

@@ -8,6 +8,7 @@ from validate.fixtures import Measure, Situation
 from validate.probes import cuda, fabric, gpu, nccl
 from validate.probes.aside import export, unset
 from validate.probes.files import names, under
+from validate.probes.gpu_scripts import ASK_DRIVER
 from validate.probes.libraries import environment, libraries, nccl_copies
 from validate.probes.native import ended, facts_of, run_script
 from validate.probes.programs import find_program
@@ -219,7 +220,7 @@ def _dma_buf(image: Situation) -> bool:
     if not path or cuda.numbers(os.uname().release)[:2] < (5, 12):
         return False
     answer = image.once(
-        "driver", lambda: gpu.ask_library(gpu.ASK_DRIVER, path, environment(image, path))
+        "driver", lambda: gpu.ask_library(ASK_DRIVER, path, environment(image, path))
     )
     return bool(answer.facts.get("dma_buf"))
 
