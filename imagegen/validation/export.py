@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from imagegen.config.payload import Payload
-    from imagegen.model.catalog import Catalog
-    from imagegen.model.release import Release
+    from imagegen.model.catalog import Catalog, Component
 
 SUMS = "wheels.sha256"
-ROLE = "checks"
-TREE, MAIN = "validate", "outside/pyz_main.py"
+CHECKS, INTERPRETER = "checks", "interpreter"
+"""Roles of components."""
+TREE, MAIN = "validate", "pyz_main.py"
 SHEBANG = b"#!/usr/bin/env python3\n"
 THEN = (1980, 1, 1, 0, 0, 0)
 """The earliest time of a zip file: the same bytes on every day."""
@@ -55,9 +55,9 @@ def export(path: Path, payload: Payload, catalog: Catalog, on_line: Callable[[st
 
 def pyz(payload: Payload, catalog: Catalog, on_line: Callable[[str], None]) -> bytes:
     """Make the bytes of the file; wheels that this host has not yet are downloaded."""
-    name, releases = _releases(catalog)
-    sums = _sums(payload, name)
-    sets = packages_by_python(releases)
+    component = _of_role(CHECKS, catalog)
+    sums = _sums(payload, component.name)
+    sets = packages_by_python(component, _of_role(INTERPRETER, catalog).name)
     files = dict(_tree(payload))
     files["pythons.json"] = (json.dumps(sets, indent=1, sort_keys=True) + "\n").encode()
     wanted = sorted({one for names in sets.values() for one in names})
@@ -69,25 +69,23 @@ def pyz(payload: Payload, catalog: Catalog, on_line: Callable[[str], None]) -> b
     return SHEBANG + _packed(files)
 
 
-def packages_by_python(releases: tuple[Release, ...]) -> dict[str, list[str]]:
-    """Map the minor of each Python 3 to its packages, as `NAME-VERSION`."""
+def packages_by_python(checks: Component, interpreter: str) -> dict[str, list[str]]:
+    """Map the minor of each Python 3 to its packages, as `NAME-VERSION`.
+
+    A release that brings a Python of its own, as a tarball, is left out.
+    """
     found = {}
     for minor in MINORS:
-        fitting = [one for one in releases if _fits(one, f"3.{minor}")]
-        if fitting:
-            found[str(minor)] = sorted(f"{n}-{v}" for n, v in fitting[0].wheels.items())
+        for release in checks.releases:
+            wanted = release.requires.get(interpreter, ())
+            if not release.tarball and any(constraint.matches(w, f"3.{minor}") for w in wanted):
+                found[str(minor)] = sorted(f"{n}-{v}" for n, v in release.wheels.items())
+                break
     return found
 
 
-def _fits(release: Release, python: str) -> bool:
-    wanted = release.requires.get("python", ())
-    return any(constraint.matches(text, python) for text in wanted)
-
-
-def _releases(catalog: Catalog) -> tuple[str, tuple[Release, ...]]:
-    """Return the component of the checks, and its releases that use a Python of the image."""
-    component = next(one for one in catalog.components.values() if one.role == ROLE)
-    return component.name, tuple(one for one in component.releases if not one.tarball)
+def _of_role(role: str, catalog: Catalog) -> Component:
+    return next(one for one in catalog.components.values() if one.role == role)
 
 
 def _sums(payload: Payload, component: str) -> Mapping[str, tuple[str, str]]:

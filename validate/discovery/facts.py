@@ -9,7 +9,7 @@ import re
 from typing import Any, Callable, Dict, List, NamedTuple
 
 from validate.discovery.contents import Contents
-from validate.discovery.interpreters import release
+from validate.discovery.interpreters import python_release
 from validate.probes import mpi, nccl
 from validate.probes.cuda import major_minor
 from validate.probes.files import names, read, under
@@ -64,7 +64,9 @@ def _python(_: Any, around: Around) -> Any:
         return None
     said = ask(around.python, VERSION, around.contents.env, ASK_SECONDS) if around.live else None
     version = (
-        str(said.facts["version"]) if said and said.ok else release(around.root, around.python)
+        str(said.facts["version"])
+        if said and said.ok
+        else python_release(around.root, around.python)
     )
     return _row(version, around.python, interpreter=around.python)
 

@@ -36,7 +36,7 @@ def document(root: str, env: Dict[str, str]) -> Dict[str, Any]:
     """Return the data of an expectation file, with `inferred` as its mark."""
     about = system(root)
     python = interpreters.chosen(root, env)
-    sites = interpreters.sites(root, python, env) if python else []
+    sites = interpreters.import_folders(root, python, env) if python else []
     found = contents(root, env, sites, loader_path(root, env, about["lib_dir"]))
     components = with_facts(_seen(found), Around(root, found, python))
     components["validate"] = {"version": __version__, "variant": "", "facts": {}}

@@ -36,16 +36,16 @@ def chosen(root: str, env: Dict[str, str]) -> str:
 
 def has_framework(root: str, python: str, env: Dict[str, str]) -> bool:
     """Return whether a Python can import a framework."""
-    folders = sites(root, python, env)
+    folders = import_folders(root, python, env)
     return any(os.path.isdir(os.path.join(one, name)) for one in folders for name in FRAMEWORKS)
 
 
-def sites(root: str, python: str, env: Dict[str, str]) -> List[str]:
+def import_folders(root: str, python: str, env: Dict[str, str]) -> List[str]:
     """List the folders that a Python imports packages from, as paths that can be opened.
 
     Source: site(3); Debian's dist-packages; `include-system-site-packages` of pyvenv.cfg.
     """
-    prefix, version = os.path.dirname(os.path.dirname(python)), release(root, python)
+    prefix, version = os.path.dirname(os.path.dirname(python)), python_release(root, python)
     found = [one for one in env.get("PYTHONPATH", "").split(":") if one]
     found.append("{}/.local/lib/python{}/site-packages".format(env.get("HOME", "/root"), version))
     found += _of_prefix(prefix, version)
@@ -71,9 +71,9 @@ def _of_prefix(prefix: str, version: str) -> List[str]:
     return found
 
 
-def release(root: str, python: str) -> str:
+def python_release(root: str, python: str) -> str:
     """Return the release of a Python, such as `3.11`, from the file that its name leads to."""
-    match = re.search(r"python(3\.\d+)$", inside(root, python))
+    match = re.search(r"python(3\.\d+)$", followed(root, python))
     if match:
         return match.group(1)
     lib = under(root, os.path.dirname(os.path.dirname(python)) + "/lib")
@@ -81,7 +81,7 @@ def release(root: str, python: str) -> str:
     return max(found, key=lambda text: int(text[2:]), default="3")
 
 
-def inside(root: str, path: str) -> str:
+def followed(root: str, path: str) -> str:
     """Follow the links of a path in the container, and return where it leads in the container."""
     for _ in range(40):
         here = under(root, path)
@@ -104,7 +104,7 @@ def _in_folders(root: str, folders: List[str]) -> List[str]:
             continue
         for name in ("python3", "python"):
             path = os.path.join(folder, name)
-            real = inside(root, path)
+            real = followed(root, path)
             three = name == "python3" or bool(PROGRAM.match(os.path.basename(real)))
             if three and path not in found and os.access(under(root, real), os.X_OK):
                 found.append(path)

@@ -4,7 +4,7 @@ import os
 import struct
 from typing import Dict
 
-from validate.discovery.interpreters import inside
+from validate.discovery.interpreters import followed
 from validate.probes.binary import marks
 from validate.probes.files import names, under
 from validate.probes.os_release import read_os_release
@@ -36,7 +36,7 @@ def machine(root: str) -> str:
     """Return the kind of processor that the programs of the image are for."""
     for path in PROGRAMS:
         try:
-            with open(under(root, inside(root, path)), "rb") as file:
+            with open(under(root, followed(root, path)), "rb") as file:
                 head = file.read(20)
         except OSError:
             continue
@@ -58,7 +58,7 @@ def glibc(root: str, lib_dir: str) -> str:
     """Return the release of the GNU C library, from its bytes; empty if there is none."""
     for folder in (lib_dir, lib_dir.replace("/usr/", "/", 1)):
         path = folder + "/libc.so.6"
-        found = marks(under(root, inside(root, path)), BUILT)
+        found = marks(under(root, followed(root, path)), BUILT)
         if found:
             return found[0]
     return ""

@@ -24,7 +24,7 @@ def complain(text, hint):
     return 2
 
 
-def unpacked(archive):
+def extracted(archive):
     # type: (str) -> Optional[List[str]]
     """Unpack what this Python needs into a new folder; return the folders to import from.
 
@@ -77,7 +77,7 @@ def main():
     archive = os.path.abspath(sys.argv[0])
     if not (sys.flags.isolated and sys.flags.no_site) and sys.executable:
         os.execv(sys.executable, [sys.executable] + ALONE + [archive] + sys.argv[1:])
-    folders = unpacked(archive)
+    folders = extracted(archive)
     if folders is None:
         return complain(
             "no folder for temporary files can be written", "docker run --tmpfs /tmp IMAGE"
