@@ -78,6 +78,8 @@ def of_packages(root: str, diverted: Dict[str, Diversion]) -> Iterator[Listed]:
 def of_wheels(sites: Iterable[str], known: Collection[str]) -> Iterator[Listed]:
     """Yield the files of the wheels in these folders that have a checksum in RECORD.
 
+    METADATA is left out: wheels get another version after RECORD was written. That of torch 1.11.0
+    has the checksum of METADATA with `Version: 1.11.0+cu102`.
     A RECORD that is a file of a package, one of the `known` paths, is left out: the distribution
     moves files and leaves it as it was.
     """
@@ -94,7 +96,8 @@ def _of_wheel(site: str, one: Distribution) -> Iterator[Listed]:
     for row in csv.reader(read(record, MOST_BYTES).splitlines()):
         algorithm, _, text = row[1].partition("=") if len(row) > 1 else ("", "", "")
         digest = _hexadecimal(text)
-        if digest and algorithm in hashlib.algorithms_available:
+        metadata = row[0].endswith(".dist-info/METADATA") if row else False
+        if digest and algorithm in hashlib.algorithms_available and not metadata:
             path = os.path.normpath(os.path.join(site, row[0]))
             size = int(row[2]) if len(row) > 2 and row[2].isdigit() else -1
             owner = "{}=={}".format(one.name, one.version)
