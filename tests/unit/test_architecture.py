@@ -41,7 +41,7 @@ VALIDATE_FLOORS = (
     ("check", "components", "expected", "process"),
     ("fixtures",),
     ("probes", "host_checks"),
-    ("suites", "benchmark"),
+    ("suites", "benchmark", "network"),
     ("catalogue",),
     ("requirements",),
     ("report",),
