@@ -111,13 +111,16 @@ def _of_torch() -> Dict[str, Any]:
     there = distributed.is_available()
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     nccl = bool(there and gpus and distributed.is_nccl_available())
-    version = torch.cuda.nccl.version() if nccl else ""
+    version = torch.cuda.nccl.version() if nccl else ()
+    if isinstance(version, int):  # before PyTorch 1.10
+        version = divmod(version, 1000) if version < 10000 else divmod(version, 10000)
+        version = (version[0], *divmod(version[1], 100))
     gloo = getattr(distributed, "is_gloo_available", lambda: there)
     return {
         "version": torch.__version__,
         "gpus": gpus,
         "models": [torch.cuda.get_device_name(number) for number in range(gpus)],
-        "nccl": ".".join(map(str, version)) if isinstance(version, tuple) else str(version),
+        "nccl": ".".join(map(str, version)),
         "gloo": bool(there and gloo()),
     }
 
@@ -178,6 +181,8 @@ class Ranks:
 
 def _measured(spec: Dict[str, Any], rank: int, device: int) -> None:
     os.environ.setdefault("USE_LIBUV", "0")  # without libuv PyTorch refuses to use it
+    os.environ.setdefault("NCCL_DEBUG", "INFO")  # tells which network it uses
+    os.environ.setdefault("NCCL_DEBUG_SUBSYS", "INIT,NET")
     transport = Torch(spec, rank, device)
     for row in measured_rows(transport, rank, spec["world"], spec["sizes"], spec["pace"]):
         put(dict(row, run=spec["run"], rank=rank))

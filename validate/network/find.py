@@ -20,6 +20,8 @@ ALL_LINKS_SECONDS = 120.0
 LEAST_SHARE = 0.1
 """The share of an interface's rate below which a link is slow, where nothing else compares."""
 
+ONE_OF_TWO = "one of the two hosts, or the link between them: a third host would tell"
+
 REFUSALS: Tuple[Tuple[str, str, Remedy], ...] = (
     (
         r"[Cc]ould not resolve|[Nn]ame or service not known",
@@ -134,7 +136,7 @@ def _of_hosts(found: Search, seconds: float) -> CheckResult:
         " behind one switch".format(len(verdict.hosts), count)
     )  # fmt: skip
     text = "start the job without {}, and have its network repaired"
-    look = "ssh {} ip -s link   # errors and drops of its interface".format(
+    look = "ssh {} cat /proc/net/dev   # errors and drops of its interface".format(
         next(iter(verdict.hosts))
     )
     return bad(HOSTS, said, cause, on_host(text.format(names), look), seconds)
@@ -168,16 +170,22 @@ def _of_links(found: Search) -> CheckResult:
         worst = max(verdict.links.values())
         text = "slow between these groups, fast inside each: {} ({:.3g} GB/s, {:.3g} GB/s is usual)"
         cause = "the way between two switches, or another network for one of the groups"
-        remedy = only_look("ssh {} traceroute {}".format(verdict.cut[0][0], verdict.cut[1][0]))
+        some = ",".join(sorted(verdict.cut, key=len)[-1])
+        remedy = on_host(
+            "start the job on {} only, and have the way to the others repaired".format(some)
+        )
         return bad(LINKS, text.format(groups, worst, verdict.usual), cause, remedy)
     if verdict.links:
         said = "; ".join(_slow_link(found, pair) for pair in verdict.links)
         first = next(iter(verdict.links))
-        remedy = only_look("ssh {} traceroute {}   # and the ports on its way".format(*first))
-        few = "one of the two hosts or the link between them: a third host would tell"
+        text = "start the job without {} or without {}, and have the way between them repaired"
+        look = "ssh {0} cat /proc/net/dev; ssh {1} cat /proc/net/dev   # errors and drops"
+        remedy = on_host(text.format(*first), look.format(*first))
         alone = len(found.hosts) < 3
         everything = len(verdict.links) == len(found.seen) > 1
-        cause = few if alone else "no pair moves data: a firewall, or the settings of all hosts"
+        cause = (
+            ONE_OF_TWO if alone else "no pair moves data: a firewall, or the settings of all hosts"
+        )
         return bad(LINKS, said, cause if alone or everything else "", remedy)
     return _all_alike(found)
 
@@ -192,15 +200,22 @@ def _slow_link(found: Search, pair: Pair) -> str:
 
 def _all_alike(found: Search) -> CheckResult:
     """Return the result where no link differs: all of them may be slow for their interfaces."""
-    speeds = [max(some) for some in found.seen.values()]
+    slow = set(found.verdict.hosts)
+    speeds = [max(some) for pair, some in found.seen.items() if not set(pair) & slow]
+    if not speeds:
+        return good(LINKS, "no link is without a slow host")
     text = "{} links: {:.3g} to {:.3g} GB/s".format(len(speeds), min(speeds), max(speeds))
     rates = [(one.get("interface") or {}).get("speed", "") for one in found.facts.values()]
     known = [int(rate) / 8000 for rate in rates if rate.isdigit()]
     if found.verdict.hosts or not known or max(speeds) >= LEAST_SHARE * min(known):
         return good(LINKS, text)
-    more = "{}; the interfaces have {:.3g} GB/s, and no host or link differs from the others"
-    alone = "{}; the interfaces have {:.3g} GB/s; one of two hosts, or the link between them"
-    said = (alone if len(found.hosts) < 3 else more).format(text, min(known))
     cause = "the network between them, or a transport that does not use these interfaces"
-    remedy = only_look("validate --peers HOST1,HOST2 --bandwidth --over mpi   # another transport")
+    if len(found.hosts) < 3:
+        pair = " - ".join(found.hosts)
+        text = "{} is slow: {:.3g} GB/s".format(pair, max(speeds))
+        cause = ONE_OF_TWO
+    else:
+        text += ", and no host or link differs from the others"
+    said = "{}; the interfaces have {:.3g} GB/s".format(text, min(known))
+    remedy = only_look("validate --peers {} --bandwidth --over mpi".format(",".join(found.hosts)))
     return bad(LINKS, said, cause, remedy)._replace(outcome=WARNED)

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Union
 from validate.expected import Expected
 from validate.network.cluster import Cluster, interpreters
 from validate.network.refused import Refused
-from validate.network.transport import MpiRuns, TorchRuns, choose, library_of, load_torch
+from validate.network.transport import MpiRuns, TorchRuns, choose_transport, library_of, load_torch
 from validate.probes.interpreter import find_python
 
 DEFAULT_PREFIX = "/usr/local/openmpi"
@@ -48,7 +48,7 @@ def open_job(cluster: Cluster, arguments: Any, expected: Expected) -> Job:
     facts = {name: cluster.facts(name) for name in cluster.names()}
     if not facts:
         raise Refused("no host can be used", "name others: validate --peers HOST1,HOST2")
-    via = choose(arguments.over, facts, os.access(prefix + "/bin/mpirun", os.X_OK))
+    via = choose_transport(arguments.over, facts, os.access(prefix + "/bin/mpirun", os.X_OK))
     counts = {name: _ranks(name, arguments.ranks, via, facts) for name in facts}
     if via != "mpi":
         return Job(TorchRuns(cluster, via, counts), list(facts), facts, cluster.lost)

@@ -64,7 +64,7 @@ class Gathered:
         self._seen: Dict[int, Dict[int, Dict[str, Any]]] = {}
         self.rows: List[Row] = []
         self.left_out: List[int] = []
-        self.problems: List[str] = []
+        self._faults: Dict[str, str] = {}
         self.wrong: Dict[str, int] = {}
 
     def take(self, message: Dict[str, Any]) -> List[Row]:
@@ -72,7 +72,7 @@ class Gathered:
         rank = int(message.get("rank", 0))
         host = self._host_of[rank]
         if message.get("problem"):
-            self.problems.append("{}: {}".format(host, message["problem"]))
+            self.fault(host, str(message["problem"]))
         self.left_out = list(message.get("left_out", self.left_out))
         if "size" not in message:
             return []
@@ -87,9 +87,16 @@ class Gathered:
         self.rows.append(Row(int(message["size"]), mean, wrong, self.world))
         return self.rows[-1:]
 
+    def fault(self, host: str, problem: str) -> None:
+        """Keep what went wrong on a host; of several problems the first one counts."""
+        self._faults.setdefault(host, problem)
+
     def run(self, sizes: Sequence[int]) -> Run:
         """Return the run; sizes that are missing without a word are a problem."""
-        problem = "; ".join(dict.fromkeys(self.problems))
+        texts = list(dict.fromkeys(self._faults.values()))
+        named = ("{}: {}".format(*one) if one[0] else one[1] for one in self._faults.items())
+        everywhere = len(texts) == 1 and len(self._faults) == len(self.hosts)
+        problem = texts[0] if everywhere else "; ".join(named)
         if not problem and len(self.rows) + len(self.left_out) < len(sizes):
             problem = "the ranks ended after {} of {} sizes".format(len(self.rows), len(sizes))
         return Run(self.hosts, self.rows, problem, self.left_out, self.wrong)

@@ -51,7 +51,7 @@ class TorchRuns:
             collector = Gathered(group, [self.counts[name] for name in group])
             collectors.append(collector)
             if group[0] not in ports:
-                collector.problems.append(group[0] + ": " + self.cluster.lost[group[0]])
+                collector.fault(group[0], self.cluster.lost[group[0]])
                 continue
             first = 0
             for name in group:
@@ -81,7 +81,7 @@ class TorchRuns:
         for name in commands:
             problem = answers.get(name, {}).get("problem") or self.cluster.lost.get(name, "")
             if problem:
-                group_of[name].problems.append("{}: {}".format(name, problem))
+                group_of[name].fault(name, problem)
 
     def _command(
         self,
@@ -160,14 +160,14 @@ class MpiRuns:
             if line.startswith(sweep.MARK):
                 said = json.loads(line[len(sweep.MARK) :])
                 if said["world"] != collector.world:
-                    collector.problems.append("each rank is alone: another MPI starts the ranks")
+                    collector.fault("", "each rank is alone: another MPI starts the ranks")
                     return
                 for row in collector.take(said):
                     on_row(group, row)
 
         result = command.result(take)
         if not result.ok:
-            collector.problems.append(result.says())
+            collector.fault("", result.says())
         return collector.run(effort.sizes)
 
 
@@ -209,7 +209,7 @@ def lacking_for(facts: Dict[str, Any], via: str) -> str:
     return "this PyTorch was built without {}".format("NCCL" if via == "nccl" else via)
 
 
-def choose(asked: str, facts: Dict[str, Dict[str, Any]], mpi: bool) -> str:
+def choose_transport(asked: str, facts: Dict[str, Dict[str, Any]], mpi: bool) -> str:
     """Return the transport that was asked for, or the first that all hosts have.
 
     Raises Refused if a host lacks it.
