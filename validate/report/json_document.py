@@ -33,6 +33,7 @@ def as_data(report: Report) -> Dict[str, Any]:
         more["verdict"] = dict(verdict_of(report)._asdict())
     return {
         **more,
+        **report.figures,
         "schema": REPORT_SCHEMA,
         "image": report.image,
         "tool": report.tool,

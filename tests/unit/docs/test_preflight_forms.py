@@ -16,7 +16,7 @@ from kubeflow_trainer_api import models as trainer
 from kubernetes import client
 
 from unit.conftest import REPOSITORY
-from validate import cli
+from validate import arguments
 from validate.preflight import ORDER, START
 from validate.remedy import DRAIN
 from validate.requirements import PROFILES, parse_required
@@ -127,7 +127,7 @@ def commands() -> Iterator[list[str]]:
 @pytest.mark.parametrize("words", [*commands()], ids=" ".join)
 def test_the_commands_are_those_of_the_command_line(words: list[str]) -> None:
     assert words[0] == "validate"
-    asked = cli.parsed(words[1:])
+    asked = arguments.parsed(words[1:])
     assert asked.preflight
     assert asked.profile in ("", *PROFILES)
     names, gpus = parse_required(asked.require)
@@ -175,7 +175,7 @@ def test_the_nodes_to_drain_are_cordoned(tmp_path: Path) -> None:
     (tmp_path / "kubectl").write_text(f"#!/bin/sh\n{line}\n")
     (tmp_path / "kubectl").chmod(0o755)
     env = {"PATH": f"{tmp_path}:{Path(sys.executable).parent}:/usr/bin:/bin"}
-    script = ["sh", FORMS / "cordon.sh"]
+    script = ["sh", str(FORMS / "cordon.sh")]
     ended = subprocess.run(script, env=env, check=True, capture_output=True, text=True)
     assert (tmp_path / "log").read_text() == "cordon a\n"
     assert ended.stdout == "a drain: gpu.ecc: GPU 1: 4 errors\n"
