@@ -22,7 +22,8 @@ NVIDIA = "nvidia-"
 SM = "sm"
 """The compute capability, which users write as sm_80 for 8.0."""
 
-_VERSION = re.compile(r"\d+(?:\.\d+)?")
+_VERSION = re.compile(r"\d+(?:\.\d+)?\b(?! different)")
+"""A version, not how many of them there are."""
 WHOLE = "full"
 """The tier of a run of all checks."""
 
@@ -77,7 +78,8 @@ def _unmet(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterato
 def proved_together(one: Release, other: Release, catalog: Catalog) -> bool:
     """Say whether an image with both releases passed the checks of both, and none failed since.
 
-    A whole run is asked for: that is what measures that they work with each other.
+    A whole run is asked for: that is what measures that they work with each other. Any builds of
+    these versions count, as what a source says of them is about versions.
     """
     suites = {
         suite
@@ -89,10 +91,18 @@ def proved_together(one: Release, other: Release, catalog: Catalog) -> bool:
         proof
         for proof in catalog.proofs
         if proof.tier == WHOLE
-        and all(proof.pins.get(row.component) == row.pinned for row in (one, other))
+        and all(
+            _public(proof.pins.get(row.component, "")) == _public(row.version)
+            for row in (one, other)
+        )
     ]
     latest = max(with_both, key=lambda proof: proof.at, default=None)
     return latest is not None and latest.passed and suites <= {*latest.suites}
+
+
+def _public(pinned: str) -> str:
+    """Return the version that a pin of any build has: 2.0.1 for `2.0.1+cu117 pypi`."""
+    return pinned.partition(" ")[0].partition("+")[0]
 
 
 def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
