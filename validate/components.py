@@ -6,7 +6,7 @@ imagegen writes that file from every component.yaml (imagegen/catalog/components
 import io
 import json
 import os
-from typing import Dict, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "components.json")
 
@@ -17,7 +17,8 @@ class ComponentChecks(NamedTuple):
     `order` is the place of its suite in a run (0: after all others, by name). `short_names` are
     short names of the suite. `more_suites` are suites of other components that apply to it too.
     `hardware` is what its live checks look at. `slow_probe` is the module of validate/probes that
-    starts before the checks are loaded.
+    starts before the checks are loaded. `settings` are the variables that it reads, each with
+    `name`, `kind` (flag, count, share), `default`, `least`, `most`, `means` and `of`.
     """
 
     order: int = 0
@@ -25,6 +26,7 @@ class ComponentChecks(NamedTuple):
     more_suites: Tuple[str, ...] = ()
     hardware: str = ""
     slow_probe: str = ""
+    settings: List[Dict[str, Any]] = []
 
 
 def _read() -> Dict[str, ComponentChecks]:
