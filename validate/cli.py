@@ -20,6 +20,7 @@ from validate.catalogue import ALIASES, BENCHMARK
 from validate.expected import DEFAULT_PATH, ExpectationError, Expected, load
 from validate.probes.entrypoint import await_start
 from validate.probes.kubernetes import in_pod
+from validate.pytest_run import run_suites
 from validate.report import listing
 from validate.report.files import save_all
 from validate.report.json_document import as_json
@@ -33,6 +34,7 @@ from validate.report.report import (
 )
 from validate.report.table import as_table
 from validate.requirements import PROFILES, not_run, parse_required, required_by_profile
+from validate.run_options import RunOptions
 from validate.streams import open_missing, put_out
 
 REBUILD = "`imagegen build` builds the image again, with the checks that belong to it"
@@ -220,10 +222,6 @@ def _known(asked: List[str], known: List[str]) -> List[str]:
 
 
 def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, str]) -> int:
-    # Imported here because pytest loads slowly, and `--list` and bad usage do not need it.
-    from validate.pytest_plugin import RunOptions
-    from validate.pytest_run import run_suites
-
     await_start(arguments.root)
     started = time.time()
     if arguments.profile:

@@ -30,7 +30,7 @@ class Contract(TypedDict, total=False):
     """What a launch must give, the label of images; a key that says nothing may be missing.
 
     `network` is `bridge` or `host`, `driver` the constraints on the GPU driver of the host, `env`
-    the variables of every rank.
+    the variables of every rank, `user` the number of a user other than root.
     """
 
     caps: list[str]
@@ -43,6 +43,7 @@ class Contract(TypedDict, total=False):
     mounts: list[Mount]
     driver: str
     env: dict[str, str]
+    user: int
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Its contract (what a launch must give the image) and its environment are compute
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import orjson
 
@@ -45,6 +45,7 @@ class Expectation(TypedDict):
     suites: Sequence[str]
     contract: Contract
     patched: Sequence[Mapping[str, str]]
+    user: NotRequired[Mapping[str, str | int]]
 
 
 def stage_env(component: Component, release: Release, path: str) -> dict[str, str]:
@@ -75,9 +76,9 @@ def contract(spec: ImageSpec, catalog: Catalog) -> Contract:
     """Compute what a launch has to give the image.
 
     These are capabilities, devices, ulimits, shared memory in bytes, the network, the GPU driver,
-    and for a transport that needs more of the host: rights, huge pages, folders and variables.
-    Lists are united; the largest shared memory wins, and the host network wins over a bridge. What
-    is not needed is left out, other than the first five.
+    the number of a user other than root, and for a transport that needs more of the host: rights,
+    huge pages, folders and variables. Lists are united; the largest shared memory wins, and the
+    host network wins over a bridge. What is not needed is left out, other than the first five.
     """
     of_components = _contract(tuple(pin.component for pin in spec.pins), catalog)
     more: Contract = {}
@@ -85,6 +86,8 @@ def contract(spec: ImageSpec, catalog: Catalog) -> Contract:
         more["driver"] = driver
     if device(spec) == "gpu" and (env := _transport_env(spec, catalog)):
         more["env"] = env
+    if spec.cell.user:
+        more["user"] = spec.cell.user.uid
     return {**of_components, **more}
 
 
@@ -198,7 +201,7 @@ def _facts(pin: Pin, spec: ImageSpec) -> dict[str, object]:
 
 def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> Expectation:
     """Make the document as data; validate/expected.py describes its schema."""
-    return {
+    document: Expectation = {
         "schema": SCHEMA,
         "tool": __version__,
         "image": spec.tag,
@@ -231,6 +234,9 @@ def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> Expe
         "contract": contract(spec, catalog),
         "patched": patched(spec),
     }
+    if user := spec.cell.user:
+        document["user"] = {"name": user.name, "uid": user.uid, "home": user.home}
+    return document
 
 
 def patched(spec: ImageSpec) -> list[dict[str, str]]:

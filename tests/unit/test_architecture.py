@@ -36,7 +36,7 @@ FLOORS = (
 """The rooms, the lowest floor first: a module imports its own room and those of lower floors."""
 
 VALIDATE_FLOORS = (
-    ("remedy", "endings", "growing_file", "sessions", "streams", "unnamed"),
+    ("remedy", "endings", "growing_file", "run_options", "sessions", "streams", "unnamed"),
     ("restrictions",),
     ("check", "components", "expected", "process"),
     ("fixtures",),

@@ -48,8 +48,8 @@ class Group(NamedTuple):
 
 def by_torchrun(image: Situation) -> Group:
     """Start ranks as a user does, once in a run: `torchrun --nproc_per_node 2 FILE`."""
-    argv = [*TORCHRUN, "--nproc_per_node", str(RANKS), "--master_port", str(_free_port())]
-    env = _env(image.env)
+    argv = [*TORCHRUN, "--nproc_per_node", str(RANKS), "--master_port", str(free_port())]
+    env = own_job(image.env)
     found: Group = image.once("torchrun", lambda: _read(run([*argv, PROGRAM], SECONDS, env), RANKS))
     return found
 
@@ -58,7 +58,7 @@ def alone(image: Situation) -> Group:
     """Start one rank without a launcher, once in a run."""
     python = find_python(image.env, image.expected)
     own = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1"}
-    env = dict(_env(image.env), MASTER_PORT=str(_free_port()), **own)
+    env = dict(own_job(image.env), MASTER_PORT=str(free_port()), **own)
     found: Group = image.once(
         "one rank", lambda: _read(run([python, PROGRAM], SECONDS, env), ranks=1)
     )
@@ -71,13 +71,18 @@ def has_torchrun(version: str) -> bool:
     return parts is None or (int(parts.group(1)), int(parts.group(2))) >= FIRST_TORCHRUN
 
 
-def _env(env: Dict[str, str]) -> Dict[str, str]:
+def own_job(env: Dict[str, str], threads: str = "1") -> Dict[str, str]:
+    """Return an environment without what places a rank in the job that the container belongs to.
+
+    `threads` is for each rank, if the environment does not say; empty leaves it open.
+    """
     kept = {name: value for name, value in env.items() if not OF_A_JOB.match(name)}
-    kept.setdefault("OMP_NUM_THREADS", "1")
+    if threads:
+        kept.setdefault("OMP_NUM_THREADS", threads)
     return kept
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """Return a port on which nobody listens: another job may have the usual one."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from unit.validate.trees import assert_remedy
 from validate.expected import load
-from validate.pytest_plugin import RunOptions
 from validate.pytest_run import run_suites
+from validate.run_options import RunOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
