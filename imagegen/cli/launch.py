@@ -85,7 +85,6 @@ def _settings(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--rdma-network", default="", help="Kubernetes: secondary network (multus)")
 @click.option("--rdma-resource", default="", help="Kubernetes: resource of the RDMA device plugin")
 @click.option("--memory", default="", help="Kubernetes: memory of a worker, such as 100Gi")
-@click.option("--account", default="", help="user of the image that is not root, NAME:UID")
 @click.option(
     "--runtime",
     type=click.Choice(("pyxis", "apptainer")),

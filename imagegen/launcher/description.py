@@ -13,6 +13,7 @@ from imagegen.model.launch import Contract, Flag, Habits, Launch, Reason
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from imagegen.model.cell import User
     from imagegen.model.launch import Starter
 
 SOCKETS, NONE = "sockets", "none"
@@ -29,7 +30,7 @@ class Cluster:
     """What a launch asks of Kubernetes or Slurm; empty values leave it out.
 
     `api` is the version of the MPIJob, `queue` that of Kueue, `network` a secondary network,
-    `runtime` what starts containers under Slurm. `account` is a user of the image, with its uid.
+    `runtime` what starts containers under Slurm.
     """
 
     api: str = "v2beta1"
@@ -40,8 +41,6 @@ class Cluster:
     memory: str = ""
     runtime: str = "pyxis"
     preflight: bool = False
-    account: str = ""
-    uid: int = 0
     gputopology: bool = False
 
 
@@ -82,6 +81,7 @@ class Description:
     privileged: bool = False
     cdi: bool = False
     cluster: Cluster = field(default_factory=Cluster)
+    user: User | None = None
 
     @property
     def ranks(self) -> int:
@@ -151,7 +151,6 @@ class Launched:
     inner: tuple[Flag, ...] = ()
     around: tuple[Flag, ...] = ()
     argv: tuple[str, ...] = ()
-    explained_lines: tuple[str, ...] = ()
 
 
 def as_command(flags: Iterable[Flag], around: Iterable[Flag] = ()) -> Launched:

@@ -11,8 +11,11 @@ from imagegen.launcher.arena import arena
 from imagegen.launcher.description import NONE, SOCKETS
 from imagegen.launcher.docker import docker
 from imagegen.launcher.horovodrun import horovodrun
+from imagegen.launcher.mpijob import mpijob
 from imagegen.launcher.mpirun import mpirun
+from imagegen.launcher.sbatch import interface, sbatch
 from imagegen.launcher.torchrun import torchrun
+from imagegen.launcher.trainjob import starts_itself, trainjob
 from imagegen.launcher.variables import setting_problems
 
 if TYPE_CHECKING:
@@ -26,11 +29,14 @@ FORMS: Mapping[str, Callable[[Description], Launched]] = {
     "mpirun": mpirun,
     "torchrun": torchrun,
     "horovodrun": horovodrun,
+    "mpijob": mpijob,
+    "trainjob": trainjob,
     "arena": arena,
+    "sbatch": sbatch,
 }
 """What each value of `--as` is made by."""
 
-BY_MPI = ("mpirun", "horovodrun", "arena")
+BY_MPI = ("mpirun", "horovodrun", "arena", "mpijob")
 """The forms whose ranks mpirun starts."""
 ONE_CONTAINER = ("docker",)
 """The forms that start no ranks."""
@@ -160,6 +166,12 @@ def _of_form(description: Description) -> Iterator[Problem]:
             evidence=(f"image: {description.image}",),
             hint="choose another `--as`, such as `mpirun`" if description.program else "",
         )
+    if form == "sbatch" and not starts_itself(description) and not interface(description):
+        text = "the image has no MPI that Slurm can start ranks of"
+        yield Problem(text, evidence=(f"image: {description.image}",), hint=_accels_of(description))
+    if form == "trainjob" and not starts_itself(description) and not description.program:
+        text = "the image has no `mpirun`, which starts the ranks of this acceleration"
+        yield Problem(text, evidence=(f"image: {description.image}",), hint=_accels_of(description))
     if form == "arena" and description.given.privileged:
         text = f"arena gives no pod the rights that transport `{description.transport}` needs"
         yield Problem(text, hint="choose `--as mpijob`, which does")

@@ -56,7 +56,7 @@ def _hosts(description: Description) -> Iterator[Flag]:
 
 
 def _root(description: Description) -> Iterator[Flag]:
-    if not description.cluster.account:
+    if description.user is None:
         yield description.flag("mpirun.root", "--allow-run-as-root")
 
 

@@ -33,11 +33,13 @@ def torchrun(description: Description) -> Launched:
     return Launched(lines[0], text, argv=argv)
 
 
-def flags(description: Description, node: int = 0, first: str = "") -> Iterator[Flag]:
+def flags(
+    description: Description, node: int = 0, first: str = "", *, with_settings: bool = True
+) -> Iterator[Flag]:
     """List the arguments on one node; `first` is where ranks meet, else the first host."""
     say, starter = description.flag, description.starter("torchrun")
     own = settings(description)
-    if own:
+    if own and with_settings:
         yield say("env.program", "env")
         yield from own
     yield say("torchrun.program", *(starter.program if starter else ("torchrun",)))
@@ -53,8 +55,19 @@ def flags(description: Description, node: int = 0, first: str = "") -> Iterator[
         yield say("torchrun.id", f"--rdzv_id={description.name}")
         yield say("torchrun.backend", "--rdzv_backend=c10d")
         yield say("torchrun.endpoint", f"--rdzv_endpoint={first}:{PORT}")
+    yield from _script(description)
+
+
+def bare(description: Description) -> Iterator[Flag]:
+    """List the program and the script alone, where an operator tells nodes and ranks."""
+    starter = description.starter("torchrun")
+    yield description.flag("torchrun.program", *(starter.program if starter else ("torchrun",)))
+    yield from _script(description)
+
+
+def _script(description: Description) -> Iterator[Flag]:
     if not description.script[0].endswith(".py"):
-        yield say("torchrun.program-file", "--no_python")
+        yield description.flag("torchrun.program-file", "--no_python")
     # The program puts the Python itself before a script.
     program, *rest = script(description)
     yield Flag(program.words[-1:], program.reason)

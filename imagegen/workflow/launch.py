@@ -56,7 +56,6 @@ class LaunchOptions:
     rdma_network: str = ""
     rdma_resource: str = ""
     memory: str = ""
-    account: str = ""
     runtime: str = "pyxis"
     explain: bool = False
     overlay: Path | None = None
@@ -138,6 +137,7 @@ def describe(options: LaunchOptions, project: Project, spec: ImageSpec, image: s
         privileged=options.privileged,
         cdi=options.cdi,
         cluster=_cluster(options, habits),
+        user=spec.cell.user,
     )
 
 
@@ -152,9 +152,6 @@ def _settings(given: tuple[str, ...]) -> dict[str, str]:
 
 
 def _cluster(options: LaunchOptions, habits: Habits) -> Cluster:
-    account, _, uid = options.account.partition(":")
-    if uid and not uid.isdecimal():
-        raise ConfigError.of(f"`{uid}` is not a uid", hint="give NAME:UID, as in `trainer:1000`")
     return Cluster(
         api=options.api or habits.manifest.get("api", "v2beta1"),
         gang=options.gang,
@@ -164,8 +161,6 @@ def _cluster(options: LaunchOptions, habits: Habits) -> Cluster:
         memory=options.memory,
         runtime=options.runtime,
         preflight=options.preflight,
-        account=account,
-        uid=int(uid or 1000) if account else 0,
         gputopology=options.gputopology,
     )
 
