@@ -24,12 +24,16 @@ def _for_checks(component: Component) -> dict[str, object]:
 
 
 def components_json(catalog: Catalog) -> bytes:
-    """Write the bytes of that file: `checks` and settings of each component.yaml.
+    """Write the bytes of that file: `checks`, settings and `found_by` of each component.yaml.
 
-    A component without any is left out: then an overlay that adds it makes no image stale.
+    A component without checks is left out: then an overlay that adds it makes no image stale.
     """
     checks = {
         name: {key: value for key, value in _for_checks(one).items() if value}
         for name, one in catalog.components.items()
     }
+    for name, one in catalog.components.items():
+        clues = [{key: text for key, text in asdict(clue).items() if text} for clue in one.found_by]
+        if checks[name] and clues:
+            checks[name]["found_by"] = clues
     return orjson.dumps({name: one for name, one in checks.items() if one}, option=_AS_TEXT)

@@ -51,25 +51,20 @@ def _job(description: Description, inner: tuple[Flag, ...]) -> Manifest:
     if new and description.user:
         spec["sshAuthMountPath"] = f"{description.user.home}/.ssh"
     words = [word for flag in inner for word in flag.words]
-    launcher = {"image": description.image, "name": "mpi-launcher", "args": words}
-    node = pod.worker(description, "mpi-worker", args=[*(SSHD if new else SLEEP)])
+    launcher: Manifest = {"image": description.image, "name": "mpi-launcher", "args": words}
+    start: Manifest = {"args": [*(SSHD if new else SLEEP)]}
     if new:
-        node["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": PORT}}
+        start["readinessProbe"] = {"tcpSocket": {"port": PORT}}
+    node = pod.node(description, pod.container(description, "mpi-worker", start))
     spec["mpiReplicaSpecs"] = {
         "Launcher": _replicas(1, {"spec": {"containers": [launcher], **pod.user(description)}}),
-        "Worker": _replicas(description.nodes, _template(description, node)),
+        "Worker": _replicas(description.nodes, pod.template(description, node)),
     }
     return {**_head(description), "spec": spec}
 
 
 PORT = 2222
 """The port of sshd in images."""
-
-
-def _template(description: Description, node: Manifest) -> Manifest:
-    said = pod.networks(description)
-    head = {"metadata": said} if said else {}
-    return {**head, "spec": {**node, **pod.user(description)}}
 
 
 def _replicas(count: int, template: Manifest) -> Manifest:
@@ -86,13 +81,11 @@ def _of_document(description: Description) -> Manifest:
         "command": [*description.habits.launcher],
         "resources": {"limits": {"cpu": cpu, "memory": memory}},
     }
-    node = pod.worker(description, "mpi-worker")
-    # The document has no shared memory of its own, and its pods are in the network of the cluster.
-    for key in ("hostNetwork", "dnsPolicy"):
-        node.pop(key, None)
-    container = node["containers"][0]
-    for holder, key in ((container, "volumeMounts"), (node, "volumes")):
-        holder[key] = [one for one in holder[key] if one["name"] != pod.SHM]
+    # It has no shared memory of its own, and its pods are in the network of the cluster.
+    node = {
+        "containers": [pod.container(description, "mpi-worker", {}, shm=False)],
+        "volumes": pod.volumes(description, shm=False),
+    }
     return {
         **_head(description),
         "spec": {

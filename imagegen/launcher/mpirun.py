@@ -120,6 +120,12 @@ def _full_names(description: Description) -> Iterator[Flag]:
         yield _mca(description, "orte_keep_fqdn_hostnames", "t")
 
 
+def of_mpi(description: Description) -> Iterator[Flag]:
+    """List the settings of MPI's own messages."""
+    for part in ("pml", "mpi-interface", "btl"):
+        yield from PARTS[part](description)
+
+
 def script(description: Description, python: str = "") -> Iterator[Flag]:
     """List what every rank runs: the script, and its arguments."""
     first, rest = description.script[0], description.script[1:]

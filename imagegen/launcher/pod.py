@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from imagegen.launcher.description import GIB
 from imagegen.model.launch import Flag, Reason
@@ -13,58 +13,70 @@ if TYPE_CHECKING:
 
     from imagegen.launcher.description import Description
 
-Manifest = dict[str, Any]
+Manifest = dict[str, object]
 """A part of a document for Kubernetes."""
 
 SHM = "shm"
 LONGEST_LINE = 1000
+LONGEST_VALUE = 60
 PREFIX = "manifest:"
 """The start of a reason's key that is a glob for paths in manifests."""
 
 
-def worker(description: Description, name: str, **command: Any) -> Manifest:
-    """Make the pod of one node: its container, its folders, and what the node has to give."""
-    spec: Manifest = {
-        "containers": [
-            _without_nothing(
-                {
-                    "image": description.image,
-                    "name": name,
-                    **command,
-                    "securityContext": rights(description),
-                    "resources": {"limits": limits(description)},
-                    "volumeMounts": [
-                        *([{"mountPath": "/dev/shm", "name": SHM}] if _shm(description) else []),
-                        *({"mountPath": m.path, "name": m.name} for m in description.given.mounts),
-                    ],
-                }
-            )
-        ],
-        "volumes": volumes(description),
-    }
-    if description.cluster.preflight:
-        first = {"args": ["validate", "--preflight"], "name": "preflight"}
-        container = {**spec["containers"][0], **first}
-        spec["initContainers"] = [{k: v for k, v in container.items() if k != "command"}]
+def container(description: Description, name: str, more: Manifest, *, shm: bool = True) -> Manifest:
+    """Make the container of one node; `shm` gives it the shared memory of the contract."""
+    shared = [{"mountPath": "/dev/shm", "name": SHM}] if shm and _shm(description) else []
+    folders = [{"mountPath": one.path, "name": one.name} for one in description.given.mounts]
+    given = limits(description)
+    return _without_nothing(
+        {
+            "image": description.image,
+            "name": name,
+            **more,
+            "securityContext": rights(description),
+            "resources": {"limits": given} if given else {},
+            "volumeMounts": [*shared, *folders],
+        }
+    )
+
+
+def node(description: Description, first: Manifest) -> Manifest:
+    """Make the pod of one node around its container, with the check before it."""
+    checks = [_preflight(first)] if description.cluster.preflight else []
+    network: Manifest = {}
     if _host_network(description):
-        spec |= {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
-    return _without_nothing(spec)
+        network = {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
+    return _without_nothing(
+        {
+            "initContainers": checks,
+            "containers": [first],
+            "volumes": volumes(description),
+            **network,
+            **user(description),
+        }
+    )
+
+
+def _preflight(first: Manifest) -> Manifest:
+    """Make the container that checks the node: with all that the job's own container has."""
+    kept = {key: value for key, value in first.items() if key not in ("command", "readinessProbe")}
+    return {**kept, "name": "preflight", "args": ["validate", "--preflight"]}
 
 
 def rights(description: Description) -> Manifest:
     """Give the capabilities of the contract, or every right where the transport needs it."""
-    given: Manifest = {"privileged": True} if description.everything_allowed else {}
+    if description.everything_allowed:
+        return {"privileged": True}
     caps = list(description.contract.get("caps", ()))
-    if caps and not given:
-        given["capabilities"] = {"add": caps}
-    return given
+    return {"capabilities": {"add": caps}} if caps else {}
 
 
 def user(description: Description) -> Manifest:
     """Name the user of the image for a pod; nothing for root."""
     if description.user is None:
         return {}
-    return {"securityContext": {"runAsUser": description.user.uid, "fsGroup": description.user.uid}}
+    uid = description.user.uid
+    return {"securityContext": {"runAsUser": uid, "fsGroup": uid}}
 
 
 def limits(description: Description) -> Manifest:
@@ -88,15 +100,16 @@ def _shm(description: Description) -> int:
     return int(description.contract.get("shm_bytes", 0))
 
 
-def volumes(description: Description) -> list[Manifest]:
+def volumes(description: Description, *, shm: bool = True) -> list[Manifest]:
     """List the folders of a node: shared memory, and those of the host that a transport needs."""
     found: list[Manifest] = []
-    if size := _shm(description):
-        found.append(
-            {"name": SHM, "emptyDir": {"medium": "Memory", "sizeLimit": f"{-(-size // GIB)}Gi"}}
-        )
-    mounts = description.given.mounts
-    return [*found, *({"name": one.name, "hostPath": {"path": one.host}} for one in mounts)]
+    size = _shm(description)
+    if shm and size:
+        memory = {"medium": "Memory", "sizeLimit": f"{-(-size // GIB)}Gi"}
+        found.append({"name": SHM, "emptyDir": memory})
+    for one in description.given.mounts:
+        found.append({"name": one.name, "hostPath": {"path": one.host}})
+    return found
 
 
 def _host_network(description: Description) -> bool:
@@ -105,11 +118,12 @@ def _host_network(description: Description) -> bool:
     return (given.devices or given.host_network) and not description.cluster.network
 
 
-def networks(description: Description) -> Manifest:
-    """Name the secondary network of the pods."""
+def template(description: Description, spec: Manifest) -> Manifest:
+    """Make the template of a pod, which names a secondary network if there is one."""
     if not description.cluster.network:
-        return {}
-    return {"annotations": {"k8s.v1.cni.cncf.io/networks": description.cluster.network}}
+        return {"spec": spec}
+    networks = {"k8s.v1.cni.cncf.io/networks": description.cluster.network}
+    return {"metadata": {"annotations": networks}, "spec": spec}
 
 
 def metadata(description: Description) -> Manifest:
@@ -122,9 +136,7 @@ def metadata(description: Description) -> Manifest:
 
 def _without_nothing(part: Manifest) -> Manifest:
     """Leave out keys with empty values."""
-    kept = {key: value for key, value in part.items() if value not in ({}, [], "")}
-    empty: Manifest = {"limits": {}}
-    return {key: value for key, value in kept.items() if value != empty}
+    return {key: value for key, value in part.items() if value not in ({}, [], "")}
 
 
 def as_yaml(documents: Sequence[Manifest]) -> str:
@@ -158,7 +170,7 @@ def reasons(documents: Sequence[Manifest], known: Mapping[str, Reason]) -> tuple
 
 def _short(value: object) -> str:
     text = str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
 
 
 def _leaves(part: object, path: str) -> Iterator[tuple[str, object]]:

@@ -52,9 +52,14 @@ def _line(description: Description, key: str, text: str) -> Flag:
 
 
 def _settings(description: Description) -> Iterator[Flag]:
-    own = torchrun.settings(description) if one_step_a_node(description) else variables(description)
+    by_node = one_step_a_node(description)
+    own = torchrun.settings(description) if by_node else variables(description)
     for flag in own:
         yield Flag((), flag.reason, shown=f"export {plainly(flag.words)}")
+    for flag in () if by_node else mpirun.of_mpi(description):
+        # Without mpirun, Open MPI reads its settings from variables.
+        name, value = flag.words[1:]
+        yield Flag((), flag.reason, shown=f"export OMPI_MCA_{name}={plainly([value])}")
     if description.cluster.runtime == "pyxis" and description.given.devices:
         yield _line(description, "devices", "export MELLANOX_VISIBLE_DEVICES=all")
     if one_step_a_node(description) and description.nodes > 1:

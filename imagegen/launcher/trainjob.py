@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from imagegen.model.launch import Flag
 
 API = "trainer.kubeflow.org/v1alpha1"
-STEP = {"metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}}
+STEP: Manifest = {
+    "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
+}
 """What marks the job that gets the arguments of the TrainJob."""
 
 
@@ -79,22 +81,18 @@ def _runtime(description: Description, by_mpi: bool) -> Manifest:
 
 def _jobs(description: Description, by_mpi: bool) -> Manifest:
     if not by_mpi:
-        return {"replicatedJobs": [{"name": "node", "template": _template(description, STEP)}]}
-    nodes = _template(description, {}, args=[*SSHD])
-    (container,) = nodes["spec"]["template"]["spec"]["containers"]
-    container["readinessProbe"] = {"tcpSocket": {"port": PORT}}
+        return {"replicatedJobs": [{"name": "node", "template": _template(description, STEP, {})}]}
+    start: Manifest = {"args": [*SSHD], "readinessProbe": {"tcpSocket": {"port": PORT}}}
     return {
         "network": {"publishNotReadyAddresses": True},
         "successPolicy": {"operator": "All", "targetReplicatedJobs": ["launcher"]},
         "replicatedJobs": [
-            {"name": "launcher", "template": _template(description, STEP)},
-            {"name": "node", "template": nodes},
+            {"name": "launcher", "template": _template(description, STEP, {})},
+            {"name": "node", "template": _template(description, {}, start)},
         ],
     }
 
 
-def _template(description: Description, step: Manifest, **command: object) -> Manifest:
-    node = {**pod.worker(description, "node", **command), **pod.user(description)}
-    said = pod.networks(description)
-    template = {"metadata": said, "spec": node} if said else {"spec": node}
-    return {**step, "spec": {"template": template}}
+def _template(description: Description, step: Manifest, start: Manifest) -> Manifest:
+    node = pod.node(description, pod.container(description, "node", start))
+    return {**step, "spec": {"template": pod.template(description, node)}}

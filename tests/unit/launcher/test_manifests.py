@@ -132,8 +132,8 @@ def test_the_mpijob_of_the_document(run: Callable[..., Ended]) -> None:
 @pytest.mark.usefixtures("project")
 def test_the_lines_around_the_mpijob_of_the_document(run: Callable[..., Ended]) -> None:
     asked = (OF_DOCUMENT, "--form", "taco-tke", "--nodes", "4", "--gpus-per-node", "8")
-    asked = (*asked, "--name", "taco-bench", "--as", "mpijob", "--format", "json")
-    around = json.loads(run("launch", *asked).out)["around"]
+    more = ("--name", "taco-bench", "--as", "mpijob", "--format", "json")
+    around = json.loads(run("launch", *asked, *more).out)["around"]
     assert around[0] == "kubectl create -f taco-bench.yaml"
     assert "kubectl cp tensorflow_synthetic_benchmark.py $i:/mnt/" in around[2]
     assert around[3] == "kubectl exec -it taco-bench-launcher -- bash"
