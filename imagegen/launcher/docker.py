@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from imagegen.launcher.description import GIB, as_command
+from imagegen.launcher.description import GIB, Description, as_command
 from imagegen.model.launch import Flag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from imagegen.launcher.description import Description, Launched
+    from imagegen.launcher.description import Launched
+    from imagegen.model.launch import Contract, Reason
+
+
+def flags_of(contract: Contract, reasons: Mapping[str, Reason]) -> tuple[Flag, ...]:
+    """List the flags of `docker run` that a contract asks for by itself."""
+    alone = Description("", contract, {}, {}, "gpu" if "driver" in contract else "cpu", reasons)
+    found = [*_flags(alone)][2:-1]
+    if contract.get("privileged"):
+        found = [flag for flag in found if not flag.words[0].startswith("--cap-add")]
+        found.append(alone.flag("docker.privileged", "--privileged"))
+    else:
+        devices = contract.get("devices", ())
+        found += [alone.flag("docker.device", f"--device={one}") for one in devices]
+    for one in contract.get("mounts", ()):
+        pair = f"{one['host'].rstrip('/')}:{one['path'].rstrip('/')}"
+        found.append(alone.flag("docker.mount", "-v", pair))
+    env = contract.get("env", {}).items()
+    found += [alone.flag("docker.env", "-e", f"{name}={value}") for name, value in env]
+    return tuple(found)
 
 
 def docker(description: Description) -> Launched:

@@ -166,6 +166,10 @@ def _of_form(description: Description) -> Iterator[Problem]:
             evidence=(f"image: {description.image}",),
             hint="choose another `--as`, such as `mpirun`" if description.program else "",
         )
+    starts = {one.form for one in description.accelerated.starters}
+    if form in ("torchrun", "horovodrun") and description.accel != NONE and form not in starts:
+        text = f"`{form}` starts no ranks of acceleration `{description.accel}`"
+        yield Problem(text, hint="leave `--accel` out, or choose `--as mpirun`")
     if form == "sbatch" and not starts_itself(description) and not interface(description):
         text = "the image has no MPI that Slurm can start ranks of"
         yield Problem(text, evidence=(f"image: {description.image}",), hint=_accels_of(description))

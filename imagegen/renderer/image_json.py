@@ -139,6 +139,8 @@ def _contract(names: tuple[str, ...], catalog: Catalog) -> Contract:
         "shm_bytes": max((part.get("shm_bytes", 0) for part in parts), default=0),
         "network": "host" if any(p.get("network") == "host" for p in parts) else "bridge",
     }
+    if any(one.launch.host_network for one in components):
+        found["network"] = "host"
     for launch in (one.launch for one in components):
         if launch.privileged:
             found["privileged"] = True

@@ -126,7 +126,7 @@ def describe(options: LaunchOptions, project: Project, spec: ImageSpec, image: s
         hosts=hosts,
         gpus_per_node=options.gpus_per_node,
         transport=transport,
-        accel=options.accel or _accel(spec, launches),
+        accel=options.accel or _accel(options.form, spec, launches),
         model=options.model,
         batch=options.batch,
         interface=options.iface or habits.interfaces.get(transport, ""),
@@ -203,11 +203,15 @@ def _transport(form: str, spec: ImageSpec, launches: Mapping[str, Launch], ranks
     return next((one.transports[0] for one in here if one.transports), SOCKETS)
 
 
-def _accel(spec: ImageSpec, launches: Mapping[str, Launch]) -> str:
-    """Return the acceleration that the image has for launches that name none."""
-    here = [launches[pin.component] for pin in spec.pins]
-    ways = [one.accels[0] for one in here if one.default]
-    return next(iter([*ways, *(way for one in here for way in one.accels)]), NONE)
+def _accel(form: str, spec: ImageSpec, launches: Mapping[str, Launch]) -> str:
+    """Return the acceleration that the image has for launches that name none.
+
+    A program that starts ranks of its own component comes first.
+    """
+    here = [launches[pin.component] for pin in spec.pins if launches[pin.component].accels]
+    own = [one for one in here if form in {starter.form for starter in one.starters}]
+    ordered = [*own, *(one for one in here if one.default), *here]
+    return ordered[0].accels[0] if ordered else NONE
 
 
 def _script(

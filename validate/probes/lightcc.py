@@ -38,11 +38,11 @@ def out_of_range(env: Dict[str, str]) -> Dict[str, str]:
         good = re.match(NUMBERS[one["kind"]], value) is not None
         good = good and not (one["least"] and float(value) < float(one["least"]))
         if not good or (one["most"] and float(value) > float(one["most"])):
-            found[name] = values(one)
+            found[name] = allowed_values(one)
     return found
 
 
-def values(setting: Dict[str, Any]) -> str:
+def allowed_values(setting: Dict[str, Any]) -> str:
     """Say which values a setting takes."""
     if setting["kind"] == "flag":
         return "0 or 1"

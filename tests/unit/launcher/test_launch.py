@@ -284,8 +284,8 @@ def test_two_nodes_never_train_alone() -> None:
     two = replace(GPU, nodes=2, hosts=("gpu1", "gpu2"), accel="none")
     assert problems(two) == ["ranks on 2 nodes would train alone: there is no acceleration"]
     assert "python3" in line(replace(GPU, accel="none"))
-    for form in ("mpirun", "torchrun", "horovodrun"):
-        (text,) = problems(replace(two, accel="horovod", hosts=(), form=form))
+    for form, accel in (("mpirun", "horovod"), ("torchrun", "ddp"), ("horovodrun", "horovod")):
+        (text,) = problems(replace(two, accel=accel, hosts=(), form=form))
         assert text == f"{form} has to know the names of the 2 nodes"
 
 
