@@ -16,9 +16,12 @@ from typing import Any, Dict, Iterator, List, NoReturn
 from validate import catalogue, process
 from validate.benchmark import options as benchmark_options
 from validate.benchmark.run import run_benchmark
-from validate.catalogue import ALIASES, BENCHMARK
+from validate.catalogue import ALIASES, BENCHMARK, ON_REQUEST
 from validate.expectation import expectation, in_its_words, put_inferred
 from validate.expected import DEFAULT_PATH, ExpectationError, Expected
+from validate.network import options as network_options
+from validate.network.checks import NETWORK
+from validate.network.refused import Refused
 from validate.probes.entrypoint import await_start
 from validate.probes.kubernetes import in_pod
 from validate.pytest_run import run_suites
@@ -83,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     tell.add_argument("--infer", action="store_true", help="an expectation file of what is here")
     tell.add_argument("--catalogue", action="store_true", help="all about all checks, as Markdown")
     benchmark_options.add(parser)
+    network_options.add_network(parser)
     return parser
 
 
@@ -108,6 +112,8 @@ def main(argv: List[str]) -> int:
                 return hosts.check_hosts(arguments)
         with _asked_to_end():
             return _infer(arguments) if arguments.infer else _main(arguments)
+    except Refused as error:
+        return _complain(error.text, error.hint)
     except KeyboardInterrupt:
         process.end_all()
         sys.stderr.write("error: interrupted\n")
@@ -157,7 +163,8 @@ def _main(arguments: Any) -> int:
     try:
         own = _own_suites(arguments.suite)
         known = [*catalogue.suite_names(), *own]
-        _known(must, [*known, BENCHMARK])
+        _known(must, [*known, *ON_REQUEST])
+        network_options.refuse_contradictions(arguments)
         suites = _chosen(arguments, expected, known)
     except ValueError as error:
         return _complain(str(error), "`validate --list` shows all of them")
@@ -202,15 +209,18 @@ def _own_suites(folders: List[str]) -> Dict[str, str]:
 def _chosen(arguments: Any, expected: Expected, known: List[str]) -> List[str]:
     """Choose the suites to run. `--only benchmark` runs the benchmark and nothing else."""
     own = known[len(catalogue.suite_names()) :]
+    if arguments.only is None and network_options.asked(arguments):
+        return own
     if arguments.only is None:
         pod, peers = in_pod(arguments.root, dict(os.environ)), bool(_names(arguments.peers))
-        wanted = _known(parse_required(arguments.require).names, [*known, BENCHMARK])
+        wanted = _known(parse_required(arguments.require).names, [*known, *ON_REQUEST])
         chosen = catalogue.chosen_by_default(expected, pod, peers)
         return [name for name in known if name in chosen or name in own or name in wanted]
-    asked = _known(_names(arguments.only), [*known, BENCHMARK])
+    asked = _known(_names(arguments.only), [*known, *ON_REQUEST])
     if not asked:
         raise ValueError("`--only` names no suite")
     arguments.benchmark = arguments.benchmark or BENCHMARK in asked
+    arguments.bandwidth = arguments.bandwidth or (NETWORK in asked and not arguments.find_slow)
     return [name for name in known if name in asked]
 
 
@@ -247,6 +257,12 @@ def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, s
     results = [in_its_words(one, expected) for one in results]
     if arguments.benchmark:
         results += run_benchmark(arguments, expected)
+    figures: Dict[str, Any] = {}
+    if network_options.asked(arguments):
+        from validate.network.run import measure_network
+
+        measured = measure_network(arguments, expected)
+        results, figures = results + measured.results, measured.figures
     for text in unloaded:
         sys.stderr.write("error: a suite does not load: {}\n".format(text))
     if arguments.only is None and not arguments.static:
@@ -261,6 +277,7 @@ def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, s
         seconds=time.time() - started,
         exit_code=exit_code(results, missing, unloaded),
         unloaded=tuple(unloaded),
+        figures=figures,
     )
     return _write(arguments, report)
 

@@ -43,7 +43,7 @@ VALIDATE_FLOORS = (
     ("probes", "host_checks"),
     ("discovery",),
     ("expectation",),
-    ("suites", "benchmark"),
+    ("suites", "benchmark", "network"),
     ("catalogue",),
     ("requirements",),
     ("report",),

@@ -4,10 +4,10 @@ The script prints the facts of PyTorch before it imports Horovod: if Horovod end
 PyTorch has answered.
 """
 
-import json
-from typing import Any, Dict, NamedTuple
+from typing import NamedTuple
 
 from validate.fixtures import Situation, SlowProbe
+from validate.probes.imports import facts_of, read_answers
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, find_python
 from validate.process import Result, RunningCommand
 
@@ -91,36 +91,11 @@ def torch_and_horovod(image: Situation) -> Imported:
 
 
 def parse_answers(result: Result) -> Imported:
-    """Read the answers from what the script printed.
-
-    A process that fails after both have answered fails both.
-    """
-    facts = _facts(result.out)
-    problem = "" if result.ok else result.says()
-    none = Answer(
-        {},
-        problem or "`{}` printed no facts".format(result.argv[0]),
-        result.timed_out,
-        bool(result.killed_by),
-        result.err,
-    )
-    if "torch" not in facts or (problem and "horovod" in facts):
-        return Imported(none, none)
-    torch = dict(facts["torch"], mapped=facts.get("mapped", facts["torch"]["mapped"]))
-    horovod = Answer(facts["horovod"], "") if "horovod" in facts else none
-    return Imported(Answer(torch, ""), horovod)
-
-
-def _facts(text: str) -> Dict[str, Any]:
-    """Merge all objects that the script printed; libraries may print lines of their own."""
-    found: Dict[str, Any] = {}
-    for line in text.splitlines():
-        if line.startswith("{"):
-            try:
-                found.update(json.loads(line))
-            except ValueError:
-                continue
-    return found
+    """Read the answers from what the script printed."""
+    torch, horovod = read_answers(result, "torch")
+    if torch.ok:
+        torch.facts.update(mapped=facts_of(result.out).get("mapped", torch.facts["mapped"]))
+    return Imported(torch, horovod)
 
 
 SLOW_PROBE = SlowProbe(KEY, begin_import, parse_answers)

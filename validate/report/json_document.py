@@ -29,6 +29,7 @@ def as_data(report: Report) -> Dict[str, Any]:
     more = {"unloaded": list(report.unloaded)} if report.unloaded else {}
     return {
         **more,
+        **report.figures,
         "schema": REPORT_SCHEMA,
         "image": report.image,
         "tool": report.tool,

@@ -304,4 +304,4 @@ def test_the_list_needs_no_expectations(capsys: pytest.CaptureFixture[str]) -> N
     assert cli.main(["--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["env.manifest", "env.contract"]
-    assert lines[-1].split()[:2] == ["bench.device", "benchmark"]
+    assert lines[-1].split()[:2] == ["net.links", "network"]
