@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 import orjson
 
 from imagegen.config import schemas
+from imagegen.config.patterns import properties_of
 from imagegen.config.payload import KNOWN_BAD_FOLDER, shown
 from imagegen.config.schema_check import check_schema
-from imagegen.config.schemas import properties_of
 from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
 from imagegen.model.catalog import PACKAGES, KnownBad

@@ -99,9 +99,10 @@ def torch_and_horovod(image: Situation) -> Imported:
 def parse_answers(result: Result) -> Imported:
     """Read the answers from what the script printed."""
     torch, horovod = read_answers(result, "torch")
+    if not torch.ok:
+        return Imported(torch, horovod)
     facts = facts_of(result.out)
-    if torch.ok:
-        torch.facts.update(mapped=facts.get("mapped", torch.facts["mapped"]))
+    torch.facts.update(mapped=facts.get("mapped", torch.facts["mapped"]))
     return Imported(torch, horovod, facts)
 
 

@@ -59,13 +59,20 @@ def test_home(image: Situation, measure: Measure) -> None:
     cause="the container was started with a user id that /etc/passwd does not have",
     remedy=at_launch("docker run --user 0 IMAGE   # or -v /etc/passwd:/etc/passwd:ro"),
 )
-def test_user(measure: Measure) -> None:
+def test_user(image: Situation, measure: Measure) -> None:
     """getpwuid(geteuid())"""
     number = os.geteuid()
     try:
         measure("{}, user id {}".format(pwd.getpwuid(number).pw_name, number))
     except KeyError:
-        fail("user id {} has no name".format(number))
+        seen = "user id {} has no name".format(number)
+        if not image.expected.user:
+            fail(seen)
+        text = (
+            "docker run --user {}:0 IMAGE   # group 0, and the image's entrypoint (a pod: `args`)"
+        )
+        cause = "the entrypoint did not run, or not in group 0: it gives the account to the number"
+        fail(seen, cause, at_launch(text.format(number)))
 
 
 @check(
