@@ -13,10 +13,10 @@ from validate.requirements import PROFILES
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise SystemExit(complain(message, "see `validate --help`"))
+        raise SystemExit(misused(message, "see `validate --help`"))
 
 
-def complain(text: str, hint: str) -> int:
+def misused(text: str, hint: str) -> int:
     """Say what is wrong with the usage, and one action; return the exit code."""
     sys.stderr.write("error: {}\n\nhint: {}\n".format(text, hint))
     return EXIT_USAGE

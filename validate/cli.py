@@ -13,7 +13,7 @@ import time
 from typing import Any, Dict, Iterator, List
 
 from validate import catalogue, process
-from validate.arguments import complain, parsed
+from validate.arguments import misused, parsed
 from validate.benchmark.run import run_benchmark
 from validate.catalogue import ALIASES, BENCHMARK, ON_REQUEST
 from validate.expectation import expectation, in_its_words, put_inferred
@@ -61,7 +61,7 @@ def main(argv: List[str]) -> int:
         with _asked_to_end():
             return _infer(arguments) if arguments.infer else _main(arguments)
     except Refused as error:
-        return complain(error.text, error.hint)
+        return misused(error.text, error.hint)
     except KeyboardInterrupt:
         process.end_all()
         sys.stderr.write("error: interrupted\n")
@@ -90,7 +90,7 @@ def _asked_to_end() -> Iterator[None]:
 def _infer(arguments: Any) -> int:
     problem = put_inferred(arguments.root)
     return (
-        complain("cannot write: {}".format(problem), "validate --infer > image.json")
+        misused("cannot write: {}".format(problem), "validate --infer > image.json")
         if problem
         else 0
     )
@@ -100,14 +100,14 @@ def _main(arguments: Any) -> int:
     try:
         expected = expectation(arguments.expect, arguments.root)
     except ExpectationError as error:
-        return complain(str(error), "`validate --infer > image.json` writes one of what is here")
+        return misused(str(error), "`validate --infer > image.json` writes one of what is here")
     problem = catalogue.problem_with_suites(expected)
     if problem:
-        return complain("{}: {}".format(arguments.expect, problem), REBUILD)
+        return misused("{}: {}".format(arguments.expect, problem), REBUILD)
     try:
         must = parse_required(arguments.require).names
     except ValueError as error:
-        return complain(str(error), "validate --require gpu=8,rdma")
+        return misused(str(error), "validate --require gpu=8,rdma")
     try:
         own = _own_suites(arguments.suite)
         known = [*catalogue.suite_names(), *own]
@@ -115,7 +115,7 @@ def _main(arguments: Any) -> int:
         network_options.refuse_contradictions(arguments)
         suites = _chosen(arguments, expected, known)
     except ValueError as error:
-        return complain(str(error), "`validate --list` shows all of them")
+        return misused(str(error), "`validate --list` shows all of them")
     return _run(arguments, expected, suites, own)
 
 
@@ -126,7 +126,7 @@ def _tell(arguments: Any) -> int:
     lines = listing.one_line_each() if arguments.list else listing.explanation(arguments.explain)
     if not lines:
         text = "there is no check `{}`".format(arguments.explain)
-        return complain(text, "`validate --list` shows all of them")
+        return misused(text, "`validate --list` shows all of them")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
@@ -239,7 +239,7 @@ def _write(arguments: Any, report: Report) -> int:
     try:
         save_all(arguments, as_json(report), report)
     except OSError as error:
-        return complain(
+        return misused(
             "cannot write `{}`: {}".format(error.filename, error.strerror), "name another file"
         )
     if "-" not in (arguments.json, arguments.markdown, arguments.junit):
@@ -247,5 +247,5 @@ def _write(arguments: Any, report: Report) -> int:
         text = as_screen(report, colour) if arguments.preflight else as_page(report, colour)
         problem = put_out([text])
         if problem:
-            return complain("cannot write the table: {}".format(problem), "validate --json FILE")
+            return misused("cannot write the table: {}".format(problem), "validate --json FILE")
     return report.exit_code
