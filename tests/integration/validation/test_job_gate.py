@@ -24,6 +24,10 @@ ENOUGH: dict[str, Any] = {"shm_bytes": 1 << 30, "ulimits": {"memlock": -1, "nofi
 NODES = ("nvidiactl", "nvidia-uvm", "nvidia0", "nvidia1")
 
 
+def long(*values: object) -> Any:
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 def preflight(container: Container, *arguments: str) -> tuple[int, list[str], dict[str, Any]]:
     """Return the exit code, the lines of the screen, and the JSON document."""
     words = ["validate", "--preflight", "--json", "/tmp/preflight.json", *arguments]
@@ -47,14 +51,13 @@ def test_the_launch_decides(
     assert "ddp.init" not in outcomes
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("ill", "action", "words"),
     [
-        ({}, "start", "start: "),
         ({"failed": 1}, "drain", "drain: gpu.ecc: GPU 1: a row remapping failed"),
-        ({"up": 3}, "drain", "drain: gpu.nvlink: GPU 1: 3 of 12 NVLinks are up"),
-        ({"processes": 1}, "drain", "drain: gpu.busy: GPU 1: 1 processes compute on it"),
+        long({}, "start", "start: "),
+        long({"up": 3}, "drain", "drain: gpu.nvlink: GPU 1: 3 of 12 NVLinks are up"),
+        long({"processes": 1}, "drain", "drain: gpu.busy: GPU 1: 1 processes compute on it"),
     ],
 )
 def test_a_gpu_that_is_ill_drains_its_host(
