@@ -36,11 +36,14 @@ def preflight(container: Container, *arguments: str) -> tuple[int, list[str], di
     return ended.code, ended.out.splitlines(), document
 
 
-@pytest.mark.parametrize(("launch", "action"), [(ENOUGH, "start"), ({}, "relaunch")])
+@pytest.mark.parametrize(
+    ("cell", "launch", "action"),
+    [("debian13-none", ENOUGH, "start"), ("debian12-rdma-core", {}, "relaunch")],
+)
 def test_the_launch_decides(
-    this_engine: Engine, cpu_family: dict[str, str], launch: dict[str, Any], action: str
+    this_engine: Engine, cpu_family: dict[str, str], cell: str, launch: dict[str, Any], action: str
 ) -> None:
-    spec = LaunchSpec(cpu_family["debian13-none"], SLEEP, **launch)
+    spec = LaunchSpec(cpu_family[cell], SLEEP, **launch)
     with started(this_engine, spec) as container:
         code, screen, document = preflight(container)
     assert (code, document["verdict"]["action"]) == (int(action != "start"), action), screen
