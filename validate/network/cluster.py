@@ -18,7 +18,7 @@ FORWARDED = ("NCCL_", "GLOO_", "UCX_", "UCC_", "TP_", "OMP_", "MKL_", "CUDA_VISI
 """Ranks get variables that begin like this, and the two of mpirun's `-x`, as ranks of a launch."""
 PATHS = ("LD_LIBRARY_PATH", "PATH")
 LOGIN_SECONDS, LIFE_SECONDS, ENDING_SECONDS = 20.0, 1800.0, 3.0
-SSH = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-o", "ServerAliveInterval=3")
+SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-o", "ServerAliveInterval=3")
 BOOT = "import sys; exec(sys.stdin.buffer.raw.readline().decode())"
 PROGRAM = """\
 import sys, types
@@ -112,7 +112,7 @@ class Cluster:
         here = [pythons[0], "-u", "-c", BOOT]
         line = remote_command(pythons, env)
         for name in [self.me, *(one for one in dict.fromkeys(peers) if one != self.me)]:
-            argv = here if name == self.me else ["ssh", *SSH, name, line]
+            argv = here if name == self.me else [*SSH, name, line]
             self.agents[name] = Agent(name, argv, env, self._inbox)
 
     def login(self) -> None:

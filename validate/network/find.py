@@ -22,6 +22,8 @@ LEAST_SHARE = 0.1
 
 ONE_OF_TWO = "one of the two hosts, or the link between them: a third host would tell"
 
+WRONG_SUMS = "memory, a GPU, or a library of the host changes data without a word"
+
 REFUSALS: Tuple[Tuple[str, str, Remedy], ...] = (
     (
         r"[Cc]ould not resolve|[Nn]ame or service not known",
@@ -135,7 +137,11 @@ def _of_hosts(found: Search, seconds: float) -> CheckResult:
         "{} of {} hosts are slow: or the others are nearer to each other, on one machine or"
         " behind one switch".format(len(verdict.hosts), count)
     )  # fmt: skip
+    wrong = any("wrong sums" in found.problems.get(pair, "") for pair in found.seen)
     text = "start the job without {}, and have its network repaired"
+    if wrong:
+        text = "start the job without {}, and have its memory, GPUs and libraries checked"
+        cause = cause or WRONG_SUMS
     look = "ssh {} cat /proc/net/dev   # errors and drops of its interface".format(
         next(iter(verdict.hosts))
     )
@@ -148,7 +154,7 @@ def _slow_host(found: Search, host: str) -> str:
         text = "{} is slow with everyone: {:.3g} GB/s at best, {:.3g} GB/s is usual"
         return text.format(host, speed, usual) + _of_interface(found, host)
     said = [text for pair, text in found.problems.items() if host in pair and text]
-    return "{} moves no data to anyone: {}".format(host, said[0] if said else "nothing came")
+    return "{} works with nobody: {}".format(host, said[0] if said else "nothing came")
 
 
 def _of_interface(found: Search, host: str) -> str:

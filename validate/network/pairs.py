@@ -96,7 +96,8 @@ def _cut(
             groups.remove(meeting[1])
             meeting[0].extend(meeting[1])
     several = len(groups) > 1 and all(len(group) > 1 for group in groups)
-    return groups if several and links else []
+    in_order = [[host for host in hosts if host in group] for group in groups]
+    return in_order if several and links else []
 
 
 def next_round(hosts: Sequence[str], seen: Seen, time_left: bool) -> List[Pair]:
