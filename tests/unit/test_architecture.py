@@ -39,8 +39,10 @@ VALIDATE_FLOORS = (
     ("remedy", "endings", "growing_file", "run_options", "sessions", "streams", "unnamed"),
     ("restrictions",),
     ("check", "components", "expected", "process"),
-    ("fixtures",),
+    ("fixtures", "preflight"),
     ("probes", "host_checks"),
+    ("discovery",),
+    ("expectation",),
     ("suites", "benchmark", "network"),
     ("catalogue",),
     ("requirements",),
@@ -48,7 +50,7 @@ VALIDATE_FLOORS = (
     ("outside", "prefetch", "pytest_plugin", "testinfra_timeout"),
     ("pytest_run",),
     ("cli",),
-    ("__main__",),
+    ("__main__", "pyz_main"),
 )
 """The packages and modules of validate, the lowest floor first."""
 
