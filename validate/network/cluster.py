@@ -33,7 +33,7 @@ module.main()
 Message = Dict[str, Any]
 
 
-def program() -> str:
+def agent_program() -> str:
     """Return the agent as one line of Python, so that a host needs nothing of ours."""
     ours = [(one.__name__, inspect.getsource(one)) for one in (sweep, agent)]
     modules = [(name, "") for name in ("validate", "validate.network")] + ours
@@ -68,7 +68,7 @@ class Agent:
             self._command = RunningCommand(argv, LIFE_SECONDS, env, stdin)
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
-        self._write(program())
+        self._write(agent_program())
 
     def _write(self, text: str) -> None:
         with contextlib.suppress(OSError):  # it has ended: its result tells why

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 from validate.check import SKIPPED, WARNED, CheckResult
 from validate.network.checks import HOSTS, LINKS, LOGIN, NETWORK, bad, good
 from validate.network.job import Job, described
-from validate.network.pairs import Pair, Seen, Verdict, next_round, schedule, verdict_of
+from validate.network.pairs import Blame, Pair, Speeds, blame_for, next_round, schedule
 from validate.network.transport import Effort
 from validate.remedy import NO_REMEDY, Remedy, at_launch, on_host, only_look
 
@@ -55,10 +55,10 @@ class Search(NamedTuple):
     """Hold all that was measured, in rounds, and what was seen of each pair."""
 
     hosts: List[str]
-    seen: Seen
+    seen: Speeds
     problems: Dict[Pair, str]
     rounds: List[List[Dict[str, Any]]]
-    verdict: Verdict
+    verdict: Blame
     facts: Dict[str, Dict[str, Any]]
 
     def as_data(self) -> Dict[str, Any]:
@@ -74,7 +74,7 @@ def search(job: Job, show: Callable[[str], None]) -> Search:
     sizes = GPU_SIZES if job.runs.via == "nccl" else SMALL_SIZES
     effort = Effort(sizes, PAIR_PACE, PAIR_LIMIT)
     hosts, end = job.hosts, time.monotonic() + ALL_LINKS_SECONDS
-    seen: Seen = {}
+    seen: Speeds = {}
     problems: Dict[Pair, str] = {}
     rounds: List[List[Dict[str, Any]]] = []
     facts = described(job)
@@ -82,7 +82,7 @@ def search(job: Job, show: Callable[[str], None]) -> Search:
     while True:
         pairs = next_round(hosts, seen, time.monotonic() < end)
         if not pairs:
-            return Search(hosts, seen, problems, rounds, verdict_of(hosts, seen), job.facts)
+            return Search(hosts, seen, problems, rounds, blame_for(hosts, seen), job.facts)
         done = []
         for run in job.runs.measure(pairs, effort, lambda *_: None):
             pair = (run.hosts[0], run.hosts[1])
