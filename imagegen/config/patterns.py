@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NAME = r"^[a-z][a-z0-9-]*$"
+USER = r"^[a-z_][a-z0-9_-]{0,31}$"
+"""The name of an account, as `useradd` of every distribution takes it (useradd(8))."""
 VARIANT = r"^[a-z][a-z0-9.-]*$"
 OS_ID = r"^[a-z]+[0-9.]+$"
 PACKAGE = r"^[a-z0-9][a-z0-9.+_-]*$"
@@ -58,6 +60,7 @@ DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 IN_WORDS: Mapping[str, tuple[str, str]] = {
     NAME: ("a name of small letters, digits and `-`", "my-name"),
+    USER: ("the name of an account: small letters, digits, `_` and `-`, at most 32", "mpiuser"),
     VARIANT: ("a name of small letters, digits, `.` and `-`", "a-variant"),
     OS_ID: ("the name and version of an OS", "debian12"),
     PACKAGE: ("the name of a package", "libibverbs1"),

@@ -41,6 +41,7 @@ from imagegen.config.patterns import (
     TAG,
     TEXT,
     URL,
+    USER,
     VARIANT,
     VERSION,
     WARNING,
@@ -286,6 +287,7 @@ MATRIX = _object(
     exclude=_list({**_row(reason=_text(TEXT)), "required": ["reason"]}),
     notes=_list(_text(TEXT)),
     env=_map(OWN_ENV_NAME, _text(ENV_VALUE)),
+    user=_object(("name", "uid"), name=_text(USER), uid=_text(POSITIVE)),
     allow_unknown={"type": "boolean"},
     size_budget=_object(
         (),

@@ -28,13 +28,17 @@ def rules_named(text: str) -> tuple[str, ...]:
 
 
 class Contract(TypedDict, total=False):
-    """What a launch must give: capabilities, devices, ulimits, memory, `bridge` or `host`."""
+    """What a launch must give: capabilities, devices, ulimits, memory, `bridge` or `host`.
+
+    `user` is the number of the user that the containers run as; it is left out for root.
+    """
 
     caps: list[str]
     devices: list[str]
     ulimits: dict[str, int]
     shm_bytes: int
     network: str
+    user: int
 
 
 @dataclass(frozen=True)

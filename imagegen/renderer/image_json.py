@@ -6,7 +6,7 @@ Its contract (what a launch must give the image) and its environment are compute
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import orjson
 
@@ -43,6 +43,7 @@ class Expectation(TypedDict):
     suites: Sequence[str]
     contract: Contract
     patched: Sequence[Mapping[str, str]]
+    user: NotRequired[Mapping[str, str | int]]
 
 
 def stage_env(component: Component, release: Release, path: str) -> dict[str, str]:
@@ -72,10 +73,13 @@ def environment(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict
 def contract(spec: ImageSpec, catalog: Catalog) -> Contract:
     """Compute what a launch has to give the image.
 
-    These are capabilities, devices, ulimits, shared memory in bytes, and the network. Lists are
-    united; the largest shared memory wins, and the host network wins over a bridge.
+    These are capabilities, devices, ulimits, shared memory in bytes, the network, and the number of
+    a user other than root. Lists are united; the largest shared memory wins, and the host network
+    wins over a bridge.
     """
-    return _contract(tuple(pin.component for pin in spec.pins), catalog)
+    found = _contract(tuple(pin.component for pin in spec.pins), catalog)
+    user = spec.cell.user
+    return {**found, "user": user.uid} if user else found
 
 
 @lru_cache(maxsize=256)
@@ -138,7 +142,7 @@ def _facts(pin: Pin, spec: ImageSpec) -> dict[str, object]:
 
 def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> Expectation:
     """Make the document as data; validate/expected.py describes its schema."""
-    return {
+    document: Expectation = {
         "schema": SCHEMA,
         "tool": __version__,
         "image": spec.tag,
@@ -171,6 +175,9 @@ def expectation(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> Expe
         "contract": contract(spec, catalog),
         "patched": patched(spec),
     }
+    if user := spec.cell.user:
+        document["user"] = {"name": user.name, "uid": user.uid, "home": user.home}
+    return document
 
 
 def patched(spec: ImageSpec) -> list[dict[str, str]]:

@@ -166,5 +166,6 @@ def test_a_run_that_is_asked_to_end_takes_its_commands_along(
             assert run.poll() is None
             time.sleep(0.05)
         run.send_signal(number)
-        assert run.wait(20) == EXIT_INTERRUPTED
+        # Python ends by SIGINT, which a shell shows as 130 too, if a class was just being made.
+        assert run.wait(20) in (EXIT_INTERRUPTED, -signal.SIGINT)
     assert not _survives(int(note.read_text()))

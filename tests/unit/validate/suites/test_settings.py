@@ -11,9 +11,9 @@ from unit.validate.gpu_machines import Machine, write
 from validate import catalogue
 from validate.check import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import kubernetes
-from validate.pytest_plugin import RunOptions
 from validate.pytest_run import run_suites
 from validate.requirements import not_run, required_by_profile
+from validate.run_options import RunOptions
 from validate.suites.test_torch_gpu import runs_on
 
 if TYPE_CHECKING:
