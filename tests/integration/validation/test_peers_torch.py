@@ -106,7 +106,8 @@ def test_an_interface_that_leads_to_the_peers_or_nowhere(
     assert failed(checks) == (["ddp.iface"] if says else [])
     assert says in checks["ddp.iface"]["measured"]
     if says:
-        assert checks["ddp.iface"]["remedy"].startswith(f"export {setting}=eth0 ")
+        remedy = checks["ddp.iface"]["remedy"]
+        assert remedy.startswith((f"export {setting}=eth0 ", f"unset {setting}; "))
 
 
 def test_the_line_of_the_documents_finds_its_ranks(hosts: list[Container]) -> None:
