@@ -94,7 +94,8 @@ def _of_wheel(site: str, one: Distribution) -> Iterator[Listed]:
     for row in csv.reader(read(record, MOST_BYTES).splitlines()):
         algorithm, _, text = row[1].partition("=") if len(row) > 1 else ("", "", "")
         digest = _hexadecimal(text)
-        if digest and algorithm in hashlib.algorithms_available:
+        compiled = row[:1] and row[0].endswith(".pyc")  # pip compiles again what a wheel brings
+        if digest and not compiled and algorithm in hashlib.algorithms_available:
             path = os.path.normpath(os.path.join(site, row[0]))
             size = int(row[2]) if len(row) > 2 and row[2].isdigit() else -1
             owner = "{}=={}".format(one.name, one.version)
