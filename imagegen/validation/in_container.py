@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -21,16 +21,20 @@ from imagegen.model.labels import LABEL_CONTRACT
 from imagegen.model.recipe import EXPECTATION_PATH
 from imagegen.model.validation import ValidationRecord
 from imagegen.text import human_bytes
+from imagegen.validation.foreign import foreign_launch, is_foreign, program
 from imagegen.validation.image_secrets import secrets_of
 from imagegen.validation.reports import read_report, with_check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from imagegen.engine.client import Engine
+    from imagegen.engine.images.local_image import LocalImage
     from imagegen.model.catalog import Contract
     from imagegen.model.validation import Report
     from imagegen.validation.image_secrets import ImageSecrets
+
+    Command = Callable[[containers.Container], tuple[str, ...]]
 
 REPORT_FOLDER = "/run/imagegen"
 """A new folder for the report, because the image's folders for temporary files may be broken."""
@@ -106,12 +110,14 @@ def validate_image(
             hint="build it first: `imagegen build`, or pull it",
         )
     started = time.monotonic()
-    contract = contract_of(ref, image.labels)
-    with containers.running(engine, launch_spec(image.id, contract)) as container:
+    with (
+        _launch(engine, image, ref) as (spec, command),
+        containers.running(engine, spec) as container,
+    ):
         on_start(container.id)
         for note in container.notes:
             on_line(f"note: {note}")
-        report = _run(container, ref, request, on_line)
+        report = _run(container, ref, request, command, on_line)
     if request.look_into_layers:
         # The engine only exports an image as a whole; that takes minutes for some GB.
         on_line(f"looking for secrets in all layers, {human_bytes(image.size_bytes)}")
@@ -128,6 +134,19 @@ def validate_image(
         seconds=time.monotonic() - started,
         report=report,
     )
+
+
+@contextmanager
+def _launch(
+    engine: Engine, image: LocalImage, ref: str
+) -> Iterator[tuple[containers.LaunchSpec, Command]]:
+    """Describe how an image is started, and what its `validate` is: its own, or one brought."""
+    contract = contract_of(ref, image.labels)
+    if is_foreign(engine, image.id, image.labels, PROGRAM):
+        with foreign_launch(image.id) as spec:
+            yield spec, lambda container: program(container, ref)
+    else:
+        yield launch_spec(image.id, contract), lambda _: (PROGRAM,)
 
 
 def contract_of(ref: str, labels: Mapping[str, str]) -> Contract:
@@ -152,13 +171,15 @@ def _run(
     container: containers.Container,
     ref: str,
     request: ValidationRequest,
+    command: Command,
     on_line: Callable[[str], None],
 ) -> Report:
     if not container.alive():
         raise _died(container, ref)
     try:
         container.make_folder(REPORT_FOLDER)
-        result = container.exec(request.argv, request.timeout, on_output=on_line)
+        argv = [*command(container), *request.argv[1:]]
+        result = container.exec(argv, request.timeout, on_output=on_line)
     except EngineError:
         if container.alive():
             raise
