@@ -11,6 +11,7 @@ import json
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from imagegen.engine.client import engine_errors
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 REPORT_FOLDER = "/run/imagegen"
 """A new folder for the report, because the image's folders for temporary files may be broken."""
 REPORT_PATH = f"{REPORT_FOLDER}/report.json"
+EXPECT_PATH = f"{REPORT_FOLDER}/expect.json"
+INFER_SECONDS = 120.0
 FULL_SECONDS = 1800.0
 NOT_LOADED = "error: a suite does not load"
 """The begin of a line in which `validate` names a suite that is therefore not in the report."""
@@ -57,13 +60,15 @@ PROGRAM = "/usr/local/bin/validate"
 class ValidationRequest:
     """Say what to run: `static` or all suites, more arguments for `validate`, a time limit.
 
-    The limit `timeout` is in seconds.
+    The limit `timeout` is in seconds. `expect` is an expectation file of this host that counts in
+    place of the image's own.
     """
 
     static: bool = False
     arguments: tuple[str, ...] = ()
     look_into_layers: bool = True
     timeout: float = FULL_SECONDS
+    expect: str = ""
 
     @property
     def tier(self) -> str:
@@ -76,7 +81,8 @@ class ValidationRequest:
     def argv(self) -> list[str]:
         """Return the command that runs in the container."""
         static = ["--static"] if self.static else []
-        return [PROGRAM, *static, "--json", REPORT_PATH, *self.arguments]
+        expect = ["--expect", EXPECT_PATH] if self.expect else []
+        return [PROGRAM, *static, "--json", REPORT_PATH, *expect, *self.arguments]
 
 
 def launch_spec(image_id: str, contract: Contract) -> containers.LaunchSpec:
@@ -103,12 +109,7 @@ def validate_image(
     A failed check gives a record that did not pass. ValidationError is raised where `validate`
     itself could not run: no such image, no expectation file, a container that died.
     """
-    image = local_images.find(engine, ref)
-    if image is None:
-        raise ValidationError.of(
-            f"the engine has no image `{ref}`",
-            hint="build it first: `imagegen build`, or pull it",
-        )
+    image = _found(engine, ref)
     started = time.monotonic()
     with (
         _launch(engine, image, ref) as (spec, command),
@@ -134,6 +135,34 @@ def validate_image(
         seconds=time.monotonic() - started,
         report=report,
     )
+
+
+def infer(engine: Engine, ref: str) -> str:
+    """Return the expectation file of what is found in an image, as JSON.
+
+    Raises ValidationError where there is no such image, or `validate` cannot run in it.
+    """
+    image = _found(engine, ref)
+    with (
+        _launch(engine, image, ref) as (spec, command),
+        containers.running(engine, spec) as container,
+    ):
+        if not container.alive():
+            raise _died(container, ref)
+        result = container.exec([*command(container), "--infer"], INFER_SECONDS)
+    if result.code != 0:
+        raise _no_report(ref, result.code, _tail(result.out + result.err))
+    return result.out
+
+
+def _found(engine: Engine, ref: str) -> LocalImage:
+    image = local_images.find(engine, ref)
+    if image is None:
+        raise ValidationError.of(
+            f"the engine has no image `{ref}`",
+            hint="build it first: `imagegen build`, or pull it",
+        )
+    return image
 
 
 @contextmanager
@@ -178,6 +207,8 @@ def _run(
         raise _died(container, ref)
     try:
         container.make_folder(REPORT_FOLDER)
+        if request.expect:
+            container.write_file(EXPECT_PATH, Path(request.expect).read_bytes())
         argv = [*command(container), *request.argv[1:]]
         result = container.exec(argv, request.timeout, on_output=on_line)
     except EngineError:
