@@ -25,7 +25,7 @@ def folder(name):
     spec = importlib.util.find_spec(name)
     return list(spec.submodule_search_locations or [""])[0] if spec else ""
 print(json.dumps({
-    "folders": [path for path in map(folder, ("torch", "horovod")) if path],
+    "folders": [path for path in map(folder, ("torch", "horovod", "tensorflow", "mxnet")) if path],
     "sites": [path for path in sys.path if path and os.path.isdir(path)],
     "version": "%d.%d.%d" % sys.version_info[:3], "prefix": sys.prefix,
 }))
@@ -58,15 +58,6 @@ print(json.dumps({
     "version": getattr(horovod, "__version__", ""),
 }))
 """
-
-HOROVOD_SIZE = """
-import sys
-import horovod.torch as hvd
-hvd.init()
-sys.stdout.write("horovod rank %d of %d\\n" % (hvd.rank(), hvd.size()))
-sys.stdout.flush()
-"""
-
 
 IMPORT_SECONDS = 200.0
 """Time limit for the import of a framework, which takes minutes on a loaded machine with a slow
