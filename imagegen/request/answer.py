@@ -176,7 +176,8 @@ def _alternatives(
 def _driver_floors(catalog: Catalog) -> set[str]:
     """List the lowest drivers that any release names."""
     rows = [row for one in catalog.components.values() for row in one.releases]
-    return {text.removeprefix(">=") for row in rows for text in row.limits.get(DRIVER, ())}
+    found = {text.removeprefix(">=") for row in rows for text in row.limits.get(DRIVER, ())}
+    return {text for text in found if constraint.is_version(text)}
 
 
 def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:
