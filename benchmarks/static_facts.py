@@ -19,6 +19,8 @@ LEFT_OUT = {
     "torch.cuda-build": "rests: the image is for CPUs",
     "torch.nccl": "rests: the image is for CPUs",
     "torch.cudnn": "rests: the image is for CPUs",
+    "hvd.tf-abi": "rests: the image has no TensorFlow",
+    "hvd.mxnet-abi": "rests: the image has no MXNet",
     "rdma.ofed": "rests: the verbs stack is the distribution's",
 }
 """Static checks of the image's suites that no fact stands for, with the reason."""

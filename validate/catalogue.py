@@ -13,13 +13,17 @@ from validate.benchmark import checks as benchmark
 from validate.check import Check
 from validate.components import COMPONENTS
 from validate.expected import Expected
+from validate.network.checks import NETWORK, NETWORK_CHECKS
 
 SUITES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suites")
 BENCHMARK = benchmark.SUITE
-"""The suite of the benchmark. It is no pytest file, and it runs only on request, after all others.
-"""
+ON_REQUEST = (BENCHMARK, NETWORK)
+"""Suites that are no pytest files, and run where an option of their own asks for them."""
 
-OWN_SUITES = {"os": 20, "gpu": 50, "limits": 180, "k8s": 190, "peers": 200}
+PLUGIN = "plugin"
+"""The suite about the net plugins of NCCL: whoever brings NCCL, or a framework that has one."""
+
+OWN_SUITES = {"os": 20, "gpu": 50, PLUGIN: 175, "limits": 180, "k8s": 190, "peers": 200}
 """Suites that are of no component, with their places in a run."""
 
 ALWAYS = ("os", "limits", "k8s")
@@ -38,6 +42,7 @@ ALIASES = {
     "lim": "limits",
     "kubernetes": "k8s",
     "bench": BENCHMARK,
+    "net": NETWORK,
     **{short: name for name, one in COMPONENTS.items() for short in one.short_names},
 }
 """Short name -> suite: what the ids of its checks begin with."""
@@ -47,8 +52,8 @@ LEFT_OUT = {
     "compare with",
     "bench.threshold": "what is fast enough depends on the machine: the numbers are in the report, "
     "and whoever keeps the history of a machine compares them",
-    "nccl-tests": "all_reduce_perf is in no catalog row; `validate --benchmark` measures the same "
-    "path with the framework that trains",
+    "nccl-tests": "all_reduce_perf is in no catalog row; `validate --bandwidth` makes the same "
+    "sweep with the NCCL, gloo or MPI of the image",
 }
 """Checks that were considered and left out, each with the reason."""
 
@@ -94,7 +99,8 @@ def all_checks() -> List[Entry]:
         members = [one for one in members if hasattr(one, "check")]
         members.sort(key=lambda member: member.__code__.co_firstlineno)
         found += [Entry(suite_of(file[:-3]), member.check) for member in members]
-    return found + [Entry(BENCHMARK, one) for one in benchmark.CHECKS]
+    found += [Entry(BENCHMARK, one) for one in benchmark.CHECKS]
+    return found + [Entry(NETWORK, one) for one in NETWORK_CHECKS]
 
 
 def not_applicable(suite: str, expected: Expected) -> str:
@@ -104,6 +110,8 @@ def not_applicable(suite: str, expected: Expected) -> str:
     components = [suite] + sorted(n for n, one in COMPONENTS.items() if suite in one.more_suites)
     if any(expected.has(name) for name in components):
         return ""
+    if suite == PLUGIN and any(expected.fact(name, "cuda") for name in expected.components):
+        return ""  # a framework built for CUDA brings an NCCL of its own
     if suite == "gpu":
         return "" if expected.device == "gpu" else "the image is for {}".format(expected.device)
     omitted = [expected.omission(name) for name in components if expected.omission(name)]
@@ -133,7 +141,7 @@ def problem_with_suites(expected: Expected) -> str:
 def chosen_by_default(expected: Expected, pod: bool, peers: bool) -> List[str]:
     """Choose the suites of a run that names none: those that fit the image and the situation."""
     suites = list(expected.suites)
-    suites += ["gpu"] if not not_applicable("gpu", expected) else []
+    suites += [name for name in ("gpu", PLUGIN) if not not_applicable(name, expected)]
     more = [COMPONENTS[name].more_suites for name in expected.components if name in COMPONENTS]
     suites += [one for suites_of_one in more for one in suites_of_one if one not in OWN_SUITES]
     suites += ["k8s"] if pod else []

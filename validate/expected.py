@@ -4,7 +4,8 @@ Top level: schema, tool, image, matrix, cell, profile, device (`cpu` or `gpu`), 
 VERSION_ID, arch, glibc, lib_dir}, env {name: value}, components {name: {version, variant, origin,
 source, via, facts}}, omitted {component: reason}, suites [name], contract {caps, devices, ulimits,
 shm_bytes, network}, patched [{path, reason}]: files of packages that the recipe itself changes. It
-is written by imagegen/renderer/image_json.py.
+is written by imagegen/renderer/image_json.py. An image of another maker has none: discovery writes
+one of what is there, with `inferred` (discovery/infer.py).
 """
 
 import io
@@ -48,6 +49,11 @@ class Expected(NamedTuple):
         return str(self.data.get("omitted", {}).get(component, ""))
 
     @property
+    def inferred(self) -> bool:
+        """Return whether no recipe wrote this: it says what was found in an image."""
+        return bool(self.data.get("inferred", False))
+
+    @property
     def suites(self) -> List[str]:
         """Return the names of the suites that apply to the image."""
         return [str(name) for name in self.data["suites"]]
@@ -71,6 +77,11 @@ class Expected(NamedTuple):
     def contract(self) -> Dict[str, Any]:
         """Return what a launch has to give the container; empty if the file does not say."""
         return dict(self.data.get("contract", {}))
+
+    @property
+    def user(self) -> str:
+        """Return the name of the user that the image was made for; empty for root."""
+        return str(self.data.get("user", {}).get("name", ""))
 
     @property
     def patched(self) -> Dict[str, str]:
@@ -111,7 +122,9 @@ def _problem(data: Any) -> str:
         return "schema {!r}; this validate reads schema {}".format(data.get("schema"), SCHEMA)
     wanted = {"components": dict, "os": dict, "suites": list}
     wrong = [k for k, kind in sorted(wanted.items()) if not isinstance(data.get(k), kind)]
-    wrong += [k for k in ("contract", "env", "omitted") if not isinstance(data.get(k, {}), dict)]
+    wrong += [
+        k for k in ("contract", "env", "omitted", "user") if not isinstance(data.get(k, {}), dict)
+    ]
     if wrong:
         return "{} missing or of the wrong kind".format(", ".join(wrong))
     patched = data.get("patched", [])

@@ -14,7 +14,7 @@ from typing import IO, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 from validate import endings
 from validate.growing_file import GrowingFile, OnLine
 from validate.restrictions import ends_first
-from validate.sessions import processes_of
+from validate.sessions import processes_of, wait_for_end
 from validate.unnamed import unnamed_file
 
 DEFAULT_SECONDS = 30.0
@@ -248,9 +248,7 @@ def _wait(
     tail = GrowingFile(out, on_line) if on_line else None
     while True:
         left = max(deadline - time.monotonic(), 0.0)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(min(0.2, left) if tail else left)
-        ended = child.poll() is not None
+        ended = wait_for_end(child, min(0.2, left) if tail else left)
         if tail:
             tail.tell(ended)
         if ended or time.monotonic() >= deadline:
@@ -264,8 +262,7 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
     """
     if child.poll() is None:
         _signal_group(child.pid, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(GRACE_SECONDS)
+        wait_for_end(child, GRACE_SECONDS)
     _signal_group(child.pid, signal.SIGKILL)
     for pid in processes_of(child.pid):
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -1,5 +1,6 @@
 """Give checks their fixtures in pytest and collect their results, without printing."""
 
+import os
 import signal
 import time
 from typing import (
@@ -8,8 +9,6 @@ from typing import (
     Dict,
     Generator,
     List,
-    Mapping,
-    NamedTuple,
     Optional,
     Sequence,
     Tuple,
@@ -17,7 +16,7 @@ from typing import (
 
 import pytest
 
-from validate import catalogue, endings
+from validate import catalogue, endings, preflight
 from validate.check import (
     ERROR,
     FAILED,
@@ -38,6 +37,7 @@ from validate.process import BROKEN, patience
 from validate.remedy import Remedy, only_look
 from validate.requirements import out_of_profile
 from validate.restrictions import TEMPORARY, restriction, restriction_in
+from validate.run_options import RunOptions as RunOptions
 
 MOST_LETTERS = 200
 """The most of an error's text that is shown."""
@@ -48,27 +48,16 @@ of the limits of the commands of a check.
 """
 
 
-class RunOptions(NamedTuple):
-    """Hold what the command line asks for, apart from the suites.
-
-    `own` maps the user's suites to their files: every test in them is a check, with or without
-    `@check`. `profile` is empty if the profile of the image applies. `gpus` is 0 for any number of
-    GPUs.
-    """
-
-    static: bool = False
-    loopback: bool = False
-    profile: str = ""
-    peers: Sequence[str] = ()
-    own: Mapping[str, str] = {}
-    gpus: int = 0
-
-
 class Collector:
     """Collect the results of one run, as a pytest plugin, in the order of the checks."""
 
-    def __init__(self, situation: Situation, options: RunOptions) -> None:
+    def __init__(
+        self, situation: Situation, options: RunOptions, files: Sequence[str] = ()
+    ) -> None:
+        """Take the files of the chosen suites, in the order in which they run."""
         self.situation = situation
+        self.files = tuple(files)
+        self._places = {path: place for place, path in enumerate(files)}
         self.options = options
         self.results: List[CheckResult] = []
         self.unloaded: List[str] = []
@@ -92,14 +81,28 @@ class Collector:
         measured: Measure = request.node.measured
         return measured
 
+    def pytest_ignore_collect(self, collection_path: Any) -> Optional[bool]:
+        """Leave out the shipped suites that were not chosen: pytest is given their folder."""
+        path = str(collection_path)
+        shipped = os.path.dirname(path) == catalogue.SUITES and path.endswith(".py")
+        return True if shipped and path not in self._places else None
+
     def pytest_collection_modifyitems(self, items: List[Any]) -> None:
-        """Drop live checks from static runs, and test functions that are not checks."""
-        items[:] = [item for item in items if self._wanted(item)]
+        """Put the checks in order.
+
+        Live checks of static runs are dropped, and test functions that are not checks.
+        """
+        last = len(self._places)
+        chosen = [item for item in items if self._wanted(item)]
+        chosen.sort(key=lambda item: self._places.get(str(item.path), last))
+        items[:] = chosen
 
     def _wanted(self, item: Any) -> bool:
         check = self._check(item)
         if check is None or (self.options.static and check.tier != "static"):
             return False
+        if self.options.preflight:
+            return preflight.belongs(_suite_of(item), check) or self._is_own(item)
         return check.tier != "asked" or self.options.loopback
 
     def _check(self, item: Any) -> Optional[Check]:

@@ -5,18 +5,24 @@ import io
 import os
 import sys
 import tempfile
-from typing import Iterator, List, Tuple
-
-import pytest
+from typing import Any, Iterator, List, Tuple
 
 from validate import catalogue, prefetch
 from validate.check import CheckResult
 from validate.expected import Expected
 from validate.fixtures import Situation
-from validate.pytest_plugin import Collector, RunOptions
-from validate.testinfra_timeout import limited_commands
+from validate.run_options import RunOptions
 
 EVERYTHING = RunOptions()
+
+NOT_NEEDED = (
+    *("cacheprovider", "debugging", "doctest", "faulthandler", "junitxml", "legacypath"),
+    *("logging", "nose", "pastebin", "setuponly", "setupplan", "stepwise", "terminal"),
+    *("threadexception", "unittest", "unraisableexception", "warnings"),
+)
+"""Plug-ins of pytest that shipped suites do not use; without them it starts in half the time."""
+NEVER = ("cacheprovider", "junitxml", "terminal")
+"""Those that would write or print, also beside a user's suites."""
 
 
 def run_suites(
@@ -27,19 +33,41 @@ def run_suites(
     Returns their results, and the suites that could not be loaded.
     """
     peers = tuple(options.peers)
-    situation = Situation(expected, dict(os.environ), root, {}, peers, {}, options.gpus)
-    collector = Collector(situation, options)
+    asked = (options.gpus, options.preflight)
+    situation = Situation(expected, dict(os.environ), root, {}, peers, {}, *asked)
     own = [path for name, path in options.own.items() if name in suites]
-    files = catalogue.files_of(suites) + own
     quiet = contextlib.redirect_stdout(io.StringIO())
-    with prefetch.started(situation, suites), _own_pytest(), quiet:
-        if files:
-            code = pytest.main(_arguments(own) + files, plugins=[collector])
-            if code == pytest.ExitCode.INTERRUPTED and not collector.unloaded:
-                raise KeyboardInterrupt
-            if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
-                collector.unloaded.append("pytest ended with exit code {}".format(int(code)))
+    with prefetch.started(situation, suites), quiet:
+        return _with_pytest(catalogue.files_of(suites), own, situation, options)
+
+
+def _with_pytest(
+    files: List[str], own: List[str], situation: Situation, options: RunOptions
+) -> Tuple[List[CheckResult], List[str]]:
+    # pytest loads slowly, and slow probes run in the meantime.
+    from validate.pytest_plugin import Collector
+    from validate.testinfra_timeout import limited_commands
+
+    collector = Collector(situation, options, files)
+    paths = ([catalogue.SUITES] if files else []) + own
+    if paths:
+        with _own_pytest(), limited_commands():
+            code = _pytest().main(_arguments(own) + paths, plugins=[collector])
+        if code == INTERRUPTED and not collector.unloaded:
+            raise KeyboardInterrupt
+        if code in (INTERNAL_ERROR, USAGE_ERROR):
+            collector.unloaded.append("pytest ended with exit code {}".format(int(code)))
     return collector.results, collector.unloaded
+
+
+INTERRUPTED, INTERNAL_ERROR, USAGE_ERROR = 2, 3, 4
+"""pytest.ExitCode."""
+
+
+def _pytest() -> Any:
+    import pytest
+
+    return pytest
 
 
 def _arguments(own: List[str]) -> List[str]:
@@ -49,7 +77,8 @@ def _arguments(own: List[str]) -> List[str]:
     their assertions. `--confcutdir` keeps pytest from reading every folder above the suites, up to
     the root.
     """
-    arguments = ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:junitxml"]
+    dropped = NEVER if own else NOT_NEEDED
+    arguments = [word for name in dropped for word in ("-p", "no:" + name)]
     arguments += ["--continue-on-collection-errors", *_capture()]
     arguments += ["-p", "testinfra.plugin", "-c", os.devnull, "--import-mode=importlib"]
     folder = os.path.dirname(own[0]) if own else catalogue.SUITES
@@ -70,8 +99,8 @@ def _capture() -> List[str]:
 def _own_pytest() -> Iterator[None]:
     """Shield the run from outside settings while the block lasts.
 
-    The caller's pytest settings and the image's pytest plug-ins have no effect, no byte code is
-    written, and testinfra's commands have a time limit.
+    The caller's pytest settings and the image's pytest plug-ins have no effect, and no byte code is
+    written.
     """
     kept = dict(os.environ)
     for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS"):
@@ -79,8 +108,7 @@ def _own_pytest() -> Iterator[None]:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.dont_write_bytecode = True
     try:
-        with limited_commands():
-            yield
+        yield
     finally:
         os.environ.clear()
         os.environ.update(kept)

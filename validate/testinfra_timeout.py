@@ -12,6 +12,7 @@ from typing import Any, Iterator
 from testinfra.backend.base import BaseBackend
 
 from validate.process import Result, noted
+from validate.sessions import wait_for_end
 from validate.unnamed import unnamed_file
 
 SECONDS = 120.0
@@ -44,9 +45,7 @@ def run_local(backend: Any, command: str, *arguments: str) -> Any:
             start_new_session=True,
         )
         try:
-            code = child.wait(SECONDS)
-        except subprocess.TimeoutExpired:
-            code = TIMED_OUT
+            code = child.wait() if wait_for_end(child, SECONDS) else TIMED_OUT
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from imagegen.matrix.document import omissions, wanted
 from imagegen.model import constraint
-from imagegen.model.cell import Cell, Omission, Want, budget_of
+from imagegen.model.cell import Cell, Omission, User, Want, budget_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -89,6 +89,7 @@ def _cell(
         env=dict(sorted(data.get("env", {}).items())),
         notes=tuple(data.get("notes", ())),
         size_budget=budget_of(data.get("size_budget")),
+        user=User(row["name"], int(row["uid"])) if (row := data.get("user")) else None,
     )
 
 

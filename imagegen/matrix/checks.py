@@ -13,6 +13,7 @@ from imagegen.config.document import dotted
 from imagegen.errors import Problem
 from imagegen.matrix.cells import cell_count, cell_names, covers, points
 from imagegen.matrix.document import omissions, wanted
+from imagegen.matrix.user_checks import check_user
 from imagegen.model import constraint
 from imagegen.text import FEW, few, few_like
 
@@ -44,6 +45,7 @@ def check(document: MatrixDocument, catalog: Catalog) -> Iterator[Problem]:
     yield from _check_placeholders(document)
     yield from _check_excludes(document)
     yield from _check_same_names(document)
+    yield from check_user(document)
     for index, note in enumerate(data.get("notes", ())):
         path: list[str | int] = ["notes", index]
         named = [(note, document.file, document.line(path))]

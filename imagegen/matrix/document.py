@@ -45,6 +45,7 @@ class MatrixData(TypedDict):
     exclude: NotRequired[list[Mapping[str, str]]]
     notes: NotRequired[list[str]]
     env: NotRequired[Mapping[str, str]]
+    user: NotRequired[Mapping[str, str]]
     allow_unknown: NotRequired[bool]
     size_budget: NotRequired[Mapping[str, str]]
     owner: NotRequired[str]

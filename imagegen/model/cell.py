@@ -41,11 +41,24 @@ class Omission:
 
 
 @dataclass(frozen=True)
+class User:
+    """The user that the containers of an image run as, in place of root."""
+
+    name: str
+    uid: int
+
+    @property
+    def home(self) -> str:
+        """Return the home folder."""
+        return f"/home/{self.name}"
+
+
+@dataclass(frozen=True)
 class Cell:
     """One point of a matrix, before it is resolved.
 
     `name` is unique in its matrix; `env` is what the matrix sets in its images; `notes` explain the
-    choice of components.
+    choice of components. Where `user` is None, containers run as root.
     """
 
     matrix: str
@@ -62,6 +75,7 @@ class Cell:
     env: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     size_budget: SizeBudget | None = None
+    user: User | None = None
 
     @property
     def id(self) -> str:

@@ -95,6 +95,7 @@ class Renderer:
             "base_steps": base_steps,
             "stages": stages,
             "last": present[-1] if present else "base",
+            "user_steps": self._user_steps(spec, pins),
             "entrypoint": self._entrypoint(spec),
             "own_folder": OWN_FOLDER,
             "tool": __version__,
@@ -136,6 +137,14 @@ class Renderer:
     def _base_step(self, name: str, tag: str, seen: _Seen) -> _Part:
         text, marks = self._body(name, "base", tag, seen)
         return _Part((text,) if text.strip() else (), _origins("base", name, marks))
+
+    def _user_steps(self, spec: ImageSpec, pins: Mapping[str, Release]) -> list[str]:
+        """Render what components do in an image for a user other than root."""
+        if spec.cell.user is None:
+            return []
+        seen: _Seen = {"image": spec, "pins": pins}
+        names = [name for name in sorted(pins) if self._templates.has(f"components/{name}/user.j2")]
+        return [self._body(name, "user", spec.tag, seen)[0] for name in names]
 
     def _stages(
         self, spec: ImageSpec, pins: Mapping[str, Release], order: Sequence[str]

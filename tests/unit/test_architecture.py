@@ -36,19 +36,21 @@ FLOORS = (
 """The rooms, the lowest floor first: a module imports its own room and those of lower floors."""
 
 VALIDATE_FLOORS = (
-    ("remedy", "endings", "growing_file", "sessions", "streams", "unnamed"),
+    ("remedy", "endings", "growing_file", "run_options", "sessions", "streams", "unnamed"),
     ("restrictions",),
     ("check", "components", "expected", "process"),
-    ("fixtures",),
+    ("fixtures", "preflight"),
     ("probes", "host_checks"),
-    ("suites", "benchmark"),
+    ("discovery",),
+    ("expectation",),
+    ("suites", "benchmark", "network"),
     ("catalogue",),
     ("requirements",),
     ("report",),
     ("outside", "prefetch", "pytest_plugin", "testinfra_timeout"),
     ("pytest_run",),
     ("cli",),
-    ("__main__",),
+    ("__main__", "pyz_main"),
 )
 """The packages and modules of validate, the lowest floor first."""
 

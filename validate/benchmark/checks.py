@@ -8,8 +8,11 @@ from validate.remedy import Remedy, at_launch, only_look
 SUITE = "benchmark"
 
 PROBES = {
-    "run": "`mpirun -np N … python -u synthetic.py` with the flags of a real launch, 1500 s",
-    "allreduce": "hvd.allreduce of rank + 1 on every rank, before training: n (n + 1) / 2",
+    "run": "`mpirun -np N … python -u synthetic.py --via horovod|lightcc|ddp` with the flags of a "
+    "real launch, or torchrun where there is no Open MPI; 1500 s, four hours with --length "
+    "reference",
+    "allreduce": "hvd.allreduce or torch.distributed.all_reduce of rank + 1 on every rank, before "
+    "training: n (n + 1) / 2",
     "parse": "`Iter #N: X img/sec per GPU` and `Total img/sec on N GPU(s): X +-Y` are printed",
     "once": "exactly one `Total img/sec` line, over as many ranks as were started",
     "device": "`Number of GPUs: N` and the device in every line, against that of the image",
@@ -27,13 +30,14 @@ def _check(id_: str, proves: str, cause: str, remedy: Remedy, needs: Tuple[str, 
 ALLREDUCE = _check(
     "allreduce",
     "every rank is in one job, and a real allreduce gives the right sum on each",
-    "Horovod and mpirun speak different MPIs, so each rank believes it is alone",
-    only_look("validate --only horovod,mpi   # hvd.link and mpi.single say which MPIs"),
+    "Horovod and mpirun speak different MPIs, so each rank believes it is alone, or a library adds "
+    "up wrongly",
+    only_look("validate --only horovod,torch,mpi   # hvd.link, ddp.2rank and mpi.single say more"),
     ("bench.run",),
 )
 RUN = _check(
     "run",
-    "the synthetic benchmark trains under mpirun and ends well",
+    "the synthetic benchmark trains in all ranks and ends well",
     "training crashed or hung; its last lines say where",
     only_look("validate   # the other checks name the cause"),
 )
@@ -48,7 +52,7 @@ ONCE = _check(
     "once",
     "there is one total, over all ranks",
     "each rank believes it is rank 0 of 1 and trains on its own",
-    only_look("validate --only horovod   # hvd.size"),
+    only_look("validate --only horovod,torch   # hvd.size, ddp.2rank"),
     ("bench.run", "bench.parse"),
 )
 DEVICE = _check(
@@ -69,7 +73,7 @@ NET = _check(
     "net",
     "NCCL uses the network that the profile is for",
     "NCCL fell back to another network, which is silent at its usual log level",
-    only_look("validate --only nccl,rdma,harp   # says which part does not fit"),
+    only_look("validate --only nccl,rdma,plugin,harp   # says which part does not fit"),
     ("bench.run",),
 )
 CHECKS = (RUN, ALLREDUCE, PARSE, ONCE, STABILITY, NET, DEVICE)

@@ -2,17 +2,24 @@
 
 import argparse
 
-MODELS = ("resnet50", "small")
+VIAS = ("auto", "horovod", "lightcc", "ddp")
+"""What joins the ranks; `auto` takes what the image has, in this order: LightCC, Horovod, DDP."""
+LENGTHS = ("quick", "reference")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options to the parser of `validate`."""
     group = parser.add_argument_group("benchmark")
     group.add_argument("--benchmark", action="store_true", help="run the synthetic benchmark too")
-    group.add_argument("--ranks", type=_positive, default=1, help="MPI ranks (%(default)s)")
-    group.add_argument("--model", choices=MODELS, default="small", help="(%(default)s)")
+    group.add_argument("--ranks", type=_positive, default=1, help="how many (%(default)s)")
+    joins = "what joins them: Horovod, LightCC, or DDP of PyTorch (%(default)s)"
+    group.add_argument("--via", choices=VIAS, default="auto", help=joins)
+    models = "resnet50, vgg16, small, or one of torchvision (%(default)s)"
+    group.add_argument("--model", metavar="NAME", default="small", help=models)
     group.add_argument("--batch-size", type=_positive, default=8, help="of a rank (%(default)s)")
-    group.add_argument("--num-iters", type=_positive, default=3, help="(%(default)s)")
+    long = "reference: 10 + 10 x 10 batches, as Horovod's own script (%(default)s)"
+    group.add_argument("--length", choices=LENGTHS, default="quick", help=long)
+    group.add_argument("--num-iters", type=_positive, help="in place of the length's own")
 
 
 def _positive(text: str) -> int:

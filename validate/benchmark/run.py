@@ -3,8 +3,9 @@
 import os
 import re
 import sys
-from typing import Any, Dict, List
+from typing import Any, List
 
+from validate.benchmark import launch
 from validate.benchmark.checks import (
     ALLREDUCE,
     CHECKS,
@@ -21,16 +22,10 @@ from validate.check import FAILED, PASSED, SKIPPED, WARNED, Check, CheckResult
 from validate.expected import Expected
 from validate.fixtures import Situation
 from validate.probes import crashes
-from validate.probes.interpreter import find_python
-from validate.probes.mpi import launch
 from validate.process import Result, run
 
-LIMIT_SECONDS = 1500.0
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "synthetic.py")
-FORWARDED = ("NCCL_", "HOROVOD_", "LIGHT_")
-"""mpirun passes variables with these prefixes to the ranks: they change what is measured."""
-
-WITHOUT_HOROVOD = "the image has no Horovod: one rank trains with PyTorch alone, two cannot"
+LIMIT_SECONDS = {"quick": 1500.0, "reference": 14400.0}
+"""Time limits by the length of the benchmark: a VGG-16 on processors takes hours at full length."""
 
 NOISY = 0.1
 """The largest standard deviation of the iterations that is no warning, as a share of their mean."""
@@ -41,56 +36,43 @@ def run_benchmark(arguments: Any, expected: Expected) -> List[CheckResult]:
 
     `arguments` are those of the command line.
     """
-    if "openmpi" not in expected.components or "torch" not in expected.components:
-        return _skipped("the image has no Open MPI or no PyTorch")
-    if arguments.ranks > 1 and not expected.has("horovod"):
-        return _skipped(expected.omission("horovod") or WITHOUT_HOROVOD)
+    via = launch.choose(arguments.via, expected)
+    why = launch.obstacle(via, arguments.ranks, expected)
+    if why:
+        return _skipped(why)
     stream = sys.stderr if arguments.json == "-" else sys.stdout
 
     def show(line: str) -> None:
         stream.write(line + "\n")
         stream.flush()
 
-    env = dict(os.environ)
-    if expected.device == "gpu":
-        env.setdefault("NCCL_DEBUG", "INFO")
-    result = run(command(arguments, expected, env), LIMIT_SECONDS, env, show)
-    found = judge(result, parse(result.out), arguments.ranks, expected)
+    env = launch.settings(dict(os.environ), via, expected)
+    argv = launch.command(arguments, via, expected, env)
+    result = run(argv, LIMIT_SECONDS[arguments.length], env, show)
+    found = judge(result, parse(result.out), arguments.ranks, expected, via)
     if not result.broken:
         return found
     cause, remedy = crashes.explain(Situation(expected, env, "/", {}), result)
     return [found[0]._replace(cause=cause).with_remedy(remedy), *found[1:]]
 
 
-def command(arguments: Any, expected: Expected, env: Dict[str, str]) -> List[str]:
-    """Build the command line: mpirun, the image's own Python, the script and its options."""
-    python = find_python(env, expected)
-    script = [python, "-u", SCRIPT, "--model", arguments.model]
-    script += ["--batch-size", str(arguments.batch_size), "--num-iters", str(arguments.num_iters)]
-    if expected.has("horovod"):
-        script.append("--horovod")
-    if arguments.ranks > 1:
-        script.append("--allreduce")
-    if expected.device == "cpu":
-        script.append("--no-cuda")
-    names = sorted(name for name in env if name.startswith(FORWARDED))
-    prefix = str(expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
-    return launch(prefix, arguments.ranks, script, env, names)
-
-
 def _skipped(why: str) -> List[CheckResult]:
     return [CheckResult(one, SUITE, SKIPPED, why, reason="not-in-recipe") for one in CHECKS]
 
 
-def judge(result: Result, output: Output, ranks: int, expected: Expected) -> List[CheckResult]:
-    """Return a result for each check of the benchmark."""
+def judge(
+    result: Result, output: Output, ranks: int, expected: Expected, via: str = ""
+) -> List[CheckResult]:
+    """Return a result for each check of the benchmark; `via` is what joined the ranks."""
     if not result.ok:
         failed = _found(RUN, result.says(), "it did not end well")
         return [failed] + [
             CheckResult(one, SUITE, SKIPPED, RUN.id, reason="blocked-by") for one in CHECKS[1:]
         ]
     wanted = expected.device.upper()
-    found = [_found(RUN, "", "{:.0f} s".format(result.seconds), result.seconds)]
+    ran = "{:.0f} s".format(result.seconds)
+    ran += ", {} ranks through {}".format(ranks, launch.NAMES[via]) if via and ranks > 1 else ""
+    found = [_found(RUN, "", ran, result.seconds)]
     if ranks > 1:
         found.append(_found(ALLREDUCE, _wrong_sums(output, ranks), "the same sum on every rank"))
     speeds = ["{:.1f}".format(total.speed) for total in output.totals]

@@ -6,15 +6,18 @@ last line. The scripts run on Python 3.6 and later.
 
 import json
 import shutil
+import sys
 from typing import Any, Dict, NamedTuple
 
 from validate.expected import Expected
-from validate.process import run
+from validate.process import Result, run
 
 VERSION = """
 import json, sys
 print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3], "prefix": sys.prefix}))
 """
+OWN_VERSION = "{}.{}.{}".format(*sys.version_info[:3])
+"""The release of the Python that the checks run on."""
 
 LOCATE = """
 import importlib.util, json, os, sys
@@ -22,8 +25,9 @@ def folder(name):
     spec = importlib.util.find_spec(name)
     return list(spec.submodule_search_locations or [""])[0] if spec else ""
 print(json.dumps({
-    "folders": [path for path in map(folder, ("torch", "horovod")) if path],
+    "folders": [path for path in map(folder, ("torch", "horovod", "tensorflow", "mxnet")) if path],
     "sites": [path for path in sys.path if path and os.path.isdir(path)],
+    "version": "%d.%d.%d" % sys.version_info[:3], "prefix": sys.prefix,
 }))
 """
 
@@ -55,15 +59,6 @@ print(json.dumps({
 }))
 """
 
-HOROVOD_SIZE = """
-import sys
-import horovod.torch as hvd
-hvd.init()
-sys.stdout.write("horovod rank %d of %d\\n" % (hvd.rank(), hvd.size()))
-sys.stdout.flush()
-"""
-
-
 IMPORT_SECONDS = 200.0
 """Time limit for the import of a framework, which takes minutes on a loaded machine with a slow
 disk. It is less than the time limit of a check.
@@ -93,13 +88,17 @@ def ask(
 
     With `apart` neither PYTHON* variables nor the folder of the user's packages count.
     """
-    result = run([interpreter, *(["-I"] if apart else []), "-c", script], timeout, env)
+    return answered(run([interpreter, *(["-I"] if apart else []), "-c", script], timeout, env))
+
+
+def answered(result: Result) -> Answer:
+    """Return what a script printed in the target interpreter."""
     if not result.ok:
         return Answer({}, result.says(), result.timed_out, bool(result.killed_by), result.err)
     try:
         facts = json.loads(result.out.strip().splitlines()[-1])
     except (ValueError, IndexError):
-        return Answer({}, "`{}` printed no facts: {}".format(interpreter, result.tail(2)))
+        return Answer({}, "`{}` printed no facts: {}".format(result.argv[0], result.tail(2)))
     return Answer(facts, "")
 
 

@@ -4,8 +4,11 @@ import re
 import sys
 from typing import Dict, List, Sequence
 
-from validate.fixtures import Situation
-from validate.process import Result, run
+from validate.fixtures import Situation, SlowProbe
+from validate.process import Result, RunningCommand
+
+KEY = "ompi_info"
+"""The key of what ompi_info says in a Situation."""
 
 DAEMONS = {"orte": "orted", "prrte": "prted"}
 """What mpirun starts on the other machines: Open MPI up to 4 has ORTE, 5 has PRRTE."""
@@ -28,11 +31,23 @@ def thread_multiple(text: str) -> bool:
     return "MPI_THREAD_MULTIPLE: yes" in text
 
 
-def info(image: Situation, prefix: str) -> Result:
+def prefix_of(image: Situation) -> str:
+    """Return the folder that the recipe installs Open MPI in."""
+    return str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
+
+
+def _begin_info(image: Situation) -> RunningCommand:
+    argv = [prefix_of(image) + "/bin/ompi_info", "--parsable", "--all"]
+    return RunningCommand(argv, 30, image.env)
+
+
+def info(image: Situation) -> Result:
     """Return what `ompi_info --parsable --all` says, asked once in a run."""
-    argv = [prefix + "/bin/ompi_info", "--parsable", "--all"]
-    found: Result = image.once("ompi_info", lambda: run(argv, 30, image.env))
+    found: Result = image.once(KEY, lambda: _begin_info(image).result())
     return found
+
+
+SLOW_PROBE = SlowProbe(KEY, _begin_info, lambda result: result)
 
 
 def parameters(text: str) -> Dict[str, str]:

@@ -4,9 +4,11 @@ import re
 from shlex import quote
 from typing import Sequence
 
-from validate.fixtures import Situation, SlowProbe
-from validate.probes.interpreter import IMPORT_SECONDS, find_python
-from validate.process import Result, RunningCommand
+from validate.fixtures import Situation
+from validate.probes.interpreter import IMPORT_SECONDS, OWN_VERSION, find_python
+from validate.probes.requirements_met import all_met
+from validate.probes.sites import as_started, sites
+from validate.process import Result, run
 from validate.remedy import Remedy, in_image, in_shell
 
 NEEDS = re.compile(r" requires ([A-Za-z0-9._-]+), which is not installed")
@@ -15,17 +17,18 @@ KEY = "pip check"
 """The key of the answer in Situation."""
 
 
-def begin_check(image: Situation) -> RunningCommand:
-    """Start `pip check` in the image's Python."""
-    python = find_python(image.env, image.expected)
-    return RunningCommand(
-        [python, "-m", "pip", "--disable-pip-version-check", "check"], IMPORT_SECONDS, image.env
-    )
+def agrees(image: Situation) -> bool:
+    """Return whether all installed packages find what they require; pip may know more if not."""
+    facts = as_started(image).facts
+    same_python = facts.get("version") == OWN_VERSION
+    return same_python and all_met(sites(image))
 
 
 def checked(image: Situation) -> Result:
     """Return how `pip check` ended; it runs once in a run."""
-    found: Result = image.once(KEY, lambda: begin_check(image).result())
+    python = find_python(image.env, image.expected)
+    argv = [python, "-m", "pip", "--disable-pip-version-check", "check"]
+    found: Result = image.once(KEY, lambda: run(argv, IMPORT_SECONDS, image.env))
     return found
 
 
@@ -53,6 +56,3 @@ def agreed(python: str, conflicts: Sequence[str]) -> Remedy:
         return in_image("imagegen build", look=looking)
     wanted = [quote(re.sub(r"[() ]", "", one)) for one in dict.fromkeys(found)]
     return in_shell(install(python, *wanted), look=looking)
-
-
-SLOW_PROBE = SlowProbe(KEY, begin_check, lambda result: result)

@@ -17,6 +17,8 @@ SECONDS = 100.0
 
 TORCHRUN = ("torchrun",)
 RANKS = 2
+RENDEZVOUS = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")
+"""Variables that name the host where the ranks of a job meet; the last one has a port too."""
 FIRST_TORCHRUN = (1, 10)
 """The release of PyTorch that brought `torchrun`."""
 
@@ -48,8 +50,8 @@ class Group(NamedTuple):
 
 def by_torchrun(image: Situation) -> Group:
     """Start ranks as a user does, once in a run: `torchrun --nproc_per_node 2 FILE`."""
-    argv = [*TORCHRUN, "--nproc_per_node", str(RANKS), "--master_port", str(_free_port())]
-    env = _env(image.env)
+    argv = [*TORCHRUN, "--nproc_per_node", str(RANKS), "--master_port", str(free_port())]
+    env = own_job(image.env)
     found: Group = image.once("torchrun", lambda: _read(run([*argv, PROGRAM], SECONDS, env), RANKS))
     return found
 
@@ -58,7 +60,7 @@ def alone(image: Situation) -> Group:
     """Start one rank without a launcher, once in a run."""
     python = find_python(image.env, image.expected)
     own = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1"}
-    env = dict(_env(image.env), MASTER_PORT=str(_free_port()), **own)
+    env = dict(own_job(image.env), MASTER_PORT=str(free_port()), **own)
     found: Group = image.once(
         "one rank", lambda: _read(run([python, PROGRAM], SECONDS, env), ranks=1)
     )
@@ -71,13 +73,42 @@ def has_torchrun(version: str) -> bool:
     return parts is None or (int(parts.group(1)), int(parts.group(2))) >= FIRST_TORCHRUN
 
 
-def _env(env: Dict[str, str]) -> Dict[str, str]:
+def own_job(env: Dict[str, str], threads: str = "1") -> Dict[str, str]:
+    """Return an environment without what places a rank in the job that the container belongs to.
+
+    `threads` is for each rank, if the environment does not say; empty leaves it open.
+    """
     kept = {name: value for name, value in env.items() if not OF_A_JOB.match(name)}
-    kept.setdefault("OMP_NUM_THREADS", "1")
+    if threads:
+        kept.setdefault("OMP_NUM_THREADS", threads)
     return kept
 
 
-def _free_port() -> int:
+def unresolved(env: Dict[str, str]) -> List[Tuple[str, str]]:
+    """List what names a host of the rendezvous that leads to no address, with that host.
+
+    `torchrun --standalone` meets at localhost.
+    """
+    asked = [("", "localhost"), *((name, _host(env.get(name, ""))) for name in RENDEZVOUS)]
+    return [(name, host) for name, host in asked if host and not _resolves(host)]
+
+
+def _host(endpoint: str) -> str:
+    """Return the host of `host`, `host:29400`, `[::1]:29400` or `::1`."""
+    bracketed = re.match(r"\[(.+)\]", endpoint)
+    if bracketed:
+        return bracketed.group(1)
+    return endpoint if endpoint.count(":") > 1 else endpoint.partition(":")[0]
+
+
+def _resolves(host: str) -> bool:
+    try:
+        return bool(socket.getaddrinfo(host, None))
+    except OSError:
+        return False
+
+
+def free_port() -> int:
     """Return a port on which nobody listens: another job may have the usual one."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -91,11 +122,11 @@ def _read(result: Result, ranks: int) -> Group:
     total = str(ranks * (ranks + 1) // 2)
     right = sorted(one[:3] for one in lines) == [(str(r), str(ranks), total) for r in range(ranks)]
     if not result.ok:
-        return Group(said, torch, _why(result))
+        return Group(said, torch, why(result))
     return Group(said, torch, "" if right else "; ".join(said) or "the ranks said nothing")
 
 
-def _why(result: Result) -> str:
+def why(result: Result) -> str:
     """Return the first error that a rank or the launcher printed, else how it ended."""
     if result.timed_out:
         return result.says()

@@ -1,11 +1,12 @@
 """Find the folders that the image's Python imports from, and what lies in them."""
 
 import os
-from typing import Dict, Iterator, List
+from typing import Any, Dict, Iterator, List
 
-from validate.fixtures import Situation
+from validate.fixtures import Situation, SlowProbe
 from validate.probes.files import names
-from validate.probes.interpreter import LOCATE, ask, find_python
+from validate.probes.interpreter import LOCATE, Answer, answered, ask, find_python
+from validate.process import RunningCommand
 
 SECONDS = 30.0
 LOADED = "files that training loads"
@@ -14,10 +15,25 @@ KEPT_BESIDE = ("__pycache__", "tests", "include")
 """Folders of packages that hold no extension which training loads."""
 
 
-def _located(image: Situation) -> Dict[str, List[str]]:
+KEY = "locate"
+"""The key of what Python says of itself in a Situation."""
+
+
+def _begin(image: Situation) -> RunningCommand:
     python = find_python(image.env, image.expected)
-    answer = image.once("locate", lambda: ask(python, LOCATE, image.env, SECONDS))
+    return RunningCommand([python, "-c", LOCATE], SECONDS, image.env)
+
+
+def as_started(image: Situation) -> Answer:
+    """Return what the image's Python says of itself, started as training starts it."""
+    found: Answer = image.once(KEY, lambda: answered(_begin(image).result()))
+    return found
+
+
+def _located(image: Situation) -> Dict[str, Any]:
+    answer = as_started(image)
     if not answer.facts:  # perhaps by a variable: py.start says so
+        python = find_python(image.env, image.expected)
         apart = lambda: ask(python, LOCATE, image.env, SECONDS, apart=True)  # noqa: E731
         answer = image.once("locate apart", apart)
     return dict(answer.facts)
@@ -46,3 +62,6 @@ def extension_modules(folder: str) -> Iterator[str]:
             yield path
         elif "." not in name and name not in KEPT_BESIDE and os.path.isdir(path):
             yield from extension_modules(path)
+
+
+SLOW_PROBE = SlowProbe(KEY, _begin, answered)

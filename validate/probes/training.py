@@ -4,11 +4,12 @@ The script prints the facts of PyTorch before it imports Horovod: if Horovod end
 PyTorch has answered.
 """
 
-import json
-from typing import Any, Dict, NamedTuple
+from typing import NamedTuple
 
 from validate.fixtures import Situation, SlowProbe
+from validate.probes.imports import facts_of, read_answers
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, find_python
+from validate.probes.torch_scripts import in_turn
 from validate.process import Result, RunningCommand
 
 KEY = "training"
@@ -27,6 +28,18 @@ def arrays():
         why = str(error).strip().splitlines()[-1]
         return {"numpy": numpy.__version__, "numpy_problem": why, "numpy_file": numpy.__file__}
     return {"numpy": numpy.__version__, "numpy_problem": ""}
+def backends():
+    try:
+        from torch import distributed
+    except ImportError:
+        return []
+    if not distributed.is_available():
+        return []
+    kinds = ("gloo", "nccl", "mpi", "ucc")
+    # Releases before 1.12 do not say whether they have gloo; ddp.init tries it.
+    unsaid = {"gloo": lambda: True}
+    asked = ((k, getattr(distributed, "is_%s_available" % k, unsaid.get(k, bool))) for k in kinds)
+    return [kind for kind, there in asked if there()]
 def mapped():
     paths = set()
     with open("/proc/self/maps") as maps:
@@ -42,6 +55,7 @@ print("\\n" + json.dumps({"torch": {
     "cxx11_abi": bool(getattr(torch._C, "_GLIBCXX_USE_CXX11_ABI", True)),
     "gpus": torch.cuda.device_count() if torch.version.cuda else 0,
     "file": torch.__file__,
+    "backends": backends(),
     "mapped": mapped(),
 }}), flush=True)
 import horovod.torch as hvd
@@ -59,16 +73,21 @@ class Imported(NamedTuple):
     """Hold the answers of both.
 
     `mapped` of PyTorch lists the libraries in the process, also those of Horovod if it loaded.
+    `more` has the answers of a preflight, which asks all of PyTorch in this process.
     """
 
     torch: Answer
     horovod: Answer
+    more: Dict[str, Any] = {}
 
 
 def begin_import(image: Situation) -> RunningCommand:
     """Start the import in the image's Python."""
     python = find_python(image.env, image.expected)
-    return RunningCommand([python, "-c", SCRIPT], IMPORT_SECONDS, image.env)
+    argv = [python, "-c", SCRIPT]
+    if image.preflight:
+        argv = in_turn(python, SCRIPT, image.expected.device == "gpu")
+    return RunningCommand(argv, IMPORT_SECONDS, image.env)
 
 
 def torch_and_horovod(image: Situation) -> Imported:
@@ -78,36 +97,13 @@ def torch_and_horovod(image: Situation) -> Imported:
 
 
 def parse_answers(result: Result) -> Imported:
-    """Read the answers from what the script printed.
-
-    A process that fails after both have answered fails both.
-    """
-    facts = _facts(result.out)
-    problem = "" if result.ok else result.says()
-    none = Answer(
-        {},
-        problem or "`{}` printed no facts".format(result.argv[0]),
-        result.timed_out,
-        bool(result.killed_by),
-        result.err,
-    )
-    if "torch" not in facts or (problem and "horovod" in facts):
-        return Imported(none, none)
-    torch = dict(facts["torch"], mapped=facts.get("mapped", facts["torch"]["mapped"]))
-    horovod = Answer(facts["horovod"], "") if "horovod" in facts else none
-    return Imported(Answer(torch, ""), horovod)
-
-
-def _facts(text: str) -> Dict[str, Any]:
-    """Merge all objects that the script printed; libraries may print lines of their own."""
-    found: Dict[str, Any] = {}
-    for line in text.splitlines():
-        if line.startswith("{"):
-            try:
-                found.update(json.loads(line))
-            except ValueError:
-                continue
-    return found
+    """Read the answers from what the script printed."""
+    torch, horovod = read_answers(result, "torch")
+    if not torch.ok:
+        return Imported(torch, horovod)
+    facts = facts_of(result.out)
+    torch.facts.update(mapped=facts.get("mapped", torch.facts["mapped"]))
+    return Imported(torch, horovod, facts)
 
 
 SLOW_PROBE = SlowProbe(KEY, begin_import, parse_answers)

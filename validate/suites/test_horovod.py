@@ -2,40 +2,24 @@
 
 import os
 import re
-from typing import Any, Dict, Optional
+from typing import Dict, Optional, Tuple
 
 from validate.check import check, fail
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
-from validate.probes import mpi
+from validate.probes import horovod
 from validate.probes.elf import read_elf
 from validate.probes.import_errors import SLOW
-from validate.probes.interpreter import (
-    HOROVOD_DIST,
-    HOROVOD_SIZE,
-    IMPORT_SECONDS,
-    ask,
-    find_python,
-)
+from validate.probes.interpreter import HOROVOD_DIST, IMPORT_SECONDS, ask, find_python
 from validate.probes.python_start import why_not
-from validate.probes.training import SCRIPT, torch_and_horovod
 from validate.process import run
 from validate.remedy import in_image, only_look
 
-LAUNCH_SECONDS = 200
 REBUILD = in_image("imagegen build   # compiles Horovod again, against what is in the image")
 
 
 def _python(image: Situation) -> str:
     return find_python(image.env, image.expected)
-
-
-def _built(image: Situation) -> Dict[str, Any]:
-    answer = torch_and_horovod(image).horovod
-    if not answer.ok:
-        fail(answer.problem, *why_not(image, answer, SCRIPT))
-    facts: Dict[str, Any] = answer.facts
-    return facts
 
 
 @check(
@@ -69,7 +53,11 @@ def test_dist(image: Situation, measure: Measure) -> None:
 )
 def test_torch_abi(image: Situation, measure: Measure) -> None:
     """`import horovod.torch` and its mpi_lib_v2 in the image's Python"""
-    measure(os.path.basename(str(_built(image)["library"])))
+    torch = horovod.of(image, "torch")
+    answer = horovod.answer(image, torch)
+    if not answer.ok:
+        fail(answer.problem, *why_not(image, answer, horovod.script(image, torch)))
+    measure(os.path.basename(str(answer.facts["library"])))
 
 
 @check(
@@ -77,19 +65,31 @@ def test_torch_abi(image: Situation, measure: Measure) -> None:
     "Horovod was built with what the recipe asks for",
     cause="a library was not found while Horovod was compiled, and it went on without",
     remedy=REBUILD,
-    needs=("hvd.torch-abi",),
 )
 def test_build(image: Situation, measure: Measure) -> None:
-    """hvd.mpi_built(), nccl_built(), gloo_built()"""
-    facts = _built(image)
+    """hvd.mpi_built(), nccl_built(), gloo_built() in each framework of the recipe"""
     kinds = ("mpi", "nccl", "gloo")
-    measure(", ".join(kind for kind in kinds if facts[kind]) or "nothing")
-    for kind in kinds:
-        promised = _promised(image, kind)
-        if promised is not None and facts[kind] != promised:
-            words = {True: "with", False: "without"}
-            text = "built {} {}, the recipe says {}"
-            fail(text.format(words[facts[kind]], kind.upper(), words[promised]))
+    built = {
+        title: ", ".join(kind for kind in kinds if answer.facts[kind]) or "nothing"
+        for title, answer in horovod.answers(image).items()
+    }
+    measure(_by_framework(built))
+    for title, answer in horovod.answers(image).items():
+        for kind in kinds:
+            promised = _promised(image, kind)
+            if promised is not None and answer.facts[kind] != promised:
+                words = {True: "with", False: "without"}
+                text = "built {} {}{}, the recipe says {}"
+                of_it = " for {}".format(title) if len(built) > 1 else ""
+                fail(text.format(words[not promised], kind.upper(), of_it, words[promised]))
+
+
+def _by_framework(seen: Dict[str, str]) -> str:
+    """Say what was seen: once, if it is the same for all frameworks."""
+    if len(set(seen.values())) == 1:
+        names = " for {}".format(", ".join(seen)) if len(seen) > 1 else ""
+        return next(iter(seen.values())) + names
+    return "; ".join("{}: {}".format(*one) for one in seen.items())
 
 
 def _promised(image: Situation, kind: str) -> Optional[bool]:
@@ -108,23 +108,34 @@ def _promised(image: Situation, kind: str) -> Optional[bool]:
     "Horovod loads the MPI that launches it",
     cause="it was compiled against another MPI: every rank would believe it is alone",
     remedy=REBUILD,
-    needs=("hvd.torch-abi", "mpi.prefix"),
+    needs=("mpi.prefix",),
 )
 def test_link(image: Situation, measure: Measure) -> None:
-    """the libmpi that `ldd` finds for mpi_lib_v2, against the one that it finds for ompi_info"""
-    library = str(_built(image)["library"])
+    """the libmpi that `ldd` finds for Horovod's extension in each framework of the recipe
+    (mpi_lib_v2, mpi_lib), against the one that it finds for ompi_info"""
+    program = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi")) + "/bin/ompi_info"
+    launcher = _libmpi(os.path.realpath(program))
+    libraries = {
+        title: str(answer.facts["library"]) for title, answer in horovod.answers(image).items()
+    }
+    seen = {title: _linked(image, library) for title, library in libraries.items()}
+    measure(_by_framework({title: words for title, (words, _) in seen.items()}))
+    for title, (_, own) in seen.items():
+        if own and launcher and own != launcher:
+            loads = "Horovod" if len(seen) == 1 else "Horovod for {}".format(title)
+            fail("the launcher uses {}, {} would load {}".format(launcher, loads, own))
+
+
+def _linked(image: Situation, library: str) -> Tuple[str, str]:
+    """Return what an extension is linked to, in words, and the libmpi that it would load."""
     elf = read_elf(library)
     wanted = [name for name in (elf.needed if elf else ()) if name.startswith("libmpi.so")]
     if image.expected.fact("horovod", "mpi") and not wanted:
         fail("{} needs no libmpi".format(os.path.basename(library)))
     own = _libmpi(library) if wanted else ""
-    program = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi")) + "/bin/ompi_info"
-    launcher = _libmpi(os.path.realpath(program))
-    measure("{} is {}".format(", ".join(wanted), own or "not found") if wanted else "no libmpi")
     if wanted and not own:
         fail("the loader does not find {}".format(", ".join(wanted)))
-    if own and launcher and own != launcher:
-        fail("the launcher uses {}, Horovod would load {}".format(launcher, own))
+    return ("{} is {}".format(", ".join(wanted), own) if wanted else "no libmpi"), own
 
 
 def _libmpi(path: str) -> str:
@@ -139,15 +150,18 @@ def _libmpi(path: str) -> str:
     tier="live",
     cause="Horovod and mpirun speak different MPIs, so each rank believes it is alone",
     remedy=REBUILD,
-    needs=("hvd.torch-abi", "hvd.link", "mpi.2rank"),
+    needs=("hvd.link", "mpi.2rank"),
 )
 def test_size(image: Situation, measure: Measure) -> None:
-    """mpirun -np 2: hvd.rank() and hvd.size() of both ranks"""
-    prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
-    command = mpi.launch(prefix, 2, [_python(image), "-c", HOROVOD_SIZE], image.env)
-    result = run(command, LAUNCH_SECONDS, image.env)
-    ranks = sorted(re.findall(r"horovod rank (\d+) of (\d+)", result.out))
+    """mpirun -np 2: hvd.rank() and hvd.size() of both ranks, in a framework of the recipe"""
+    result = horovod.two_ranks(image, horovod.first(image))
+    ranks = horovod.ranks_of(result)
     measure("ranks {} of 2".format(" and ".join(rank for rank, _ in ranks)))
+    if ranks == horovod.TWO:
+        return
+    if len(ranks) == 2:
+        names = ", ".join("{} of {}".format(*one) for one in ranks)
+        fail("the ranks call themselves {}".format(names))
     if result.timed_out:
         fail(result.says(), *SLOW)
     if not result.ok:
@@ -156,12 +170,9 @@ def test_size(image: Situation, measure: Measure) -> None:
             "the two ranks did not come up",
             only_look("validate --only mpi   # does mpirun itself work?"),
         )
-    if not ranks:
-        cause = "mpirun did not start them, or did not hand on what they print"
-        fail("no rank printed which one it is", cause, only_look("validate --only mpi"))
-    if ranks != [("0", "2"), ("1", "2")]:
-        fail(
-            "the ranks call themselves {}".format(
-                ", ".join("{} of {}".format(*one) for one in ranks)
-            )
-        )
+    cause = "mpirun did not start them, or did not hand on what they print"
+    fail(
+        "{} printed which one it is".format("one rank" if ranks else "no rank"),
+        cause,
+        only_look("validate --only mpi"),
+    )

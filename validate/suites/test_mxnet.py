@@ -6,7 +6,6 @@ from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes.frameworks import (
-    MXNET,
     ask_framework,
     distributions,
     require_import,
@@ -24,9 +23,9 @@ from validate.remedy import in_image
 )
 def test_import(image: Situation, measure: Measure) -> None:
     """`import mxnet` in the image's Python, 200 s"""
-    answer = ask_framework(image, MXNET)
+    answer = ask_framework(image, "mxnet")
     measure(os.path.dirname(str(answer.facts.get("file", ""))))
-    require_import(image, answer, MXNET)
+    require_import(image, answer, "mxnet")
 
 
 @check(
@@ -38,7 +37,7 @@ def test_import(image: Situation, measure: Measure) -> None:
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """mxnet.__version__, or the distribution's metadata where only the driver is missing"""
-    answer, promised = ask_framework(image, MXNET), image.expected.version("mxnet")
+    answer, promised = ask_framework(image, "mxnet"), image.expected.version("mxnet")
     wheels = [name for name in distributions(image) if name.split("-")[0] == "mxnet"]
     found = version_of(image, answer, wheels)
     if not found:

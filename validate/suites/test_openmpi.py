@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Any, Tuple
+from typing import Tuple
 
 from validate.check import check, fail, warn
 from validate.expected import same_version
@@ -24,12 +24,7 @@ REBUILD = "imagegen build"
 LOST_LIBRARY = re.compile(r"loading shared libraries: ([^\s:]+): cannot open")
 
 
-def _prefix(image: Situation) -> str:
-    return str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
-
-
-def _info(image: Situation) -> Any:
-    return mpi.info(image, _prefix(image))
+_prefix = mpi.prefix_of
 
 
 @check(
@@ -47,7 +42,7 @@ def test_prefix(image: Situation, measure: Measure) -> None:
     if not os.access(program, os.X_OK):
         remedy = lost_program(image.root, "ompi_info")
         fail(absence(program), "it was removed after the installation", remedy)
-    result = _info(image)
+    result = mpi.info(image)
     if not result.ok and not result.timed_out:  # one plugin may be broken: ask for less
         ask = [program, "--parsable", "--path", "prefix"]
         result = run(ask, 30, image.env)
@@ -248,7 +243,7 @@ def test_2rank(image: Situation, measure: Measure) -> None:
 )
 def test_threads(image: Situation, measure: Measure) -> None:
     """`ompi_info --parsable --all`: MPI_THREAD_MULTIPLE: yes"""
-    result = _info(image)
+    result = mpi.info(image)
     measure("MPI_THREAD_MULTIPLE: yes")
     if not mpi.thread_multiple(result.out):
         fail("ompi_info does not say MPI_THREAD_MULTIPLE: yes")
@@ -262,7 +257,7 @@ def test_threads(image: Situation, measure: Measure) -> None:
 )
 def test_cuda(image: Situation, measure: Measure) -> None:
     """`ompi_info --parsable --all`: mpi_built_with_cuda_support:value:true"""
-    result = _info(image)
+    result = mpi.info(image)
     aware = "mpi_built_with_cuda_support:value:true" in result.out
     no = "no: Horovod with NCCL does not need it" if result.ok else "unknown: " + result.says()
     measure("yes" if aware else no)

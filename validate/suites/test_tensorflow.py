@@ -6,7 +6,6 @@ from validate.check import check, fail, skip
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
 from validate.probes.frameworks import (
-    TENSORFLOW,
     ask_framework,
     distributions,
     require_import,
@@ -26,9 +25,9 @@ DISTRIBUTIONS = ["tensorflow", "tensorflow-gpu", "ttensorflow", "tensorflow-cpu"
 )
 def test_import(image: Situation, measure: Measure) -> None:
     """`import tensorflow` in the image's Python, 200 s"""
-    answer = ask_framework(image, TENSORFLOW)
+    answer = ask_framework(image, "tensorflow")
     measure(os.path.dirname(str(answer.facts.get("file", ""))))
-    require_import(image, answer, TENSORFLOW)
+    require_import(image, answer, "tensorflow")
 
 
 @check(
@@ -40,7 +39,7 @@ def test_import(image: Situation, measure: Measure) -> None:
 )
 def test_version(image: Situation, measure: Measure) -> None:
     """tf.__version__, or the distribution's metadata where only the driver is missing"""
-    answer = ask_framework(image, TENSORFLOW)
+    answer = ask_framework(image, "tensorflow")
     # a vendor's build has a suffix after + that its own version lacks
     promised = image.expected.version("tensorflow").partition("+")[0]
     found = version_of(image, answer, DISTRIBUTIONS)
@@ -62,7 +61,7 @@ def test_cuda_build(image: Situation, measure: Measure) -> None:
     """tf.test.is_built_with_cuda(), tf.sysconfig.get_build_info()"""
     if not image.expected.has("cuda"):
         skip("not-in-recipe", "the image has no CUDA")
-    facts = ask_framework(image, TENSORFLOW).facts
+    facts = ask_framework(image, "tensorflow").facts
     built = str(facts["cuda"])
     measure("CUDA {}".format(built or "of a release that it does not tell"))
     if not facts["cuda_build"]:

@@ -49,7 +49,7 @@ def _named_elsewhere(image: Situation, one: Setting) -> bool:
 def _told(image: Situation, prefix: str, found: List[Setting]) -> Dict[str, str]:
     """Return what Open MPI says of its parameters, if one of them is set."""
     asked = any(one.of_mpi for one in found)
-    return mpi.parameters(mpi.info(image, prefix).out) if prefix and asked else {}
+    return mpi.parameters(mpi.info(image).out) if prefix and asked else {}
 
 
 def _with_effect(one: Setting, told: Dict[str, str]) -> str:

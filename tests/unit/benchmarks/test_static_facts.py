@@ -52,6 +52,8 @@ def test_what_is_left_out_rests_in_an_image_for_cpus(load: Load) -> None:
         "torch.cuda-build",
         "torch.nccl",
         "torch.cudnn",
+        "hvd.tf-abi",
+        "hvd.mxnet-abi",
         "rdma.ofed",
     }
 

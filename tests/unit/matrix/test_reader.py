@@ -9,7 +9,7 @@ import pytest
 
 from imagegen.errors import ConfigError, NothingSelectedError, Problem
 from imagegen.matrix.reader import matrix_names, read_matrix
-from imagegen.model.cell import Omission, SizeBudget
+from imagegen.model.cell import Omission, SizeBudget, User
 from unit.conftest import SMALL
 
 if TYPE_CHECKING:
@@ -264,6 +264,45 @@ def test_a_size_budget_is_of_every_cell(overlay: Overlay) -> None:
 def test_a_size_budget_that_means_nothing_is_refused(overlay: Overlay, row: str) -> None:
     found = problem(overlay, SMALL + f"size_budget: {{{row}}}\n")
     assert found.key.startswith("size_budget")
+
+
+def test_the_user_of_a_matrix_is_of_every_cell(overlay: Overlay) -> None:
+    matrix = overlay.read(SMALL + "user: {name: mpiuser, uid: 1000}\n")
+    assert {cell.user for cell in matrix.cells} == {User("mpiuser", 1000)}
+    assert {cell.user for cell in overlay.read(SMALL).cells} == {None}
+
+
+@pytest.mark.parametrize(
+    ("row", "key", "text"),
+    [
+        ("name: Mpi User, uid: 1000", "user.name", "the value is not the name of an account"),
+        ("name: root, uid: 1000", "user.name", "`root` is an account of the system"),
+        ("name: www-data, uid: 1000", "user.name", "`www-data` is an account of the system"),
+        ("name: video, uid: 1000", "user.name", "`video` is an account of the system, or a group"),
+        ("name: systemd-x, uid: 1000", "user.name", "`systemd-x` is an account of the system"),
+        ("name: mpi, uid: 0", "user.uid", "the value is not a number from 1 on"),
+        ("name: mpi, uid: -1", "user.uid", "the value is not a number from 1 on"),
+        ("name: mpi, uid: 33", "user.uid", "33 is the number of an account of the system"),
+        ("name: mpi, uid: 65534", "user.uid", "65534 is no number of a user"),
+        ("name: mpi, uid: 4294967295", "user.uid", "4294967295 is no number of a user"),
+        ("name: mpi, uid: 1000, gid: 1000", "user.gid", "unknown key"),
+        ("name: mpi", "user", "key `uid` is missing"),
+        ("uid: 1000", "user", "key `name` is missing"),
+    ],
+)
+def test_a_user_that_no_image_can_have_is_refused_with_its_line(
+    row: str, key: str, text: str, overlay: Overlay
+) -> None:
+    found = problem(overlay, SMALL + f"user: {{{row}}}\n")
+    assert found.key == key
+    assert found.text.startswith(text)
+    assert found.line == SMALL.count("\n") + 1
+    assert found.hint
+
+
+def test_a_user_is_a_name_with_a_number(overlay: Overlay) -> None:
+    found = problem(overlay, SMALL + "user: mpiuser\n")
+    assert found.key == "user"
 
 
 def test_too_many_cells_are_counted_before_they_are_made(overlay: Overlay) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -47,13 +48,23 @@ def test_a_patch_changes_the_files_that_its_release_names_and_no_others(
         COMPONENTS / name / f"files/patches/{release.version}.patch": {*release.patched}
         for name, component in shipped.components.items()
         for release in component.releases
-        if release.patched
+        if release.patched and (COMPONENTS / name / "files/patches").is_dir()
     }
     assert {*named} == {*COMPONENTS.glob("*/files/patches/*.patch")}
     for path, files in named.items():
         text = path.read_text()
         assert {*applier().changes(text)} == files
         assert "https://" in text.partition("\n--- ")[0]
+
+
+def test_a_file_that_a_recipe_puts_in_the_place_of_a_packages_own_is_named(
+    shipped: Catalog,
+) -> None:
+    for name, component in shipped.components.items():
+        text = (COMPONENTS / name / "install.j2").read_text(encoding="utf-8")
+        diverted = {*re.findall(r"dpkg-divert .*--add (/\S+)", text)}
+        for release in component.releases:
+            assert diverted <= {*release.patched} or not release.apt
 
 
 def test_an_image_says_which_files_it_has_changed_and_why(overlay: Overlay) -> None:

@@ -56,6 +56,45 @@ def test_stages_are_a_chain_in_the_order_of_the_layers(small: Overlay) -> None:
     assert "ENV ALPHA=1 \\\n    PATH=/opt/alpha/bin:/usr/local/sbin" in recipe.dockerfile
 
 
+def test_an_image_for_a_user_ends_with_the_account_and_what_components_do_for_it(
+    small: Overlay,
+) -> None:
+    shipped = REPOSITORY / "dockerfiles/Dockerfile.j2"
+    small.write("dockerfiles/Dockerfile.j2", shipped.read_text())
+    small.template(
+        "beta", "RUN own {{ image.cell.user.home }} {{ release.version }}\n", kind="user"
+    )
+    matrix = small.root / "matrices/small.yaml"
+    before = recipes(small)["debian12-core"]
+    matrix.write_text(matrix.read_text() + "user: {name: mpiuser, uid: 1234}\n")
+    recipe = recipes(small)["debian12-core"]
+    end = recipe.dockerfile.partition("AS image\n")[2]
+    places = [
+        end.index(text)
+        for text in (
+            "useradd --no-log-init --uid 1234 --user-group --create-home",
+            "RUN own /home/mpiuser ",
+            "\nWORKDIR /home/mpiuser\nUSER 1234\n",
+        )
+    ]
+    assert places == sorted(places)
+    document = orjson.loads(own_file(recipe, "image.json"))
+    assert document["user"] == {"home": "/home/mpiuser", "name": "mpiuser", "uid": 1234}
+    assert document["contract"]["user"] == recipe.contract["user"] == 1234
+    # What is below is shared with images for root, which name no user.
+    assert (
+        before.dockerfile.partition("AS image\n")[0] == recipe.dockerfile.partition("AS image\n")[0]
+    )
+    assert "user" not in orjson.loads(own_file(before, "image.json"))
+    assert "user" not in before.contract
+    assert "USER" not in before.dockerfile
+    assert "own" not in before.dockerfile.partition("AS image\n")[2]
+
+
+def own_file(recipe: Recipe, name: str) -> bytes:
+    return next(file.data for file in recipe.files if file.path.endswith(f"/{name}"))
+
+
 def test_a_build_stage_stands_on_the_last_thing_that_it_needs(small: Overlay) -> None:
     small.template("gamma", "RUN compile\n", kind="build")
     small.template("gamma", "COPY --from=gamma-build /out /\n")

@@ -64,19 +64,17 @@ class ResidentPytest:
     itself.
     """
 
-    ExitCode = pytest.ExitCode
-
     def __init__(self) -> None:
         self._ready: dict[tuple[str, ...], Resident] = {}
 
     def main(self, arguments: list[str], plugins: Sequence[Any]) -> int:
         (collector,) = plugins
-        files = [word for word in arguments if word.endswith(".py")]
-        if any(Path(file).parent != SHIPPED for file in files):
+        if str(SHIPPED) not in arguments or any(word.endswith(".py") for word in arguments):
             return pytest.main([*SPARED, *arguments], plugins=plugins)
-        ready = self._ready.get(tuple(arguments))
+        key = (*arguments, *collector.files)
+        ready = self._ready.get(key)
         if ready is None:
-            ready = self._ready[tuple(arguments)] = Resident(arguments, collector)
+            ready = self._ready[key] = Resident(arguments, collector)
         ready.run(collector)
         return pytest.ExitCode.OK
 
@@ -86,4 +84,4 @@ RESIDENT = ResidentPytest()
 
 def use(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make validate run its suites in the pytest that stays."""
-    monkeypatch.setattr(pytest_run, "pytest", RESIDENT)
+    monkeypatch.setattr(pytest_run, "_pytest", lambda: RESIDENT)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from validate.expected import Expected, load
-from validate.pytest_plugin import RunOptions
 from validate.pytest_run import run_suites
 from validate.remedy import KINDS, SHELL
+from validate.run_options import RunOptions
 
 if TYPE_CHECKING:
     from validate.check import CheckResult

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from unit.validate import trees
+from validate.benchmark import launch, options
 from validate.benchmark.output import parse
-from validate.benchmark.run import command, judge, run_benchmark
+from validate.benchmark.run import judge, run_benchmark
 from validate.process import Result
 
 if TYPE_CHECKING:
@@ -121,28 +122,126 @@ def test_the_sum_must_be_right_on_every_rank(tmp_path: Path, sums: str, outcome:
     assert _judged(tmp_path, text, ranks=2)["bench.allreduce"][0] == outcome
 
 
-def _arguments(ranks: int) -> argparse.Namespace:
-    return argparse.Namespace(ranks=ranks, model="small", batch_size=8, num_iters=3, json=None)
+def _arguments(ranks: int, **changes: Any) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    options.add(parser)
+    found = parser.parse_args(["--ranks", str(ranks)])
+    vars(found).update(json=None, **changes)
+    return found
 
 
-def test_two_ranks_without_horovod_rest_with_the_reason_of_the_recipe(tmp_path: Path) -> None:
-    found = run_benchmark(_arguments(2), trees.expected(tmp_path, components=TRAINING))
+def _components(*names: str) -> dict[str, Any]:
+    return {**TRAINING, **{name: {"version": "1.0"} for name in names}}
+
+
+def _command(folder: Path, ranks: int, via: str, *components: str, **env: str) -> list[str]:
+    """Return the command of a launch on an image with these components too."""
+    recipe = trees.expected(folder, components=_components(*components))
+    chosen = launch.choose(via, recipe)
+    made = launch.settings({"PATH": "/bin", **env}, chosen, recipe)
+    return launch.command(_arguments(ranks), chosen, recipe, made)
+
+
+@pytest.mark.parametrize(
+    ("asked", "components", "via"),
+    [
+        ("auto", (), "ddp"),
+        ("auto", ("horovod",), "horovod"),
+        ("auto", ("lightcc",), "lightcc"),
+        ("horovod", ("lightcc",), "horovod"),
+        ("ddp", ("horovod",), "ddp"),
+    ],
+)
+@pytest.mark.parametrize("ranks", [1, 8])
+def test_what_joins_the_ranks(
+    tmp_path: Path, ranks: int, asked: str, components: tuple[str, ...], via: str
+) -> None:
+    argv = _command(tmp_path, ranks, asked, *components)
+    assert argv[argv.index("-np") + 1] == str(ranks)
+    assert argv[argv.index("--via") + 1] == via
+    assert ("--allreduce" in argv) == (ranks > 1)
+    assert "--no-cuda" in argv
+
+
+@pytest.mark.parametrize(
+    ("via", "components", "ranks", "why"),
+    [
+        ("horovod", {}, 2, "it does not compile here"),
+        ("horovod", {}, 1, "it does not compile here"),
+        ("lightcc", {"horovod": {"version": "0.28.1"}}, 2, "the image has no LightCC"),
+        ("auto", {"torch": None}, 1, "the image has no PyTorch"),
+        (
+            "auto",
+            {"openmpi": None, "horovod": {"version": "0.28.1"}},
+            2,
+            "the image has no Open MPI, which starts the ranks of Horovod",
+        ),
+        (
+            "ddp",
+            {"openmpi": None, "torch": {"version": "1.9.1"}},
+            2,
+            "the image has no Open MPI, and its PyTorch has no torchrun",
+        ),
+    ],
+)
+def test_what_an_image_cannot_do_rests_with_the_reason(
+    tmp_path: Path, via: str, components: dict[str, Any], ranks: int, why: str
+) -> None:
+    there = {name: one for name, one in {**TRAINING, **components}.items() if one}
+    recipe = trees.expected(tmp_path, components=there)
+    found = run_benchmark(_arguments(ranks, via=via), recipe)
     assert {(one.outcome, one.reason, one.measured) for one in found} == {
-        ("skipped", "not-in-recipe", "it does not compile here")
+        ("skipped", "not-in-recipe", why)
     }
 
 
-def test_one_rank_without_horovod_trains_alone_under_mpirun(tmp_path: Path) -> None:
+def test_the_ranks_of_ddp_are_a_job_of_their_own(tmp_path: Path) -> None:
+    argv = _command(tmp_path, 2, "ddp", RANK="3", WORLD_SIZE="16", MASTER_ADDR="worker-0")
+    assert "MASTER_ADDR" in argv  # for the ranks of mpirun
     recipe = trees.expected(tmp_path, components=TRAINING)
-    argv = command(_arguments(1), recipe, {"PATH": "/bin", "NCCL_DEBUG": "INFO"})
-    assert argv[:3] == ["/usr/local/openmpi/bin/mpirun", "-np", "1"]
+    made = launch.settings({"RANK": "3", "MASTER_ADDR": "worker-0"}, "ddp", recipe)
+    assert (made["MASTER_ADDR"], "RANK" in made) == ("127.0.0.1", False)
+
+
+def test_without_open_mpi_torchrun_starts_the_ranks(tmp_path: Path) -> None:
+    components = {name: one for name, one in TRAINING.items() if name != "openmpi"}
+    recipe = trees.expected(tmp_path, components=components)
+    made = launch.settings({"PATH": "/bin"}, "ddp", recipe)
+    argv = launch.command(_arguments(2), "ddp", recipe, made)
+    assert argv[:6] == ["/usr/bin/python3", "-u", "-m", "torch.distributed.run", *argv[4:6]]
+    assert argv[4:6] == ["--nproc_per_node", "2"]
+    assert argv[argv.index("--master_port") + 1] == made["MASTER_PORT"]
+    alone = launch.command(_arguments(1), "ddp", recipe, made)
+    assert alone[:3] == ["/usr/bin/python3", "-u", launch.SCRIPT]
+
+
+def test_horovod_in_an_image_with_lightcc_is_lightcc_without_its_settings(tmp_path: Path) -> None:
+    recipe = trees.expected(tmp_path, components=_components("lightcc"))
+    env = {"LIGHT_2D_ALLREDUCE": "1", "HOROVOD_CYCLE_TIME": "0"}
+    assert launch.settings(env, "lightcc", recipe) == env
+    assert launch.settings(env, "horovod", recipe) == {"HOROVOD_CYCLE_TIME": "0"}
+
+
+def test_a_gpu_image_shows_the_network_of_nccl(tmp_path: Path) -> None:
+    recipe = trees.expected(tmp_path, device="gpu", components=TRAINING)
+    made = launch.settings({}, "ddp", recipe)
+    argv = launch.command(_arguments(2), "ddp", recipe, made)
     assert "NCCL_DEBUG" in argv
-    assert "--horovod" not in argv
-    assert "--allreduce" not in argv
+    assert "--no-cuda" not in argv
 
 
-def test_two_ranks_with_horovod_sum_first(tmp_path: Path) -> None:
-    components = {**TRAINING, "horovod": {"version": "0.28.1"}}
-    argv = command(_arguments(2), trees.expected(tmp_path, components=components), {})
-    assert argv[argv.index("-np") + 1] == "2"
-    assert {"--horovod", "--allreduce", "--no-cuda"} <= set(argv)
+@pytest.mark.parametrize("length", ["quick", "reference"])
+def test_the_length_is_handed_on(tmp_path: Path, length: str) -> None:
+    recipe = trees.expected(tmp_path, components=TRAINING)
+    argv = launch.command(_arguments(1, length=length), "ddp", recipe, {})
+    assert argv[argv.index("--length") + 1] == length
+    assert "--num-iters" not in argv
+    argv = launch.command(_arguments(1, num_iters=5), "ddp", recipe, {})
+    assert argv[argv.index("--num-iters") + 1] == "5"
+
+
+def test_what_joined_the_ranks_is_in_the_report(tmp_path: Path) -> None:
+    text = GOOD.replace("on 1 CPU", "on 2 CPU")
+    result = Result([], 0, text, "")
+    found = judge(result, parse(text), 2, trees.expected(tmp_path), "ddp")
+    assert found[0].measured == "0 s, 2 ranks through DDP"

@@ -14,6 +14,8 @@ from unit.validate.gpu_machines import Machine, compiled, write
 from validate.check import FAILED, PASSED, SKIPPED, WARNED, CheckFailed
 from validate.fixtures import Measure, Situation
 from validate.probes import aside
+from validate.probes import horovod as probes_of_horovod
+from validate.probes.interpreter import Answer
 from validate.suites import test_horovod
 
 if TYPE_CHECKING:
@@ -128,7 +130,8 @@ def test_horovod_that_loads_another_mpi_than_the_launcher_s_fails(
     own, other = mpi_in(machine, "openmpi/lib"), mpi_in(machine, "other/lib")
     compiled(machine.root, "openmpi/bin/ompi_info", "int launcher;", *own)
     extension = compiled(machine.root, "mpi_lib_v2.so", "int horovod;", *own)
-    monkeypatch.setattr(test_horovod, "_built", lambda _: {"library": str(extension)})
+    answers = {"PyTorch": Answer({"library": str(extension)}, "")}
+    monkeypatch.setattr(probes_of_horovod, "answers", lambda _: answers)
     components = {"openmpi": {"version": "4.1.4", "facts": {"prefix": f"{machine.root}/openmpi"}}}
     recipe = trees.expected(machine.root, components=components)
     image, measure = Situation(recipe, dict(os.environ), str(machine.root), {}), Measure()
