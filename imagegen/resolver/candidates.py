@@ -235,8 +235,8 @@ class Space(Remembering):
         for name, value in {**self._silent.get(row.component, {}), **row.provides}.items():
             overruled = row.component == OS and self.overruling[name] in present
             if name in present and not overruled:
-                here = self.candidates[name].index(_value(name, value))
-                yield Edge(row, name, (value,), "provides", 1 << here)
+                place = self.candidates[name].index(_value(name, value))
+                yield Edge(row, name, (value,), "provides", 1 << place)
 
     def instead(self, row: Release, name: str, present: Collection[str]) -> str:
         """Return the name that a limit on a name is about, if these are present.
