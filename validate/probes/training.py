@@ -4,7 +4,7 @@ The script prints the facts of PyTorch before it imports Horovod: if Horovod end
 PyTorch has answered.
 """
 
-from typing import NamedTuple
+from typing import Any, Dict, NamedTuple
 
 from validate.fixtures import Situation, SlowProbe
 from validate.probes.imports import facts_of, read_answers

@@ -175,7 +175,7 @@ def test_the_nodes_to_drain_are_cordoned(tmp_path: Path) -> None:
     (tmp_path / "kubectl").write_text(f"#!/bin/sh\n{line}\n")
     (tmp_path / "kubectl").chmod(0o755)
     env = {"PATH": f"{tmp_path}:{Path(sys.executable).parent}:/usr/bin:/bin"}
-    script = ["sh", FORMS / "cordon.sh"]
+    script = ["sh", str(FORMS / "cordon.sh")]
     ended = subprocess.run(script, env=env, check=True, capture_output=True, text=True)
     assert (tmp_path / "log").read_text() == "cordon a\n"
     assert ended.stdout == "a drain: gpu.ecc: GPU 1: 4 errors\n"
