@@ -296,7 +296,7 @@ def test_lightcc_without_its_settings_is_horovod() -> None:
     benchmark = (LAUNCHES["torch"].script,)
     said = line(replace(two, accel="horovod", script=benchmark))
     assert "LIGHT_" not in said
-    assert said.endswith("--horovod")
+    assert said.endswith("--via horovod")
 
 
 LIGHT = replace(GPU, nodes=2, hosts=("gpu1", "gpu2"), accel="lightcc")
