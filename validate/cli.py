@@ -31,12 +31,12 @@ from validate.report.json_document import as_json
 from validate.report.report import (
     EXIT_INTERRUPTED,
     EXIT_USAGE,
+    PREFLIGHT,
     Report,
     exit_code,
-    summary,
-    unmet,
 )
-from validate.report.table import as_table
+from validate.report.screen import as_screen
+from validate.report.table import as_page
 from validate.requirements import PROFILES, not_run, parse_required, required_by_profile
 from validate.run_options import RunOptions
 from validate.streams import open_missing, put_out
@@ -58,7 +58,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="validate", description="Is this container fit to train?")
     what = parser.add_argument_group("what to check")
     add = what.add_argument
-    add("--static", action="store_true", help="only what needs no device and no running service")
+    tier = what.add_mutually_exclusive_group().add_argument
+    tier("--static", action="store_true", help="only what needs no device and no running service")
+    gate = "before a job: what is worth its start, on one screen; the last line is for a scheduler"
+    tier("--preflight", action="store_true", help=gate)
     add("--only", metavar="SUITES", help="comma-separated, see --list")
     must = "what must not be skipped: gpu,rdma,…; gpu=8: so many GPUs"
     add("--require", metavar="THINGS", default="", help=must)
@@ -252,6 +255,7 @@ def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, s
         peers=_names(arguments.peers),
         own=own,
         gpus=gpus,
+        preflight=arguments.preflight,
     )
     results, unloaded = run_suites(suites, expected, arguments.root, options)
     results = [in_its_words(one, expected) for one in results]
@@ -271,7 +275,7 @@ def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, s
     report = Report(
         image=str(expected.data.get("image", "")),
         tool=str(expected.data.get("tool", "")),
-        tier="static" if arguments.static else "full",
+        tier="static" if arguments.static else PREFLIGHT if arguments.preflight else "full",
         results=results,
         missing=missing,
         seconds=time.time() - started,
@@ -295,9 +299,8 @@ def _write(arguments: Any, report: Report) -> int:
         )
     if "-" not in (arguments.json, arguments.markdown, arguments.junit):
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        text = as_table(report, colour)
-        lines = [one + "\n" for one in (*unmet(report), summary(report))]
-        problem = put_out([text + "\n\n" if text else "", *lines])
+        text = as_screen(report, colour) if arguments.preflight else as_page(report, colour)
+        problem = put_out([text])
         if problem:
             return _complain("cannot write the table: {}".format(problem), "validate --json FILE")
     return report.exit_code

@@ -39,7 +39,7 @@ VALIDATE_FLOORS = (
     ("remedy", "endings", "growing_file", "run_options", "sessions", "streams", "unnamed"),
     ("restrictions",),
     ("check", "components", "expected", "process"),
-    ("fixtures",),
+    ("fixtures", "preflight"),
     ("probes", "host_checks"),
     ("discovery",),
     ("expectation",),

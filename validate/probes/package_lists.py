@@ -80,7 +80,7 @@ def of_wheels(sites: Iterable[str], known: Collection[str]) -> Iterator[Listed]:
     """Yield the files of the wheels in these folders that have a checksum in RECORD.
 
     What is written again after RECORD is left out: pip compiles anew what a wheel brings, and a
-    wheel gets another version. RECORD of torch 1.11.0 is of a METADATA with `Version: 1.11.0+cu102`.
+    wheel gets another version. RECORD of torch 1.11.0 sums a METADATA with `1.11.0+cu102`.
     A RECORD that is a file of a package, one of the `known` paths, is left out: the distribution
     moves files and leaves it as it was.
     """

@@ -11,6 +11,9 @@ EXIT_FAILED, EXIT_USAGE, EXIT_NOT_RUN, EXIT_INTERRUPTED = 1, 2, 3, 130
 or nothing ran; Ctrl-C.
 """
 
+PREFLIGHT = "preflight"
+"""The tier of a run before a job."""
+
 OUTCOMES = (PASSED, FAILED, WARNED, SKIPPED, ERROR)
 MARKS = {PASSED: "ok", FAILED: "FAIL", WARNED: "warn", SKIPPED: "skip", ERROR: "ERROR"}
 """Outcome -> its word in the table and on the page."""
