@@ -7,7 +7,7 @@ PyTorch has answered.
 from typing import NamedTuple
 
 from validate.fixtures import Situation, SlowProbe
-from validate.probes.imports import facts_of, read_answers
+from validate.probes.imports import printed_facts, read_answers
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, find_python
 from validate.process import Result, RunningCommand
 
@@ -81,7 +81,7 @@ def parse_answers(result: Result) -> Imported:
     """Read the answers from what the script printed."""
     torch, horovod = read_answers(result, "torch")
     if torch.ok:
-        torch.facts.update(mapped=facts_of(result.out).get("mapped", torch.facts["mapped"]))
+        torch.facts.update(mapped=printed_facts(result.out).get("mapped", torch.facts["mapped"]))
     return Imported(torch, horovod)
 
 
