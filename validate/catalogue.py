@@ -19,7 +19,10 @@ BENCHMARK = benchmark.SUITE
 """The suite of the benchmark. It is no pytest file, and it runs only on request, after all others.
 """
 
-OWN_SUITES = {"os": 20, "gpu": 50, "limits": 180, "k8s": 190, "peers": 200}
+PLUGIN = "plugin"
+"""The suite about the net plugins of NCCL: whoever brings NCCL, or a framework that has one."""
+
+OWN_SUITES = {"os": 20, "gpu": 50, PLUGIN: 175, "limits": 180, "k8s": 190, "peers": 200}
 """Suites that are of no component, with their places in a run."""
 
 ALWAYS = ("os", "limits", "k8s")
@@ -104,6 +107,8 @@ def not_applicable(suite: str, expected: Expected) -> str:
     components = [suite] + sorted(n for n, one in COMPONENTS.items() if suite in one.more_suites)
     if any(expected.has(name) for name in components):
         return ""
+    if suite == PLUGIN and any(expected.fact(name, "cuda") for name in expected.components):
+        return ""  # a framework built for CUDA brings an NCCL of its own
     if suite == "gpu":
         return "" if expected.device == "gpu" else "the image is for {}".format(expected.device)
     omitted = [expected.omission(name) for name in components if expected.omission(name)]
@@ -133,7 +138,7 @@ def problem_with_suites(expected: Expected) -> str:
 def chosen_by_default(expected: Expected, pod: bool, peers: bool) -> List[str]:
     """Choose the suites of a run that names none: those that fit the image and the situation."""
     suites = list(expected.suites)
-    suites += ["gpu"] if not not_applicable("gpu", expected) else []
+    suites += [name for name in ("gpu", PLUGIN) if not not_applicable(name, expected)]
     more = [COMPONENTS[name].more_suites for name in expected.components if name in COMPONENTS]
     suites += [one for suites_of_one in more for one in suites_of_one if one not in OWN_SUITES]
     suites += ["k8s"] if pod else []

@@ -17,7 +17,8 @@ from validate import catalogue, process
 from validate.benchmark import options as benchmark_options
 from validate.benchmark.run import run_benchmark
 from validate.catalogue import ALIASES, BENCHMARK
-from validate.expected import DEFAULT_PATH, ExpectationError, Expected, load
+from validate.expectation import expectation, in_its_words, put_inferred
+from validate.expected import DEFAULT_PATH, ExpectationError, Expected
 from validate.probes.entrypoint import await_start
 from validate.probes.kubernetes import in_pod
 from validate.pytest_run import run_suites
@@ -79,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     tell = parser.add_argument_group("what there is")
     tell.add_argument("--list", action="store_true", help="every check, one line each")
     tell.add_argument("--explain", metavar="ID", help="all about one check")
+    tell.add_argument("--infer", action="store_true", help="an expectation file of what is here")
     tell.add_argument("--catalogue", action="store_true", help="all about all checks, as Markdown")
     benchmark_options.add(parser)
     return parser
@@ -105,7 +107,7 @@ def main(argv: List[str]) -> int:
             with _asked_to_end():
                 return hosts.check_hosts(arguments)
         with _asked_to_end():
-            return _main(arguments)
+            return _infer(arguments) if arguments.infer else _main(arguments)
     except KeyboardInterrupt:
         process.end_all()
         sys.stderr.write("error: interrupted\n")
@@ -131,14 +133,20 @@ def _asked_to_end() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _infer(arguments: Any) -> int:
+    problem = put_inferred(arguments.root)
+    return (
+        _complain("cannot write: {}".format(problem), "validate --infer > image.json")
+        if problem
+        else 0
+    )
+
+
 def _main(arguments: Any) -> int:
     try:
-        expected = load(arguments.expect)
+        expected = expectation(arguments.expect, arguments.root)
     except ExpectationError as error:
-        return _complain(
-            str(error),
-            "run in an image that imagegen built, or name a file: `validate --expect FILE`",
-        )
+        return _complain(str(error), "`validate --infer > image.json` writes one of what is here")
     problem = catalogue.problem_with_suites(expected)
     if problem:
         return _complain("{}: {}".format(arguments.expect, problem), REBUILD)
@@ -236,6 +244,7 @@ def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, s
         gpus=gpus,
     )
     results, unloaded = run_suites(suites, expected, arguments.root, options)
+    results = [in_its_words(one, expected) for one in results]
     if arguments.benchmark:
         results += run_benchmark(arguments, expected)
     for text in unloaded:

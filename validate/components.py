@@ -6,9 +6,23 @@ imagegen writes that file from every component.yaml (imagegen/catalog/components
 import io
 import json
 import os
-from typing import Dict, NamedTuple, Tuple
+from typing import Any, Dict, NamedTuple, Tuple
 
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "components.json")
+
+
+class Clue(NamedTuple):
+    """Hold what shows a component in an image of any maker; imagegen/model/catalog.py has more.
+
+    `kind` is `wheel`, `deb`, `conda`, `env`, `library` or `folder`; `name` is a glob; `version` a
+    regular expression with one group.
+    """
+
+    kind: str
+    name: str
+    version: str = ""
+    variant: str = ""
+    value: str = ""
 
 
 class ComponentChecks(NamedTuple):
@@ -17,7 +31,7 @@ class ComponentChecks(NamedTuple):
     `order` is the place of its suite in a run (0: after all others, by name). `short_names` are
     short names of the suite. `more_suites` are suites of other components that apply to it too.
     `hardware` is what its live checks look at. `slow_probe` is the module of validate/probes that
-    starts before the checks are loaded.
+    starts before the checks are loaded. `found_by` are the clues to it, the strongest first.
     """
 
     order: int = 0
@@ -25,12 +39,18 @@ class ComponentChecks(NamedTuple):
     more_suites: Tuple[str, ...] = ()
     hardware: str = ""
     slow_probe: str = ""
+    found_by: Tuple[Clue, ...] = ()
 
 
 def _read() -> Dict[str, ComponentChecks]:
     with io.open(FILE, encoding="utf-8") as file:
         said = json.load(file)
-    return {name: ComponentChecks(**one) for name, one in said.items()}
+    return {name: _checks(one) for name, one in said.items()}
+
+
+def _checks(said: Dict[str, Any]) -> ComponentChecks:
+    clues = tuple(Clue(**one) for one in said.pop("found_by", []))
+    return ComponentChecks(found_by=clues, **said)
 
 
 COMPONENTS = _read()

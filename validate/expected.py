@@ -4,7 +4,8 @@ Top level: schema, tool, image, matrix, cell, profile, device (`cpu` or `gpu`), 
 VERSION_ID, arch, glibc, lib_dir}, env {name: value}, components {name: {version, variant, origin,
 source, via, facts}}, omitted {component: reason}, suites [name], contract {caps, devices, ulimits,
 shm_bytes, network}, patched [{path, reason}]: files of packages that the recipe itself changes. It
-is written by imagegen/renderer/image_json.py.
+is written by imagegen/renderer/image_json.py. An image of another maker has none: discovery writes
+one of what is there, with `inferred` (discovery/infer.py).
 """
 
 import io
@@ -46,6 +47,11 @@ class Expected(NamedTuple):
     def omission(self, component: str) -> str:
         """Return why the image lacks a component; empty if the file gives no reason."""
         return str(self.data.get("omitted", {}).get(component, ""))
+
+    @property
+    def inferred(self) -> bool:
+        """Return whether no recipe wrote this: it says what was found in an image."""
+        return bool(self.data.get("inferred", False))
 
     @property
     def suites(self) -> List[str]:

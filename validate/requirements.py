@@ -2,7 +2,7 @@
 
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-from validate.catalogue import ALIASES, not_applicable
+from validate.catalogue import ALIASES, PLUGIN, not_applicable
 from validate.check import SKIPPED, CheckResult
 from validate.components import COMPONENTS
 from validate.expected import Expected
@@ -20,7 +20,11 @@ PROFILES: Dict[str, Tuple[str, ...]] = {
 imagegen/model/cell.py; a test keeps the two equal.
 """
 
-HARDWARE = {COUNTED: COUNTED, **{n: one.hardware for n, one in COMPONENTS.items() if one.hardware}}
+HARDWARE = {
+    COUNTED: COUNTED,
+    PLUGIN: "harp",
+    **{n: one.hardware for n, one in COMPONENTS.items() if one.hardware},
+}
 """Suite -> the hardware that its live checks look at."""
 
 ABSENT_CODES = {"gpu": ("no-gpu-hw", "gpu-not-passed"), "rdma": ("no-rdma-hw", "rdma-not-passed")}

@@ -19,12 +19,16 @@ _AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLIN
 
 
 def components_json(catalog: Catalog) -> bytes:
-    """Write the bytes of that file: each component with the `checks` of its component.yaml.
+    """Write the bytes of that file: `checks` and `found_by` of each component.yaml.
 
-    A component without any is left out: then an overlay that adds it makes no image stale.
+    A component without checks is left out: then an overlay that adds it makes no image stale.
     """
     checks = {
         name: {key: value for key, value in asdict(one.checks).items() if value}
         for name, one in catalog.components.items()
     }
+    for name, one in catalog.components.items():
+        clues = [{key: text for key, text in asdict(clue).items() if text} for clue in one.found_by]
+        if checks[name] and clues:
+            checks[name]["found_by"] = clues
     return orjson.dumps({name: one for name, one in checks.items() if one}, option=_AS_TEXT)

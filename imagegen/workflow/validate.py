@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from imagegen.catalog.proofs import add_proofs
+from imagegen.catalog.reader import read_catalog
 from imagegen.config.payload import open_payload, shown
 from imagegen.config.state import state_folder
 from imagegen.engine import client
 from imagegen.errors import ConfigError, NothingSelectedError, ValidationError
 from imagegen.journal.journal import open_journal
 from imagegen.journal.run import journal_run
+from imagegen.validation.export import export
 from imagegen.validation.failures import validation_failures
 from imagegen.validation.in_container import FULL_SECONDS, ValidationRequest
 from imagegen.validation.outside import failures, validate_hosts
@@ -55,6 +57,7 @@ class ValidateOptions:
     junit: Path | None = None
     markdown: Path | None = None
     overlay: Path | None = None
+    export: Path | None = None
 
     @property
     def files(self) -> Files:
@@ -93,7 +96,10 @@ def validate(options: ValidateOptions, console: Console) -> None:
     """
     options.files.must_have_folders()
     _check_prove(options)
-    if options.hosts is not None:
+    if options.export is not None:
+        payload = open_payload(options.overlay)
+        export(options.export, payload, read_catalog(payload), console.line)
+    elif options.hosts is not None:
         _validate_running(options.hosts, options, console)
     else:
         _validate_images(options, console)

@@ -41,6 +41,8 @@ VALIDATE_FLOORS = (
     ("check", "components", "expected", "process"),
     ("fixtures",),
     ("probes", "host_checks"),
+    ("discovery",),
+    ("expectation",),
     ("suites", "benchmark"),
     ("catalogue",),
     ("requirements",),
@@ -48,7 +50,7 @@ VALIDATE_FLOORS = (
     ("outside", "prefetch", "pytest_plugin", "testinfra_timeout"),
     ("pytest_run",),
     ("cli",),
-    ("__main__",),
+    ("__main__", "pyz_main"),
 )
 """The packages and modules of validate, the lowest floor first."""
 

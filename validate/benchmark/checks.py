@@ -73,7 +73,7 @@ NET = _check(
     "net",
     "NCCL uses the network that the profile is for",
     "NCCL fell back to another network, which is silent at its usual log level",
-    only_look("validate --only nccl,rdma,harp   # says which part does not fit"),
+    only_look("validate --only nccl,rdma,plugin,harp   # says which part does not fit"),
     ("bench.run",),
 )
 CHECKS = (RUN, ALLREDUCE, PARSE, ONCE, STABILITY, NET, DEVICE)

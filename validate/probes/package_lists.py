@@ -96,8 +96,9 @@ def _of_wheel(site: str, one: Distribution) -> Iterator[Listed]:
     for row in csv.reader(read(record, MOST_BYTES).splitlines()):
         algorithm, _, text = row[1].partition("=") if len(row) > 1 else ("", "", "")
         digest = _hexadecimal(text)
-        metadata = row[0].endswith(".dist-info/METADATA") if row else False
-        if digest and algorithm in hashlib.algorithms_available and not metadata:
+        # pip compiles again what a wheel brings
+        made_later = row[:1] and row[0].endswith((".pyc", ".dist-info/METADATA"))
+        if digest and not made_later and algorithm in hashlib.algorithms_available:
             path = os.path.normpath(os.path.join(site, row[0]))
             size = int(row[2]) if len(row) > 2 and row[2].isdigit() else -1
             owner = "{}=={}".format(one.name, one.version)

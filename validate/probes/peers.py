@@ -1,7 +1,7 @@
 """Visit the other containers of a job over ssh, as mpirun does."""
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Dict, List, NamedTuple, Sequence
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from validate.probes.ssh import answer_of
 from validate.process import Result, run
@@ -41,15 +41,21 @@ class Peer(NamedTuple):
     facts: Dict[str, str]
 
 
-def visit(name: str, daemon: str) -> Peer:
-    """Log in to a peer and ask for its facts; the port is the one in the image's ssh_config.
+def ask(name: str, script: str, seconds: float = SECONDS) -> Tuple[Result, Dict[str, str]]:
+    """Log in to a peer and run a script there; the port is the one in the image's ssh_config.
 
-    ssh may not ask for anything, such as a password.
+    ssh may not ask for anything, such as a password. The facts are the lines `name=value` between
+    the marks that the script prints.
     """
     options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5"]
-    result = run(["ssh", *options, name, FACTS.format(daemon=daemon)], SECONDS)
+    result = run(["ssh", *options, name, script], seconds)
     lines = [line.partition("=") for line in answer_of(result.out).splitlines()]
-    return Peer(name, result, {key: value for key, equals, value in lines if equals})
+    return result, {key: value for key, equals, value in lines if equals}
+
+
+def visit(name: str, daemon: str) -> Peer:
+    """Log in to a peer and ask for its facts."""
+    return Peer(name, *ask(name, FACTS.format(daemon=daemon)))
 
 
 def visit_all(names: Sequence[str], daemon: str) -> List[Peer]:

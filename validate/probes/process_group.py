@@ -17,6 +17,8 @@ SECONDS = 100.0
 
 TORCHRUN = ("torchrun",)
 RANKS = 2
+RENDEZVOUS = ("MASTER_ADDR", "PET_MASTER_ADDR", "PET_RDZV_ENDPOINT")
+"""Variables that name the host where the ranks of a job meet; the last one has a port too."""
 FIRST_TORCHRUN = (1, 10)
 """The release of PyTorch that brought `torchrun`."""
 
@@ -82,6 +84,30 @@ def own_job(env: Dict[str, str], threads: str = "1") -> Dict[str, str]:
     return kept
 
 
+def unresolved(env: Dict[str, str]) -> List[Tuple[str, str]]:
+    """List what names a host of the rendezvous that leads to no address, with that host.
+
+    `torchrun --standalone` meets at localhost.
+    """
+    asked = [("", "localhost"), *((name, _host(env.get(name, ""))) for name in RENDEZVOUS)]
+    return [(name, host) for name, host in asked if host and not _resolves(host)]
+
+
+def _host(endpoint: str) -> str:
+    """Return the host of `host`, `host:29400`, `[::1]:29400` or `::1`."""
+    bracketed = re.match(r"\[(.+)\]", endpoint)
+    if bracketed:
+        return bracketed.group(1)
+    return endpoint if endpoint.count(":") > 1 else endpoint.partition(":")[0]
+
+
+def _resolves(host: str) -> bool:
+    try:
+        return bool(socket.getaddrinfo(host, None))
+    except OSError:
+        return False
+
+
 def free_port() -> int:
     """Return a port on which nobody listens: another job may have the usual one."""
     with socket.socket() as listener:
@@ -96,11 +122,11 @@ def _read(result: Result, ranks: int) -> Group:
     total = str(ranks * (ranks + 1) // 2)
     right = sorted(one[:3] for one in lines) == [(str(r), str(ranks), total) for r in range(ranks)]
     if not result.ok:
-        return Group(said, torch, _why(result))
+        return Group(said, torch, why(result))
     return Group(said, torch, "" if right else "; ".join(said) or "the ranks said nothing")
 
 
-def _why(result: Result) -> str:
+def why(result: Result) -> str:
     """Return the first error that a rank or the launcher printed, else how it ended."""
     if result.timed_out:
         return result.says()

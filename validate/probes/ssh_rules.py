@@ -26,6 +26,13 @@ FILES = {"sshd": "/etc/ssh/sshd_config", "ssh": "/etc/ssh/ssh_config"}
 SERVER_FILES = ("/etc/ssh/sshd_config",)
 ADDED_UP = ("Port",)
 """Settings of which sshd uses every line, and not only the first one."""
+OWN_CHOICES = (
+    *("X11Forwarding", "AllowAgentForwarding", "ForwardX11", "ForwardAgent"),
+    *("StrictHostKeyChecking", "UserKnownHostsFile"),
+)
+"""Settings for which images of imagegen have a rule, and others the distribution's default: they
+keep nobody out, or a launch gives them.
+"""
 READ_AGAIN = "; [ ! -s /run/sshd.pid ] || kill -HUP $(cat /run/sshd.pid)"
 PAM = "/etc/pam.d/sshd"
 SHARED_PAM = ("/etc/pam.d/common-session", "/etc/pam.d/common-session-noninteractive")

@@ -30,6 +30,24 @@ def temporary_key() -> Iterator[str]:
         shutil.rmtree(folder)
 
 
+@contextlib.contextmanager
+def separation_folder(wanted: bool, path: str = "/run/sshd") -> Iterator[bool]:
+    """Have the folder that sshd separates its privileges in while the block lasts, if `wanted`.
+
+    The start script of the package makes it; `sshd` itself ends without it. Yield whether it was
+    there.
+    """
+    if not wanted or os.path.isdir(path) or not os.access(os.path.dirname(path), os.W_OK):
+        yield True
+        return
+    os.mkdir(path, 0o755)
+    try:
+        yield False
+    finally:
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
+
+
 def effective_settings() -> Tuple[Dict[str, str], Dict[str, str]]:
     """Return the settings in force for a login of root from this container: server's, client's."""
     who = "user=root,host=localhost,addr=127.0.0.1"

@@ -27,6 +27,18 @@ def arrays():
         why = str(error).strip().splitlines()[-1]
         return {"numpy": numpy.__version__, "numpy_problem": why, "numpy_file": numpy.__file__}
     return {"numpy": numpy.__version__, "numpy_problem": ""}
+def backends():
+    try:
+        from torch import distributed
+    except ImportError:
+        return []
+    if not distributed.is_available():
+        return []
+    kinds = ("gloo", "nccl", "mpi", "ucc")
+    # Releases before 1.12 do not say whether they have gloo; ddp.init tries it.
+    unsaid = {"gloo": lambda: True}
+    asked = ((k, getattr(distributed, "is_%s_available" % k, unsaid.get(k, bool))) for k in kinds)
+    return [kind for kind, there in asked if there()]
 def mapped():
     paths = set()
     with open("/proc/self/maps") as maps:
@@ -42,6 +54,7 @@ print("\\n" + json.dumps({"torch": {
     "cxx11_abi": bool(getattr(torch._C, "_GLIBCXX_USE_CXX11_ABI", True)),
     "gpus": torch.cuda.device_count() if torch.version.cuda else 0,
     "file": torch.__file__,
+    "backends": backends(),
     "mapped": mapped(),
 }}), flush=True)
 import horovod.torch as hvd

@@ -4,7 +4,7 @@ import os
 
 from validate.check import check, fail, warn
 from validate.fixtures import Measure, Situation
-from validate.probes import kubernetes, limits
+from validate.probes import cuda, kubernetes, limits
 from validate.probes.files import under
 from validate.probes.sysfs import rdma_devices
 from validate.remedy import at_launch
@@ -55,6 +55,8 @@ def test_shm(image: Situation, measure: Measure) -> None:
     size = limits.shm_bytes(image.root)
     measure(limits.bytes_in_words(size))
     matters = image.expected.device == "gpu" or image.expected.has("rdma")
+    if image.expected.inferred:  # a GPU build of a framework computes on CPUs too
+        matters = bool(cuda.gpus(image.root) or rdma_devices(image.root))
     if not size:
         (fail if matters else warn)("there is no /dev/shm", "the container has --ipc none")
     if size < SHM_LEAST and matters:

@@ -249,6 +249,17 @@ def pip_metadata(project: str, version: str, python: str, tag: str) -> Mapping[s
         return found
 
 
+def pip_download(project: str, version: str, folder: Path) -> tuple[str, ...]:
+    """Download a wheel of pure Python into a folder; return the last lines that pip printed.
+
+    The wheel may be for another Python than this host's. Raises EngineError where there is no pip.
+    """
+    asked = ["download", "--no-deps", "--no-input", "--quiet", "--dest", str(folder)]
+    asked += ["--only-binary", ":all:", "--platform", "any", "--implementation", "py"]
+    asked += ["--ignore-requires-python", f"{project}=={version}", "--disable-pip-version-check"]
+    return process.run([*_pip(), *asked], lambda _: None).tail
+
+
 def _pip() -> list[str]:
     if find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]

@@ -95,19 +95,19 @@ class Machine:
         """Compile a library into the distribution's folder."""
         return compiled(self.root, f"{LIB_DIR}/{name}", source, *options)
 
-    def findings(self, suite: str, *, static: bool = False) -> dict[str, CheckResult]:
-        """Return the results of the checks of one suite, by id."""
+    def findings(self, *suites: str, static: bool = False) -> dict[str, CheckResult]:
+        """Return the results of the checks of some suites, by id."""
         recipe = {
             "schema": 1,
             "device": self.device,
             "profile": self.profile,
             "os": {"ID": "ubuntu", "lib_dir": LIB_DIR},
             "components": self.components,
-            "suites": [suite],
+            "suites": [*suites],
         }
         path = write(self.root, "image.json", json.dumps(recipe))
         asked = RunOptions(static=static, gpus=self.gpus, loopback=self.loopback)
-        found, broken = run_suites([suite], load(str(path)), str(self.root), asked)
+        found, broken = run_suites([*suites], load(str(path)), str(self.root), asked)
         assert broken == []
         assert [one for one in found if one.outcome == "error"] == []
         for one in found:

@@ -188,7 +188,7 @@ def test_no_usable_expectations_is_2_in_words(
     assert cli.main(["--expect", str(path)]) == 2
     err = capsys.readouterr().err
     assert err.startswith("error: " + problem.format(path))
-    assert "hint: run in an image that imagegen built" in err
+    assert "hint: `validate --infer > image.json`" in err
 
 
 @pytest.mark.parametrize(

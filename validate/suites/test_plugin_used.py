@@ -1,10 +1,11 @@
-"""Check on a GPU that NCCL uses HARP, from NCCL's log."""
+"""Check on a GPU that NCCL uses its net plugin, from NCCL's log."""
 
 import re
 
 from validate.check import check, fail, skip
 from validate.fixtures import Measure, Situation
 from validate.probes import cuda, nccl
+from validate.probes.chosen_plugin import is_wanted, plugin_path
 from validate.probes.libraries import environment, libraries
 from validate.probes.native import ended, run_script
 from validate.remedy import only_look
@@ -33,7 +34,7 @@ FALLBACKS = ("IB", "Socket")
     "NCCL chooses the plugin for a communicator on a GPU",
     tier="live",
     cause="NCCL fell back to its own network, which is silent at its usual log level",
-    remedy=only_look("NCCL_DEBUG=INFO validate --only nccl,harp"),
+    remedy=only_look("NCCL_DEBUG=INFO validate --only nccl,plugin"),
     needs=("plugin.load", "cuda.malloc", "harp.config"),
 )
 def test_used(image: Situation, measure: Measure) -> None:
@@ -41,7 +42,10 @@ def test_used(image: Situation, measure: Measure) -> None:
     where X is neither IB nor Socket; since 2.27 `Assigned NET plugin X to comm`"""
     if not cuda.gpus(image.root):
         skip("no-gpu-hw", "the host has no NVIDIA GPU")
+    path = plugin_path(image)
     library = libraries(image).first(nccl.LIBRARY)
+    if not library:
+        skip("not-installed", "there is no {}".format(nccl.LIBRARY))
     env = dict(environment(image, library), NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="INIT,NET")
     env.pop("NCCL_DEBUG_FILE", None)
     result = run_script(ONE_RANK, [library], env)
@@ -52,5 +56,5 @@ def test_used(image: Situation, measure: Measure) -> None:
         fail("NCCL does not start: {}".format(end.group(2) if end else result.tail(1)))
     used = re.findall(r"(?:Using network|Assigned NET plugin) (\S+)", result.out)
     measure("NCCL uses {}".format(used[-1] if used else "a network that it does not name"))
-    if used and used[-1] in FALLBACKS:
-        fail("NCCL uses {}".format(used[-1]))
+    if used and used[-1] in FALLBACKS and is_wanted(image):
+        fail("NCCL uses {}, not {}".format(used[-1], path))
