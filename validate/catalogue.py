@@ -50,8 +50,8 @@ LEFT_OUT = {
     "compare with",
     "bench.threshold": "what is fast enough depends on the machine: the numbers are in the report, "
     "and whoever keeps the history of a machine compares them",
-    "nccl-tests": "all_reduce_perf is in no catalog row; `validate --benchmark` measures the same "
-    "path with the framework that trains",
+    "nccl-tests": "what all_reduce_perf measures depends on the machine: nccl-tests.programs looks "
+    "at the programs, and `validate --benchmark` measures the same path with what trains",
 }
 """Checks that were considered and left out, each with the reason."""
 
