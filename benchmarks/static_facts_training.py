@@ -126,6 +126,10 @@ def _ssh(row: dict[str, Any]) -> list[Fact]:
     return [
         Command(("ssh.sshd",), "ssh -V 2>&1", (f"^OpenSSH_{re.escape(row['version'])}p",)),
         Command(("ssh.sshd",), WITH_KEY.format("/usr/sbin/sshd -t"), unwanted=ANYTHING),
+        Command(("ssh.start",), "dpkg-divert --truename /usr/sbin/sshd",
+                ("^/usr/lib/imagegen/sshd$",)),
+        Command(("ssh.start",), "head -c 2 /usr/sbin/sshd; test -x /usr/lib/imagegen/sshd",
+                ("^#!",)),
         Command(("ssh.hostkeys-baked",), baked.format("/etc/ssh"), unwanted=ANYTHING),
         Command(("ssh.userkeys-baked",), baked.format("/root/.ssh /home/*/.ssh"),
                 unwanted=ANYTHING),

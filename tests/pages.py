@@ -70,6 +70,9 @@ NOT_RUN = {
         "imagegen validate --hosts ssh://root@node-1:2222",
         "validate --peers worker-0,worker-1",
         "validate --require gpu=8,rdma",
+        "validate --preflight",
+        "validate --preflight --profile rdma --require gpu=8 --json preflight.json",
+        "validate --preflight --peers worker-0,worker-1",
     ),
 }
 """Why -> commands of the pages that no test of the pages runs. Their options are checked."""

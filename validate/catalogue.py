@@ -13,11 +13,12 @@ from validate.benchmark import checks as benchmark
 from validate.check import Check
 from validate.components import COMPONENTS
 from validate.expected import Expected
+from validate.network.checks import NETWORK, NETWORK_CHECKS
 
 SUITES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suites")
 BENCHMARK = benchmark.SUITE
-"""The suite of the benchmark. It is no pytest file, and it runs only on request, after all others.
-"""
+ON_REQUEST = (BENCHMARK, NETWORK)
+"""Suites that are no pytest files, and run where an option of their own asks for them."""
 
 PLUGIN = "plugin"
 """The suite about the net plugins of NCCL: whoever brings NCCL, or a framework that has one."""
@@ -41,6 +42,7 @@ ALIASES = {
     "lim": "limits",
     "kubernetes": "k8s",
     "bench": BENCHMARK,
+    "net": NETWORK,
     **{short: name for name, one in COMPONENTS.items() for short in one.short_names},
 }
 """Short name -> suite: what the ids of its checks begin with."""
@@ -50,8 +52,8 @@ LEFT_OUT = {
     "compare with",
     "bench.threshold": "what is fast enough depends on the machine: the numbers are in the report, "
     "and whoever keeps the history of a machine compares them",
-    "nccl-tests": "what all_reduce_perf measures depends on the machine: nccl-tests.programs looks "
-    "at the programs, and `validate --benchmark` measures the same path with what trains",
+    "nccl-tests": "nccl-tests.programs looks at the programs; `validate --bandwidth` makes the "
+    "sweep of all_reduce_perf with the NCCL, gloo or MPI of any image",
 }
 """Checks that were considered and left out, each with the reason."""
 
@@ -97,7 +99,8 @@ def all_checks() -> List[Entry]:
         members = [one for one in members if hasattr(one, "check")]
         members.sort(key=lambda member: member.__code__.co_firstlineno)
         found += [Entry(suite_of(file[:-3]), member.check) for member in members]
-    return found + [Entry(BENCHMARK, one) for one in benchmark.CHECKS]
+    found += [Entry(BENCHMARK, one) for one in benchmark.CHECKS]
+    return found + [Entry(NETWORK, one) for one in NETWORK_CHECKS]
 
 
 def not_applicable(suite: str, expected: Expected) -> str:

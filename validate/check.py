@@ -61,7 +61,8 @@ class CheckResult(NamedTuple):
 
     `reason` is the skip code, `seconds` is wall time. `earlier` is the time of an earlier run in
     which the check passed; it is empty if the check ran in this run. `kind` is the kind of the
-    remedy, `look` a command that only looks; see remedy.py.
+    remedy, `look` a command that only looks, `action` what the start of a job has to lead to; see
+    remedy.py. All three are empty if nothing was found.
     """
 
     check: Check
@@ -75,11 +76,13 @@ class CheckResult(NamedTuple):
     earlier: str = ""
     kind: str = ""
     look: str = ""
+    action: str = ""
 
     def with_remedy(self, remedy: str) -> "CheckResult":
-        """Return the result with a remedy, its kind and what looks."""
+        """Return the result with a remedy, its kind, what looks, and the action."""
         given = as_remedy(remedy)
-        return self._replace(remedy=str(given), kind=given.kind, look=given.look)
+        found = self._replace(remedy=str(given), kind=given.kind, look=given.look)
+        return found._replace(action=given.action)
 
 
 class CheckFailed(AssertionError):

@@ -16,9 +16,12 @@ from typing import Any, Dict, Iterator, List, NoReturn
 from validate import catalogue, process
 from validate.benchmark import options as benchmark_options
 from validate.benchmark.run import run_benchmark
-from validate.catalogue import ALIASES, BENCHMARK
+from validate.catalogue import ALIASES, BENCHMARK, ON_REQUEST
 from validate.expectation import expectation, in_its_words, put_inferred
 from validate.expected import DEFAULT_PATH, ExpectationError, Expected
+from validate.network import options as network_options
+from validate.network.checks import NETWORK
+from validate.network.refused import Refused
 from validate.probes.entrypoint import await_start
 from validate.probes.kubernetes import in_pod
 from validate.pytest_run import run_suites
@@ -28,12 +31,12 @@ from validate.report.json_document import as_json
 from validate.report.report import (
     EXIT_INTERRUPTED,
     EXIT_USAGE,
+    PREFLIGHT,
     Report,
     exit_code,
-    summary,
-    unmet,
 )
-from validate.report.table import as_table
+from validate.report.screen import as_screen
+from validate.report.table import as_page
 from validate.requirements import PROFILES, not_run, parse_required, required_by_profile
 from validate.run_options import RunOptions
 from validate.streams import open_missing, put_out
@@ -55,7 +58,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="validate", description="Is this container fit to train?")
     what = parser.add_argument_group("what to check")
     add = what.add_argument
-    add("--static", action="store_true", help="only what needs no device and no running service")
+    tier = what.add_mutually_exclusive_group().add_argument
+    tier("--static", action="store_true", help="only what needs no device and no running service")
+    gate = "before a job: what is worth its start, on one screen; the last line is for a scheduler"
+    tier("--preflight", action="store_true", help=gate)
     add("--only", metavar="SUITES", help="comma-separated, see --list")
     must = "what must not be skipped: gpu,rdma,…; gpu=8: so many GPUs"
     add("--require", metavar="THINGS", default="", help=must)
@@ -83,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     tell.add_argument("--infer", action="store_true", help="an expectation file of what is here")
     tell.add_argument("--catalogue", action="store_true", help="all about all checks, as Markdown")
     benchmark_options.add(parser)
+    network_options.add_network(parser)
     return parser
 
 
@@ -108,6 +115,8 @@ def main(argv: List[str]) -> int:
                 return hosts.check_hosts(arguments)
         with _asked_to_end():
             return _infer(arguments) if arguments.infer else _main(arguments)
+    except Refused as error:
+        return _complain(error.text, error.hint)
     except KeyboardInterrupt:
         process.end_all()
         sys.stderr.write("error: interrupted\n")
@@ -157,7 +166,8 @@ def _main(arguments: Any) -> int:
     try:
         own = _own_suites(arguments.suite)
         known = [*catalogue.suite_names(), *own]
-        _known(must, [*known, BENCHMARK])
+        _known(must, [*known, *ON_REQUEST])
+        network_options.refuse_contradictions(arguments)
         suites = _chosen(arguments, expected, known)
     except ValueError as error:
         return _complain(str(error), "`validate --list` shows all of them")
@@ -202,15 +212,18 @@ def _own_suites(folders: List[str]) -> Dict[str, str]:
 def _chosen(arguments: Any, expected: Expected, known: List[str]) -> List[str]:
     """Choose the suites to run. `--only benchmark` runs the benchmark and nothing else."""
     own = known[len(catalogue.suite_names()) :]
+    if arguments.only is None and network_options.asked(arguments):
+        return own
     if arguments.only is None:
         pod, peers = in_pod(arguments.root, dict(os.environ)), bool(_names(arguments.peers))
-        wanted = _known(parse_required(arguments.require).names, [*known, BENCHMARK])
+        wanted = _known(parse_required(arguments.require).names, [*known, *ON_REQUEST])
         chosen = catalogue.chosen_by_default(expected, pod, peers)
         return [name for name in known if name in chosen or name in own or name in wanted]
-    asked = _known(_names(arguments.only), [*known, BENCHMARK])
+    asked = _known(_names(arguments.only), [*known, *ON_REQUEST])
     if not asked:
         raise ValueError("`--only` names no suite")
     arguments.benchmark = arguments.benchmark or BENCHMARK in asked
+    arguments.bandwidth = arguments.bandwidth or (NETWORK in asked and not arguments.find_slow)
     return [name for name in known if name in asked]
 
 
@@ -242,11 +255,18 @@ def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, s
         peers=_names(arguments.peers),
         own=own,
         gpus=gpus,
+        preflight=arguments.preflight,
     )
     results, unloaded = run_suites(suites, expected, arguments.root, options)
     results = [in_its_words(one, expected) for one in results]
     if arguments.benchmark:
         results += run_benchmark(arguments, expected)
+    figures: Dict[str, Any] = {}
+    if network_options.asked(arguments):
+        from validate.network.run import measure_network
+
+        measured = measure_network(arguments, expected)
+        results, figures = results + measured.results, measured.figures
     for text in unloaded:
         sys.stderr.write("error: a suite does not load: {}\n".format(text))
     if arguments.only is None and not arguments.static:
@@ -255,12 +275,13 @@ def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, s
     report = Report(
         image=str(expected.data.get("image", "")),
         tool=str(expected.data.get("tool", "")),
-        tier="static" if arguments.static else "full",
+        tier="static" if arguments.static else PREFLIGHT if arguments.preflight else "full",
         results=results,
         missing=missing,
         seconds=time.time() - started,
         exit_code=exit_code(results, missing, unloaded),
         unloaded=tuple(unloaded),
+        figures=figures,
     )
     return _write(arguments, report)
 
@@ -278,9 +299,8 @@ def _write(arguments: Any, report: Report) -> int:
         )
     if "-" not in (arguments.json, arguments.markdown, arguments.junit):
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        text = as_table(report, colour)
-        lines = [one + "\n" for one in (*unmet(report), summary(report))]
-        problem = put_out([text + "\n\n" if text else "", *lines])
+        text = as_screen(report, colour) if arguments.preflight else as_page(report, colour)
+        problem = put_out([text])
         if problem:
             return _complain("cannot write the table: {}".format(problem), "validate --json FILE")
     return report.exit_code

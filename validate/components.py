@@ -6,7 +6,7 @@ imagegen writes that file from every component.yaml (imagegen/catalog/components
 import io
 import json
 import os
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "components.json")
 
@@ -32,6 +32,8 @@ class ComponentChecks(NamedTuple):
     short names of the suite. `more_suites` are suites of other components that apply to it too.
     `hardware` is what its live checks look at. `slow_probe` is the module of validate/probes that
     starts before the checks are loaded. `found_by` are the clues to it, the strongest first.
+    `settings` are the variables that it reads, each with `name`, `kind` (flag, count, share),
+    `default`, `least`, `most`, `means` and `of`.
     """
 
     order: int = 0
@@ -40,6 +42,7 @@ class ComponentChecks(NamedTuple):
     hardware: str = ""
     slow_probe: str = ""
     found_by: Tuple[Clue, ...] = ()
+    settings: List[Dict[str, Any]] = []
 
 
 def _read() -> Dict[str, ComponentChecks]:

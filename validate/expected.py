@@ -79,6 +79,11 @@ class Expected(NamedTuple):
         return dict(self.data.get("contract", {}))
 
     @property
+    def user(self) -> str:
+        """Return the name of the user that the image was made for; empty for root."""
+        return str(self.data.get("user", {}).get("name", ""))
+
+    @property
     def patched(self) -> Dict[str, str]:
         """Return the files of packages that the recipe itself changes, each with the reason."""
         return {str(one["path"]): str(one["reason"]) for one in self.data.get("patched", [])}
@@ -117,7 +122,9 @@ def _problem(data: Any) -> str:
         return "schema {!r}; this validate reads schema {}".format(data.get("schema"), SCHEMA)
     wanted = {"components": dict, "os": dict, "suites": list}
     wrong = [k for k, kind in sorted(wanted.items()) if not isinstance(data.get(k), kind)]
-    wrong += [k for k in ("contract", "env", "omitted") if not isinstance(data.get(k, {}), dict)]
+    wrong += [
+        k for k in ("contract", "env", "omitted", "user") if not isinstance(data.get(k, {}), dict)
+    ]
     if wrong:
         return "{} missing or of the wrong kind".format(", ".join(wrong))
     patched = data.get("patched", [])

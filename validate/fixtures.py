@@ -26,7 +26,7 @@ class Situation(NamedTuple):
     `env` is the environment and `root` the root of the file system. `memory` keeps answers that
     several checks share in this run. `peers` are the names of the other containers of the job.
     `prefetched` are probes that run already, by their key. `gpus` is the required number of GPUs, 0
-    for any number.
+    for any number. In a `preflight` PyTorch is imported once for all checks.
     """
 
     expected: Expected
@@ -36,6 +36,7 @@ class Situation(NamedTuple):
     peers: Tuple[str, ...] = ()
     prefetched: Dict[str, Callable[[], Any]] = {}
     gpus: int = 0
+    preflight: bool = False
 
     def once(self, key: str, look: Callable[[], Any]) -> Any:
         """Return what `look` returned when it was first called in this run.

@@ -9,6 +9,8 @@ from typing import Callable, Collection, Dict, Iterator
 
 from validate.components import COMPONENTS
 from validate.fixtures import Situation, SlowProbe
+from validate.probes import gpu
+from validate.probes.libraries import libraries
 from validate.process import Result, RunningCommand
 
 PREFETCHED: Dict[str, SlowProbe] = {
@@ -22,6 +24,8 @@ PREFETCHED: Dict[str, SlowProbe] = {
 @contextlib.contextmanager
 def started(image: Situation, suites: Collection[str]) -> Iterator[None]:
     """Start the slow probes of these suites; end those that still run when the block ends."""
+    if image.preflight and "gpu" in suites and libraries(image).loader.first(gpu.NVML):
+        gpu.ask_nvml(image)
     with contextlib.ExitStack() as stack:
         for suite, (key, begin, read) in PREFETCHED.items():
             if suite in suites and image.expected.has(suite):

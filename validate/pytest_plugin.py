@@ -16,7 +16,7 @@ from typing import (
 
 import pytest
 
-from validate import catalogue, endings
+from validate import catalogue, endings, preflight
 from validate.check import (
     ERROR,
     FAILED,
@@ -101,6 +101,8 @@ class Collector:
         check = self._check(item)
         if check is None or (self.options.static and check.tier != "static"):
             return False
+        if self.options.preflight:
+            return preflight.belongs(_suite_of(item), check) or self._is_own(item)
         return check.tier != "asked" or self.options.loopback
 
     def _check(self, item: Any) -> Optional[Check]:

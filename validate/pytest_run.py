@@ -33,7 +33,8 @@ def run_suites(
     Returns their results, and the suites that could not be loaded.
     """
     peers = tuple(options.peers)
-    situation = Situation(expected, dict(os.environ), root, {}, peers, {}, options.gpus)
+    asked = (options.gpus, options.preflight)
+    situation = Situation(expected, dict(os.environ), root, {}, peers, {}, *asked)
     own = [path for name, path in options.own.items() if name in suites]
     quiet = contextlib.redirect_stdout(io.StringIO())
     with prefetch.started(situation, suites), quiet:

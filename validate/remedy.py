@@ -12,6 +12,13 @@ from typing import Tuple
 SHELL, LAUNCH, BUILD, HOST, LOOK = "shell", "launch", "build", "host", "look"
 KINDS = (SHELL, LAUNCH, BUILD, HOST, LOOK)
 
+RELAUNCH, REBUILD, DRAIN, ASK = "relaunch", "rebuild", "drain", "ask"
+ACTIONS = {LAUNCH: RELAUNCH, BUILD: REBUILD, SHELL: REBUILD, HOST: DRAIN, LOOK: ASK}
+"""Kind -> what the start of a job has to lead to. `relaunch` is another launch on the same host,
+`rebuild` another image (a line for a shell corrects one container, and the next one has the fault
+again), `drain` another host, `ask` a person: the network's where a peer or a link is at fault.
+"""
+
 PLACES = {LAUNCH: "at launch", BUILD: "in the image", HOST: "on the host"}
 """Kind -> where it has to be done; a line of any other kind is for the container itself."""
 
@@ -21,14 +28,26 @@ class Remedy(str):
 
     kind = ""
     look = ""
+    _action = ""
 
-    def __new__(cls, text: str = "", kind: str = "", look: str = "") -> "Remedy":
+    def __new__(cls, text: str = "", kind: str = "", look: str = "", action: str = "") -> "Remedy":
         """Make a remedy. Raises ValueError for an unknown kind."""
         if kind and kind not in KINDS:
             raise ValueError("unknown kind of remedy {}".format(kind))
         made = super().__new__(cls, text)
-        made.kind, made.look = kind, look
+        made.kind, made.look, made._action = kind, look, action
         return made
+
+    @property
+    def action(self) -> str:
+        """Return what the start of a job has to lead to: that of its kind, or its own."""
+        return self._action or ACTIONS.get(self.kind, ASK)
+
+    def leads_to(self, action: str) -> "Remedy":
+        """Return the remedy with an action of its own. Raises ValueError for an unknown one."""
+        if action not in ACTIONS.values():
+            raise ValueError("unknown action {}".format(action))
+        return Remedy(self, self.kind, self.look, action)
 
     @property
     def given(self) -> bool:

@@ -8,7 +8,7 @@ class RunOptions(NamedTuple):
 
     `own` maps the user's suites to their files: every test in them is a check, with or without
     `@check`. `profile` is empty if the profile of the image applies. `gpus` is 0 for any number of
-    GPUs.
+    GPUs. `preflight` leaves out what is not worth the start of a job.
     """
 
     static: bool = False
@@ -17,3 +17,4 @@ class RunOptions(NamedTuple):
     peers: Sequence[str] = ()
     own: Mapping[str, str] = {}
     gpus: int = 0
+    preflight: bool = False

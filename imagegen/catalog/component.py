@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from imagegen.model.catalog import Checks, Clue, Component, OwnPart, Question
-from imagegen.model.launch import Flag, Launch, Variable
+from imagegen.model.launch import (
+    Flag,
+    Launch,
+    NodeFolder,
+    PageNeed,
+    Reason,
+    Setting,
+    Starter,
+    Variable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,10 +26,14 @@ if TYPE_CHECKING:
         ContractData,
         FlagData,
         LaunchData,
+        NodeFolderData,
+        PageNeedData,
+        ReasonData,
         RequestData,
+        StarterData,
         VariableData,
     )
-    from imagegen.model.catalog import Contract
+    from imagegen.model.launch import Contract
     from imagegen.model.release import Release
 
 MEGABYTES = "100"
@@ -110,14 +123,38 @@ def _launch(data: LaunchData) -> Launch:
         transports=tuple(data.get("transports", ())),
         accels=tuple(data.get("accels", ())),
         default=data.get("default", False),
+        replaces=tuple(data.get("replaces", ())),
         host_network=data.get("host_network", False),
         devices=data.get("devices", False),
         mpi_over_tcp=data.get("mpi_over_tcp", False),
-        flags=_flags(data.get("flags", ())),
+        privileged=_reason(data["privileged"]) if "privileged" in data else None,
+        hugepages=_pages(data["hugepages"]) if "hugepages" in data else None,
+        mounts=tuple(_folder(one) for one in data.get("mounts", ())),
+        resource=data.get("resource", ""),
         variables=tuple(_variable(one) for one in data.get("variables", ())),
+        settings=tuple(Setting(**one) for one in data.get("settings", ())),
         benchmark=_flags(data.get("benchmark", ())),
+        script=data.get("script", ""),
         program=data.get("program", ""),
+        pmi=data.get("pmi", {}),
+        starters=tuple(_starter(one) for one in data.get("starters", ())),
     )
+
+
+def _reason(data: ReasonData) -> Reason:
+    return Reason(data["why"], data["without"], data["source"])
+
+
+def _pages(data: PageNeedData) -> PageNeed:
+    return PageNeed(data["size"], int(data["per_gpu"]), int(data["more"]), _reason(data))
+
+
+def _folder(data: NodeFolderData) -> NodeFolder:
+    return NodeFolder(data["name"], data["host"], data["path"], _reason(data))
+
+
+def _starter(data: StarterData) -> Starter:
+    return Starter(data["form"], data["versions"], tuple(data["program"]), data["style"])
 
 
 def _clue(data: ClueData) -> Clue:
@@ -131,14 +168,15 @@ def _clue(data: ClueData) -> Clue:
 
 
 def _flags(data: Iterable[FlagData]) -> tuple[Flag, ...]:
-    return tuple(Flag(tuple(one["flag"]), one["why"]) for one in data)
+    return tuple(Flag(tuple(one["flag"]), _reason(one)) for one in data)
 
 
 def _variable(data: VariableData) -> Variable:
     return Variable(
         setting=data["set"],
-        why=data["why"],
+        reason=_reason(data),
         before=data.get("before", ""),
         transport=data.get("transport", ""),
         several_nodes=data.get("several_nodes", False),
+        only=data.get("only", {}),
     )

@@ -12,19 +12,24 @@ from typing import TYPE_CHECKING
 import orjson
 
 if TYPE_CHECKING:
-    from imagegen.model.catalog import Catalog
+    from imagegen.model.catalog import Catalog, Component
 
 FILE = "validate/components.json"
 _AS_TEXT = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 
 
+def _for_checks(component: Component) -> dict[str, object]:
+    settings = component.launch.settings
+    return {**asdict(component.checks), "settings": [asdict(one) for one in settings]}
+
+
 def components_json(catalog: Catalog) -> bytes:
-    """Write the bytes of that file: `checks` and `found_by` of each component.yaml.
+    """Write the bytes of that file: `checks`, settings and `found_by` of each component.yaml.
 
     A component without checks is left out: then an overlay that adds it makes no image stale.
     """
     checks = {
-        name: {key: value for key, value in asdict(one.checks).items() if value}
+        name: {key: value for key, value in _for_checks(one).items() if value}
         for name, one in catalog.components.items()
     }
     for name, one in catalog.components.items():

@@ -87,21 +87,67 @@ class ContractData(TypedDict, total=False):
     network: str
 
 
-class FlagData(TypedDict):
+class ReasonData(TypedDict):
+    """What something does, what happens without it, and where that stands."""
+
+    why: str
+    without: str
+    source: str
+
+
+class FlagData(ReasonData):
     """Words of a command line, and the reason for them."""
 
     flag: list[str]
-    why: str
 
 
-class VariableData(TypedDict):
+class VariableData(ReasonData):
     """A variable that a launch sets for every rank."""
 
     set: str
-    why: str
     before: NotRequired[str]
     transport: NotRequired[str]
     several_nodes: NotRequired[bool]
+    only: NotRequired[Mapping[str, str]]
+
+
+class SettingData(TypedDict):
+    """A variable that a component reads; see `model.launch.Setting`."""
+
+    name: str
+    option: str
+    kind: str
+    default: str
+    means: str
+    source: str
+    least: NotRequired[str]
+    most: NotRequired[str]
+    of: NotRequired[str]
+
+
+class PageNeedData(ReasonData):
+    """The huge pages that a node needs."""
+
+    size: str
+    per_gpu: str
+    more: str
+
+
+class NodeFolderData(ReasonData):
+    """A folder of the host that a container needs."""
+
+    name: str
+    host: str
+    path: str
+
+
+class StarterData(TypedDict):
+    """A program that starts ranks; see `model.launch.Starter`."""
+
+    form: str
+    versions: str
+    program: list[str]
+    style: str
 
 
 class LaunchData(TypedDict, total=False):
@@ -110,13 +156,21 @@ class LaunchData(TypedDict, total=False):
     transports: list[str]
     accels: list[str]
     default: bool
+    replaces: list[str]
     host_network: bool
     devices: bool
     mpi_over_tcp: bool
-    flags: list[FlagData]
+    privileged: ReasonData
+    hugepages: PageNeedData
+    mounts: list[NodeFolderData]
+    resource: str
     variables: list[VariableData]
+    settings: list[SettingData]
     benchmark: list[FlagData]
+    script: str
     program: str
+    pmi: Mapping[str, str]
+    starters: list[StarterData]
 
 
 class ChecksData(TypedDict, total=False):

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 import orjson
 
 from imagegen.config import schemas
+from imagegen.config.patterns import properties_of
 from imagegen.config.payload import KNOWN_BAD_FOLDER, shown
 from imagegen.config.schema_check import check_schema
-from imagegen.config.schemas import properties_of
 from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
 from imagegen.model.catalog import PACKAGES, KnownBad
@@ -111,8 +111,6 @@ def known_bad_json(catalog: Catalog) -> bytes:
 
 def _for_images(catalog: Catalog) -> Iterator[Mapping[str, object]]:
     for row in catalog.known_bad:
-        if "host" in row.packages:
-            continue  # no image shows what the host has
         yield {
             "name": row.name,
             "symptom": row.symptom,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 from imagegen.config import schemas
 from imagegen.config.files import write_whole
+from imagegen.config.patterns import properties_of
 from imagegen.config.payload import PROOFS_FOLDER, shown
 from imagegen.config.schema_check import check_schema
-from imagegen.config.schemas import properties_of
 from imagegen.config.yamlfile import load
 from imagegen.errors import ConfigError, Problem
 from imagegen.model.validation import Proof

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VERBS = {
-    "doctor": "what this machine has and lacks; --fix sets it up",
+    "doctor": "what this machine lacks for building, or for one image; --fix sets it up",
     "list": "the cells of the matrices",
     "show": "one cell: every component, its version, where it comes from",
     "render": "Dockerfiles and contexts into a folder, no engine needed",
@@ -37,7 +37,8 @@ VERBS = {
     "catalog": "what the tool knows: releases, what they need, where they come from",
     "diff": "what differs between two images, and where the bytes are",
     "sbom": "what is in an image, as SPDX or CycloneDX",
-    "launch": "the command line that starts an image",
+    "launch": "what starts an image: a command, a manifest or a script",
+    "contract": "what a launch has to give an image",
     "history": "what was built, validated and published",
     "prune": "remove superseded images, leftovers and old cache",
 }

@@ -6,12 +6,14 @@ quote, `$`, backtick or shell operator.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from imagegen.model import constraint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from imagegen.config.schema_check import Schema
 
 NAME = r"^[a-z][a-z0-9-]*$"
 USER = r"^[a-z_][a-z0-9_-]{0,31}$"
@@ -56,6 +58,8 @@ GLOB = r"^[A-Za-z0-9*/][A-Za-z0-9._+*/?\[\]-]*$"
 ONE_GROUP = r"^[^()]*\([^()]+\)[^()]*$"
 SIZE = r"^[0-9]+(\.[0-9]+)? (MB|GB)$"
 CONSTRAINT = constraint.PATTERN
+PAGE_SIZE = r"^[1-9][0-9]*[MG]i$"
+RESOURCE = r"^[a-z0-9][a-z0-9.-]*/[A-Za-z0-9][A-Za-z0-9._-]*$"
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 IN_WORDS: Mapping[str, tuple[str, str]] = {
@@ -97,7 +101,41 @@ IN_WORDS: Mapping[str, tuple[str, str]] = {
     GLOB: ("a name with wildcards", "libnccl.so.*"),
     ONE_GROUP: ("a regular expression with one group", "(.+)"),
     SIZE: ("a size in MB or GB", "4.5 GB"),
+    PAGE_SIZE: ("a size of huge pages", "1Gi"),
+    RESOURCE: ("a resource of Kubernetes", "example.org/device"),
     DATE: ("a date", "2027-01-31"),
     CONSTRAINT: ("a version, or a constraint on versions", ">=1.11,<1.13"),
 }
 """What a pattern means, and an example."""
+
+
+def text_of(pattern: str) -> Schema:
+    """Make the schema of a text with a pattern."""
+    return {"type": "string", **form_of(pattern)}
+
+
+def map_of(keys: str, values: Schema) -> Schema:
+    """Make the schema of a mapping with any keys of one pattern."""
+    return {"type": "object", "propertyNames": form_of(keys), "additionalProperties": values}
+
+
+def form_of(pattern: str) -> Schema:
+    """Make the keywords of a pattern, with its words for users."""
+    words, example = IN_WORDS[pattern]
+    return {"pattern": pattern, "description": words, "examples": [example]}
+
+
+def object_of(required: tuple[str, ...], **properties: Schema) -> Schema:
+    """Make the schema of a mapping with known keys."""
+    known: Schema = {"type": "object", "required": list(required), "properties": properties}
+    return {**known, "additionalProperties": False}
+
+
+def list_of(items: Schema, least: int = 0) -> Schema:
+    """Make the schema of a list with at least so many entries."""
+    return {"type": "array", "items": items, "minItems": least}
+
+
+def properties_of(schema: Schema) -> Mapping[str, Schema]:
+    """Return the keys that the schema of a mapping knows, each with its own schema."""
+    return cast("Mapping[str, Schema]", schema["properties"])

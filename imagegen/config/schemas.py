@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from imagegen.config.launch_schema import LAUNCH
 from imagegen.config.patterns import (
     CAPABILITY,
     COLUMN,
@@ -18,7 +19,6 @@ from imagegen.config.patterns import (
     GLIBC,
     GLOB,
     IMAGE,
-    IN_WORDS,
     INTEGER,
     LETTERS,
     MODULE,
@@ -34,7 +34,6 @@ from imagegen.config.patterns import (
     POSITIVE,
     PROVIDED,
     RELATIVE,
-    SETTING,
     SHA256,
     SHORT_WORD,
     SIZE,
@@ -45,43 +44,18 @@ from imagegen.config.patterns import (
     VARIANT,
     VERSION,
     WARNING,
-    WAY,
+    properties_of,
 )
+from imagegen.config.patterns import form_of as _form
+from imagegen.config.patterns import list_of as _list
+from imagegen.config.patterns import map_of as _map
+from imagegen.config.patterns import object_of as _object
+from imagegen.config.patterns import text_of as _text
 from imagegen.model.catalog import CLUES, ROLES
 from imagegen.model.cell import MATRIX_PROFILES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from imagegen.config.schema_check import Schema
-
-
-def _text(pattern: str) -> Schema:
-    return {"type": "string", **_form(pattern)}
-
-
-def _map(keys: str, values: Schema) -> Schema:
-    return {"type": "object", "propertyNames": _form(keys), "additionalProperties": values}
-
-
-def _form(pattern: str) -> Schema:
-    """Make the keywords of a pattern, with its words for users."""
-    words, example = IN_WORDS[pattern]
-    return {"pattern": pattern, "description": words, "examples": [example]}
-
-
-def _object(required: tuple[str, ...], **properties: Schema) -> Schema:
-    known: Schema = {"type": "object", "required": list(required), "properties": properties}
-    return {**known, "additionalProperties": False}
-
-
-def _list(items: Schema, least: int = 0) -> Schema:
-    return {"type": "array", "items": items, "minItems": least}
-
-
-def properties_of(schema: Schema) -> Mapping[str, Schema]:
-    """Return the keys that the schema of a mapping knows, each with its own schema."""
-    return cast("Mapping[str, Schema]", schema["properties"])
 
 
 _CONSTRAINT = _text(CONSTRAINT)
@@ -145,10 +119,7 @@ CONTRACT = _object(
 _TEMPLATE = {"type": "object", "propertyNames": {"enum": sorted(properties_of(RELEASE))}}
 ROWS = _map(NAME, _TEMPLATE)
 """The meaning of a CSV file's lines, by their kind."""
-KEYS = _map(
-    COLUMN,
-    _map(SHORT_WORD, {"anyOf": [_text(TEXT), _map(COLUMN, _text(TEXT))]}),
-)
+KEYS = _map(COLUMN, _map(SHORT_WORD, {"anyOf": [_text(TEXT), _map(COLUMN, _text(TEXT))]}))
 """The short words in a column of that file: each stands for a text, or for more columns."""
 
 VIRTUAL = _object(
@@ -158,31 +129,6 @@ VIRTUAL = _object(
     releases=_list(RELEASE),
     rows=ROWS,
     keys=KEYS,
-)
-
-LAUNCH_FLAG = _object(("flag", "why"), flag=_list(_text(TEXT), 1), why=_text(TEXT))
-
-LAUNCH = _object(
-    (),
-    transports=_list(_text(WAY), 1),
-    accels=_list(_text(WAY), 1),
-    default={"type": "boolean"},
-    host_network={"type": "boolean"},
-    devices={"type": "boolean"},
-    mpi_over_tcp={"type": "boolean"},
-    flags=_list(LAUNCH_FLAG),
-    variables=_list(
-        _object(
-            ("set", "why"),
-            set=_text(SETTING),
-            why=_text(TEXT),
-            before=_text(ENV_NAME),
-            transport=_text(WAY),
-            several_nodes={"type": "boolean"},
-        )
-    ),
-    benchmark=_list(LAUNCH_FLAG),
-    program=_text(PATH),
 )
 
 _ORDER = _text(POSITIVE)

@@ -1,4 +1,4 @@
-"""Make the command line of a training launch.
+"""Make commands, manifests and scripts that start a training, from one description.
 
-Others use `launch.command`.
+Others use `description.Description` and `launch.launched`.
 """

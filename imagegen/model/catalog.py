@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
-from imagegen.model.launch import Launch
+from imagegen.model.launch import Contract, Launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,20 +25,6 @@ _RULE = re.compile(r"\(rule ([^()]*)\)")
 def rules_named(text: str) -> tuple[str, ...]:
     """Find the rules that a text names, as in `… (rule two-nccls)`."""
     return tuple(_RULE.findall(text)) if "(rule " in text else ()
-
-
-class Contract(TypedDict, total=False):
-    """What a launch must give: capabilities, devices, ulimits, memory, `bridge` or `host`.
-
-    `user` is the number of the user that the containers run as; it is left out for root.
-    """
-
-    caps: list[str]
-    devices: list[str]
-    ulimits: dict[str, int]
-    shm_bytes: int
-    network: str
-    user: int
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 ANY = "any"
 NONE = "none"
@@ -112,6 +112,17 @@ def matches(constraint: str, version: str, variant: str = "") -> bool:
     if _OPERATORS.search(constraint):
         return _specifiers(constraint).contains(version_key(version), prereleases=True)
     return _prefix(version_key(constraint), version_key(version), local="+" in constraint)
+
+
+def holds(only: Mapping[str, str], versions: Mapping[str, tuple[str, ...]]) -> bool:
+    """Say whether one of the versions of each name satisfies its constraint.
+
+    A name of which no version is known forbids nothing.
+    """
+    return all(
+        name not in versions or any(matches(text, one) for one in versions[name])
+        for name, text in only.items()
+    )
 
 
 def _prefix(asked: Version, have: Version, *, local: bool) -> bool:

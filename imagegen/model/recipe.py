@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from imagegen.model.catalog import Contract
     from imagegen.model.image import ImageSpec
+    from imagegen.model.launch import Contract
 
 EXPECTATION_PATH = "/etc/imagegen/image.json"
 """The file in an image that says what the resolver promised about it."""

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 import orjson
 
 from imagegen import __version__
+from imagegen.model.constraint import holds, is_version, version_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from imagegen.model.catalog import Catalog, Component, Contract
+    from imagegen.model.catalog import Catalog, Component
     from imagegen.model.image import ImageSpec, Pin
+    from imagegen.model.launch import Contract
     from imagegen.model.release import Release
 
 SCHEMA = 1
@@ -73,28 +75,87 @@ def environment(spec: ImageSpec, order: Sequence[str], catalog: Catalog) -> dict
 def contract(spec: ImageSpec, catalog: Catalog) -> Contract:
     """Compute what a launch has to give the image.
 
-    These are capabilities, devices, ulimits, shared memory in bytes, the network, and the number of
-    a user other than root. Lists are united; the largest shared memory wins, and the host network
-    wins over a bridge.
+    These are capabilities, devices, ulimits, shared memory in bytes, the network, the GPU driver,
+    the number of a user other than root, and for a transport that needs more of the host: rights,
+    huge pages, folders and variables. Lists are united; the largest shared memory wins, and the
+    host network wins over a bridge. What is not needed is left out, other than the first five.
     """
-    found = _contract(tuple(pin.component for pin in spec.pins), catalog)
-    user = spec.cell.user
-    return {**found, "user": user.uid} if user else found
+    of_components = _contract(tuple(pin.component for pin in spec.pins), catalog)
+    more: Contract = {}
+    if driver := _driver(spec):
+        more["driver"] = driver
+    if device(spec) == "gpu" and (env := _transport_env(spec, catalog)):
+        more["env"] = env
+    if spec.cell.user:
+        more["user"] = spec.cell.user.uid
+    return {**of_components, **more}
+
+
+def _driver(spec: ImageSpec) -> str:
+    """Join the constraints of all components on the driver of the host; the highest bound wins."""
+    said = {one for pin in spec.pins for one in pin.release.limits.get("driver", ())}
+    least = {one.removeprefix(">=") for one in said if one.startswith(">=") and "," not in one}
+    rest = sorted(one for one in said if one.removeprefix(">=") not in least)
+    highest = [f">={max(least, key=version_key)}"] if least else []
+    return ",".join([*highest, *rest])
+
+
+def _transport_env(spec: ImageSpec, catalog: Catalog) -> dict[str, str]:
+    """Compute the variables that the image's own transport takes, whatever else is chosen."""
+    env: dict[str, str] = {}
+    versions = launch_versions(spec, catalog)
+    for pin in spec.pins:
+        launch = catalog.components[pin.component].launch
+        for one in launch.variables if launch.transports else ():
+            name, _, value = one.setting.partition("=")
+            fixed = one.transport in ("", *launch.transports[:1]) and not one.several_nodes
+            if fixed and "{" not in value and holds(one.only, versions):
+                env[name] = value
+    return dict(sorted(env.items()))
+
+
+def launch_versions(spec: ImageSpec, catalog: Catalog) -> dict[str, tuple[str, ...]]:
+    """Map each component to its versions in the image: its own, and copies that others bring."""
+    found: dict[str, tuple[str, ...]] = {pin.component: (pin.version,) for pin in spec.pins}
+    for pin in spec.pins:
+        for name, copy in catalog.components[pin.component].own_copies.items():
+            version = pin.release.provides.get(name, "").rstrip("?")
+            for other in copy.of if is_version(version) else ():
+                found[other] = (*found.get(other, ()), version)
+    return found
 
 
 @lru_cache(maxsize=256)
 def _contract(names: tuple[str, ...], catalog: Catalog) -> Contract:
-    parts = [catalog.components[name].contract for name in names]
+    components = [catalog.components[name] for name in names]
+    parts = [one.contract for one in components]
     ulimits: dict[str, int] = {}
     for part in parts:
         ulimits |= part.get("ulimits", {})
-    return {
+    found: Contract = {
         "caps": _united(part.get("caps", []) for part in parts),
         "devices": _united(part.get("devices", []) for part in parts),
         "ulimits": dict(sorted(ulimits.items())),
         "shm_bytes": max((part.get("shm_bytes", 0) for part in parts), default=0),
         "network": "host" if any(p.get("network") == "host" for p in parts) else "bridge",
     }
+    if any(one.launch.host_network for one in components):
+        found["network"] = "host"
+    for launch in (one.launch for one in components):
+        if launch.privileged:
+            found["privileged"] = True
+        if launch.hugepages:
+            pages = launch.hugepages
+            found["hugepages"] = {
+                "size": pages.size,
+                "per_gpu": pages.per_gpu,
+                "more": pages.more,
+            }
+        if launch.mounts:
+            found["mounts"] = [
+                {"name": one.name, "host": one.host, "path": one.path} for one in launch.mounts
+            ]
+    return found
 
 
 def _united(lists: Iterable[Sequence[str]]) -> list[str]:

@@ -128,7 +128,10 @@ class Renderer:
                 part = self._made("base", name, subjects, partial(self._base_step, name, spec.tag))
                 texts += part.texts
                 first = len(origins)
-                origins += [replace(one, index=at) for at, one in enumerate(part.origins, first)]
+                origins += [
+                    one if one.index == at else replace(one, index=at)
+                    for at, one in enumerate(part.origins, first)
+                ]
         return texts, origins
 
     def _base_step(self, name: str, tag: str, seen: _Seen) -> _Part:

@@ -5,9 +5,9 @@ The calls that count are put into the tree of a template before it is compiled.
 
 from __future__ import annotations
 
-from functools import wraps
+from functools import cache, wraps
 from types import MethodType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from jinja2 import TemplateSyntaxError, nodes, pass_context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -51,12 +51,16 @@ _METHODS: tuple[tuple[type, frozenset[str]], ...] = (
 """The methods that templates may call; the others can make much of little."""
 
 
+@cache
+def _methods_of(kind: type) -> frozenset[str] | None:
+    """Return the methods that templates may call of a built-in type; None for other types."""
+    return next((methods for one, methods in _METHODS if issubclass(kind, one)), None)
+
+
 @pass_context
 def _finalize(context: Context, value: object) -> object:
-    environment = context.environment
-    assert isinstance(environment, Sandbox)
-    text = text_of(value)
-    environment.budget.charge(len(text))
+    text = value if type(value) is str else text_of(value)
+    cast("Sandbox", context.environment).budget.charge(len(text))
     return value if isinstance(value, str) else text
 
 
@@ -68,6 +72,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def __init__(self, **options: object) -> None:
         super().__init__(finalize=_finalize, **options)
         self.budget = Budget()
+        self._safe: dict[tuple[type, str], bool] = {}
         del self.globals["lipsum"]
         for name, function in [*self.filters.items()]:
             self.filters[name] = self._guarded(name, function)
@@ -185,11 +190,16 @@ class Sandbox(ImmutableSandboxedEnvironment):
             return self.unsafe_undefined(obj, argument)
         return super().getitem(obj, argument)
 
+    def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
+        """Say whether templates may read an attribute; it depends on the type of the object."""
+        key = (type(obj), attr)
+        if key not in self._safe:
+            self._safe[key] = super().is_safe_attribute(obj, attr, value)
+        return self._safe[key]
+
     def _is_closed(self, obj: object, name: str) -> bool:
-        for kind, methods in _METHODS:
-            if isinstance(obj, kind):
-                return name not in methods and hasattr(obj, name)
-        return False
+        methods = _methods_of(type(obj))  # type: ignore[arg-type]
+        return methods is not None and name not in methods and hasattr(obj, name)
 
     def _guarded(self, name: str, function: Callable[..., object]) -> Callable[..., object]:
         """Make a filter that refuses what would be too large, and counts what it makes."""

@@ -18,7 +18,7 @@ from jinja2 import (
     TemplateSyntaxError,
 )
 
-from imagegen.config.links import leads_into
+from imagegen.config.payload import leads_into
 from imagegen.errors import Problem, RenderError
 from imagegen.renderer.limits import MOST_TEXT, TooMuch, allow
 from imagegen.renderer.marks import marked

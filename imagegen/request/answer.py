@@ -10,10 +10,10 @@ from imagegen.model.catalog import CHECKS, TOOLKIT
 from imagegen.model.cell import Cell, Omission, Want
 from imagegen.model.image import FLAVOUR
 from imagegen.request.arguments import MATRIX, as_cell, meant, unknown_values
-from imagegen.request.defaults import with_defaults
+from imagegen.request.defaults import CPU, DEVICE, GPU, WITHOUT_GPU, names_a_gpu, with_defaults
 from imagegen.resolver.blame import fits
 from imagegen.resolver.candidates import DRIVER, OS, Space
-from imagegen.resolver.propagation import bits
+from imagegen.resolver.propagation import domains_of
 from imagegen.resolver.refusal import EVERY_IMAGE, THE_REQUEST, Refusal, Unbuilt
 from imagegen.resolver.resolve import constraints_of, resolve_cell, space_of
 
@@ -53,17 +53,45 @@ def answer_to(
 def _found(
     constraints: Mapping[str, str], catalog: Catalog, allow_unknown: bool
 ) -> ImageSpec | None:
-    """Find the image for the constraints, None if there is none."""
-    space, cell = asked_cell(constraints, catalog, allow_unknown=allow_unknown)
-    if not _fit(space, cell):
-        cells = (replace(cell, wants=wants) for wants in _with_own_toolkit(space, cell))
-        own = next((one for one in cells if _fit(space, one)), None)
-        if own is None:
-            return None
-        cell = own
-    spec = resolve_cell(cell, catalog, space)
-    warnings = (*spec.warnings, *_left_out(cell))
-    return replace(spec, tag=_tag(spec, constraints, catalog), warnings=warnings)
+    """Find the image for the constraints, None if there is none.
+
+    An image whose frameworks all compute on its GPU comes before one where some lack a toolkit, and
+    that before one for the CPU.
+    """
+    space, asked = _asked(constraints, catalog, allow_unknown=allow_unknown)
+    poorer: ImageSpec | None = None
+    for wants in _readings(space, asked):
+        if poorer is not None and wants[-1].asked_by == WITHOUT_GPU:
+            return poorer
+        cell = _completed(space, replace(asked, wants=wants))
+        if not _fit(space, cell):
+            continue
+        spec = resolve_cell(cell, catalog, space)
+        warnings = (*spec.warnings, *_left_out(cell))
+        spec = replace(spec, tag=_tag(spec, constraints, catalog), warnings=warnings)
+        if not _lacks_on_gpu(spec, catalog):
+            return spec
+        poorer = poorer or spec
+    return poorer
+
+
+def _lacks_on_gpu(spec: ImageSpec, catalog: Catalog) -> bool:
+    """Say whether some component of a GPU image lacks what it needs to compute on the GPU."""
+    names = {pin.component for pin in spec.pins}
+    return spec.given.get(DEVICE) == GPU and any(
+        not names.issuperset(catalog.components[name].request.gpu_libraries) for name in names
+    )
+
+
+def _readings(space: Space, cell: Cell) -> Iterator[tuple[Want, ...]]:
+    """List what a request may mean: as it stands, by builds with toolkits of their own, on a CPU.
+
+    A CPU is meant last, and only where nobody names a GPU or what only a GPU has use for.
+    """
+    yield cell.wants
+    yield from _with_own_toolkit(space, cell)
+    if not names_a_gpu(space, cell) and DEVICE not in {want.component for want in cell.wants}:
+        yield (*cell.wants, Want(DEVICE, CPU, WITHOUT_GPU))
 
 
 def _fit(space: Space, cell: Cell) -> bool:
@@ -74,10 +102,15 @@ def asked_cell(
     constraints: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
 ) -> tuple[Space, Cell]:
     """Make the cell of a request with all that it needs and does not name, and its candidates."""
-    asked = meant(constraints, catalog)
-    cell = replace(as_cell(asked, catalog), allow_unknown=allow_unknown)
-    space = space_of(catalog, cell.wants)
+    space, cell = _asked(constraints, catalog, allow_unknown=allow_unknown)
     return space, _completed(space, cell)
+
+
+def _asked(
+    constraints: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool
+) -> tuple[Space, Cell]:
+    cell = replace(as_cell(meant(constraints, catalog), catalog), allow_unknown=allow_unknown)
+    return space_of(catalog, cell.wants), cell
 
 
 def _completed(space: Space, cell: Cell) -> Cell:
@@ -92,18 +125,19 @@ def _with_own_toolkit(space: Space, cell: Cell) -> Iterator[tuple[Want, ...]]:
     """
     components = space.catalog.components.values()
     frameworks = {name for one in components for name in one.one_of}
-    toolkit = space.catalog.with_role(TOOLKIT)
-    names = {want.component for want in cell.wants if want.asked_by == THE_REQUEST}
-    if toolkit in names or len(names & frameworks) < 2:
-        return
+    about: dict[str, list[Want]] = {}
     for want in cell.wants:
-        meant_rows = space.meant(want.component, want.constraint)
-        rows = [space.candidates[want.component][index] for index in bits(meant_rows)]
-        if "+" in want.constraint or not any(row.built_for for row in rows):
+        if want.asked_by == THE_REQUEST:
+            about.setdefault(space.provider(want.component) or want.component, []).append(want)
+    if space.catalog.with_role(TOOLKIT) in about or len(about.keys() & frameworks) < 2:
+        return
+    for name in sorted(about.keys() & frameworks):
+        if any("+" in want.constraint for want in about[name]):
             continue
+        rows = domains_of(space, about[name], allow_unknown=cell.allow_unknown).rows(name)
+        rest = tuple(want for want in cell.wants if want.component != name)
         for version in [*dict.fromkeys(row.version for row in rows if row.built_for)][:MOST_BUILDS]:
-            full = replace(want, constraint=version)
-            yield tuple(full if one is want else one for one in cell.wants)
+            yield (*rest, Want(name, version, THE_REQUEST))
 
 
 def _obstacles(spec: ImageSpec, catalog: Catalog) -> Iterator[str]:

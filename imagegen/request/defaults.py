@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from imagegen.resolver.candidates import Space
 
 DEVICE, GPU, CPU = "device", "gpu", "cpu"
+WITHOUT_GPU = "a request that fits on no GPU"
+"""Who asks for a CPU where nobody else does."""
 
 
 def with_defaults(space: Space, cell: Cell) -> tuple[Want, ...]:
@@ -38,7 +40,7 @@ def with_defaults(space: Space, cell: Cell) -> tuple[Want, ...]:
         if fit((*wants, *more)):
             wants = (*wants, *more)
             break
-    needs_gpu = _names_a_gpu(space, cell)
+    needs_gpu = names_a_gpu(space, cell)
     for name, more in _gpu_libraries(space, (*wants, *omitted)):
         asked = (*wants, *(one for one in more if one.component not in _names(wants)))
         if needs_gpu or (_on_gpu(space, name, (*wants, *omitted), cell) and fit(asked)):
@@ -59,7 +61,7 @@ def _frameworks(space: Space, wants: Sequence[Want]) -> Iterator[tuple[Want, ...
             return
 
 
-def _names_a_gpu(space: Space, cell: Cell) -> bool:
+def names_a_gpu(space: Space, cell: Cell) -> bool:
     """Say whether a user names a GPU, a driver, or a library that only a GPU has use for."""
     asked = {w.component: w.constraint for w in cell.wants if w.asked_by != "every image"}
     libraries = {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from imagegen.model.image import base_of
 from imagegen.renderer.ways import in_words
 from imagegen.request.answer import pinned
+from imagegen.request.defaults import CPU, DEVICE, WITHOUT_GPU
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -116,10 +117,11 @@ def _state(answer: Answer) -> str:
 
 def _is_for_the_cpu(spec: ImageSpec) -> bool:
     """Say whether an image computes on the CPU though no constraint asks for that."""
-    if any((want.component, want.constraint) == ("device", "cpu") for want in spec.cell.wants):
+    askers = {want.asked_by for want in spec.cell.wants if want.component == DEVICE}
+    if spec.given.get(DEVICE) == CPU and askers - {WITHOUT_GPU}:
         return False
     lacks = any("computes on the CPU here" in warning for warning in spec.warnings)
-    return spec.given.get("device") == "cpu" or lacks
+    return spec.given.get(DEVICE) == CPU or lacks
 
 
 def _wrapped(command: str) -> list[str]:

@@ -59,6 +59,9 @@ class Space(Remembering):
         self.candidates[DRIVER] = tuple(
             replace(_value(DRIVER, version), requires={"device": ("gpu",)}) for version in drivers
         )
+        self._places = {
+            id(row): index for rows in self.candidates.values() for index, row in enumerate(rows)
+        }
         providers = {
             name: component.name
             for component in catalog.components.values()
@@ -114,13 +117,9 @@ class Space(Remembering):
             for other in candidate.aliases
         )
 
-    def place(self, name: str, row: Release) -> int:
+    def place(self, row: Release) -> int:
         """Return the index of a candidate among those of its name."""
-        return self._places(name)[id(row)]
-
-    @remembered
-    def _places(self, name: str) -> dict[int, int]:
-        return {id(one): index for index, one in enumerate(self.candidates[name])}
+        return self._places[id(row)]
 
     @remembered
     def spoken_of(self, name: str, mask: int) -> tuple[frozenset[str], frozenset[str]]:
@@ -145,6 +144,7 @@ class Space(Remembering):
             )
         )
 
+    @remembered
     def meant(self, name: str, wanted: str) -> int:
         """Return the candidates that a constraint asks for."""
         return self.mask(name, (wanted,)) & ~self.hidden(name, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from imagegen.model import constraint
-from imagegen.resolver.memory import remembered
+from imagegen.resolver.memory import remembered, remembered_of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,36 +21,34 @@ def bad_rows(
     chosen: Mapping[str, Release], space: Space, env: Mapping[str, str] = NO_ENV
 ) -> Iterator[KnownBad]:
     """List the rows that an answer matches: all that a row names is in it."""
-    for name in _named_first(space):
-        one = chosen.get(name)
-        for row in _rows_of(space, name, space.place(name, one)) if one else ():
-            if _matches(row, chosen, space) and not row.helped_by(env):
-                yield row
+    for row in _there(space, tuple(map(chosen.get, _names(space)))):
+        if _has_packages(row, chosen) and not row.helped_by(env):
+            yield row
 
 
 @remembered
-def _named_first(space: Space) -> tuple[str, ...]:
-    """List the names that rows name first, and the components that bring copies of these."""
-    first = [next(iter(row.components)) for row in space.catalog.known_bad if row.components]
-    owners = [owner for name in first for owner, _ in space.catalog.copies.get(name, ())]
-    return tuple(dict.fromkeys([*first, *owners]))
+def _names(space: Space) -> tuple[str, ...]:
+    """List the names that rows name, and the components that bring copies of these."""
+    names = [name for row in space.catalog.known_bad for name in row.components]
+    owners = [owner for name in names for owner, _ in space.catalog.copies.get(name, ())]
+    return tuple(dict.fromkeys([*names, *owners]))
 
 
-@remembered
-def _rows_of(space: Space, name: str, place: int) -> tuple[KnownBad, ...]:
-    """List the rows of which a candidate is what they name first, or brings a copy of it."""
-    alone = {name: space.candidates[name][place]}
+@remembered_of_rows
+def _there(space: Space, rows: tuple[Release | None, ...]) -> tuple[KnownBad, ...]:
+    """List the rows whose components are all among these candidates, one for each of `_names`."""
+    chosen = {name: row for name, row in zip(_names(space), rows, strict=True) if row is not None}
     return tuple(
-        row
-        for row in space.catalog.known_bad
-        if row.components and _present(next(iter(row.components)), row, alone, space)
+        bad
+        for bad in space.catalog.known_bad
+        if bad.components and all(_present(name, bad, chosen, space) for name in bad.components)
     )
 
 
-def _matches(row: KnownBad, chosen: Mapping[str, Release], space: Space) -> bool:
-    there = all(_present(name, row, chosen, space) for name in row.components)
-    if not there or not row.packages:
-        return there
+def _has_packages(row: KnownBad, chosen: Mapping[str, Release]) -> bool:
+    """Say whether an answer has the packages that a row names; those of wheels alone are known."""
+    if not row.packages:
+        return True
     wheels = {name: version for one in chosen.values() for name, version in one.wheels.items()}
     if set(row.packages) != {"wheel"}:
         return False
@@ -66,9 +64,7 @@ def _present(name: str, row: KnownBad, chosen: Mapping[str, Release], space: Spa
     The NCCL in a wheel of torch is such a copy (`own_copies`).
     """
     constraints, one = row.components[name], chosen.get(name)
-    found = (
-        [one.name] if one and space.mask(name, constraints) >> space.place(name, one) & 1 else []
-    )
+    found = [one.name] if one and space.mask(name, constraints) >> space.place(one) & 1 else []
     for owner, value in space.catalog.copies.get(name, ()):
         version = chosen[owner].provides.get(value, "").removesuffix("?") if owner in chosen else ""
         if version and any(_in_range(text, version) for text in constraints):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 S = TypeVar("S", bound="Remembering")
 T = TypeVar("T")
+R = TypeVar("R", bound="tuple[object, ...]")
 
 
 class Remembering:
@@ -26,11 +27,26 @@ def remembered(find: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, 
 
     @wraps(find)
     def known(where: S, /, *about: P.args, **named: P.kwargs) -> T:
-        results = cast("dict[Hashable, T]", where.results[find])
+        results: dict[Hashable, T] = where.results[find]  # type: ignore[assignment]
         key: Hashable = (about, *named.items()) if named else about
         try:
             return results[key]
         except KeyError:
             return results.setdefault(key, find(where, *about, **named))
+
+    return known
+
+
+def remembered_of_rows(find: Callable[[S, R], T]) -> Callable[[S, R], T]:
+    """Call a function of a tuple of rows once for the same rows, told apart by identity."""
+
+    @wraps(find)
+    def known(where: S, rows: R) -> T:
+        results: dict[Hashable, tuple[R, T]] = where.results[find]  # type: ignore[assignment]
+        key = tuple(map(id, rows))
+        found = results.get(key)
+        if found is None:
+            found = results[key] = (rows, find(where, rows))  # the rows stay alive, and their ids
+        return found[1]
 
     return known

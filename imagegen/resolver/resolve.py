@@ -19,6 +19,7 @@ from imagegen.model.image import ImageSpec, Pin, name_problem
 from imagegen.resolver.candidates import DRIVER, OS, Space
 from imagegen.resolver.conflict import conflict_of
 from imagegen.resolver.known_bad import known_bad_warnings
+from imagegen.resolver.memory import remembered_of_rows
 from imagegen.resolver.propagation import Descent, domains_of
 from imagegen.resolver.refusal import THE_REQUEST
 from imagegen.resolver.search import search
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from imagegen.model.catalog import Catalog
     from imagegen.model.release import Release
+    from imagegen.resolver.candidates import Edge
     from imagegen.resolver.propagation import Domains
 
 SHOWN = ("device", "flavour")
@@ -115,16 +117,23 @@ def _pins(wants: Sequence[Want], chosen: Mapping[str, Release], domains: Domains
     for want in wants:
         if want.constraint != constraint.NONE:
             via[want.component].add(want.asked_by)
+    space = domains.space
     for name, row in chosen.items():
-        for edge in domains.edges[name][domains.space.place(name, row)]:
-            if edge.kind not in ("provides", "known_with"):
-                via[edge.target].add(row.name)
+        for target in _asked_of(space, domains.edges[name][space.place(row)]):
+            via[target].add(row.name)
     components = domains.space.catalog.components
     return {
         name: Pin(name, row, tuple(sorted(via[name])))
         for name, row in chosen.items()
         if name == OS or name in components
     }
+
+
+@remembered_of_rows
+def _asked_of(_: Space, edges: tuple[Edge, ...]) -> tuple[str, ...]:
+    """List the names of which a candidate asks for something."""
+    asked = (edge.target for edge in edges if edge.kind not in ("provides", "known_with"))
+    return tuple(dict.fromkeys(asked))
 
 
 def pin(wants: Sequence[Want], catalog: Catalog) -> dict[str, Pin]:

@@ -6,23 +6,27 @@ A warning ends with the name of its rule; `dockerfiles/rules` has what the rule 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from imagegen.model.catalog import TOOLKIT, rules_named
 from imagegen.model.constraint import version_key
+from imagegen.resolver.memory import remembered, remembered_of_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from imagegen.model.catalog import Catalog
     from imagegen.model.release import Release
     from imagegen.resolver.candidates import Space
 
+    _WarningsOf = Callable[[Release, Mapping[str, Release], Space], Iterator[str]]
+
 NVIDIA = "nvidia-"
 SM = "sm"
 """The compute capability, which users write as sm_80 for 8.0."""
 
-_VERSION = re.compile(r"\d+(?:\.\d+)?")
+_VERSION = re.compile(r"\d+(?:\.\d+)?\b(?! different)")
+"""A version, not how many of them there are."""
 WHOLE = "full"
 """The tier of a run of all checks."""
 
@@ -32,20 +36,43 @@ def warnings(
 ) -> tuple[str, ...]:
     """List all warnings, sorted by component."""
     found: list[str] = []
-    for name in sorted(chosen):
+    names = sorted(chosen)
+    for name in names:
         row = chosen[name]
-        found += [f"{_short(row)}: {note}" for note in row.notes] if row.notes else ()
-        found += _unmet(row, chosen, space) if row.recommends else ()
-        found += _other_builds(row, chosen, space) if row.built_for else ()
-        if allow_unknown:
-            found += _unknown(row, chosen, space)
-        if row.confidence == "medium":
-            found.append(f"{_short(row)}: its source is not certain (rule uncertain-source)")
-    for warnings_of in (_own_copies, _other_pins, _default_of_pypi, _without_toolkit):
-        for name in sorted(chosen):
-            if name in space.catalog.components:
+        if row.recommends or row.built_for or row.notes or row.confidence != "high":
+            others = map(chosen.get, (*row.recommends, *row.built_for))
+            found += _of_row(space, (row, *others))
+        found += _unknown(row, chosen, space) if allow_unknown else ()
+    for warnings_of, speakers in _speakers(space):
+        for name in names:
+            if name in speakers:
                 found += warnings_of(chosen[name], chosen, space)
     return tuple(dict.fromkeys(found))
+
+
+@remembered_of_rows
+def _of_row(space: Space, rows: tuple[Release | None, ...]) -> tuple[str, ...]:
+    """List the warnings of a row, which comes first, beside those that it says something of."""
+    row = cast("Release", rows[0])
+    chosen = {other.component: other for other in rows[1:] if other is not None}
+    found = [f"{_short(row)}: {note}" for note in row.notes]
+    found += [*_unmet(row, chosen, space), *_other_builds(row, chosen, space)]
+    if row.confidence == "medium":
+        found.append(f"{_short(row)}: its source is not certain (rule uncertain-source)")
+    return tuple(found)
+
+
+@remembered
+def _speakers(space: Space) -> tuple[tuple[_WarningsOf, frozenset[str]], ...]:
+    """List what warns of several rows together, and the components that it can warn of."""
+    components = space.catalog.components
+    speaking = (
+        (_own_copies, [name for name, one in components.items() if one.own_copies]),
+        (_other_pins, [name for name, one in components.items() if one.pip_pins.of]),
+        (_default_of_pypi, components),
+        (_without_toolkit, [name for name, one in components.items() if one.request.gpu_libraries]),
+    )
+    return tuple((warnings_of, frozenset(names)) for warnings_of, names in speaking)
 
 
 def _short(row: Release) -> str:
@@ -54,7 +81,7 @@ def _short(row: Release) -> str:
 
 
 def _meets(space: Space, name: str, constraints: tuple[str, ...], row: Release) -> bool:
-    return bool(space.mask(name, constraints) >> space.place(name, row) & 1)
+    return bool(space.mask(name, constraints) >> space.place(row) & 1)
 
 
 def reason(catalog: Catalog, component: str, other: str) -> str:
@@ -77,7 +104,8 @@ def _unmet(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterato
 def proved_together(one: Release, other: Release, catalog: Catalog) -> bool:
     """Say whether an image with both releases passed the checks of both, and none failed since.
 
-    A whole run is asked for: that is what measures that they work with each other.
+    A whole run is asked for: that is what measures that they work with each other. Any builds of
+    these versions count, as what a source says of them is about versions.
     """
     suites = {
         suite
@@ -89,10 +117,18 @@ def proved_together(one: Release, other: Release, catalog: Catalog) -> bool:
         proof
         for proof in catalog.proofs
         if proof.tier == WHOLE
-        and all(proof.pins.get(row.component) == row.pinned for row in (one, other))
+        and all(
+            _public(proof.pins.get(row.component, "")) == _public(row.version)
+            for row in (one, other)
+        )
     ]
     latest = max(with_both, key=lambda proof: proof.at, default=None)
     return latest is not None and latest.passed and suites <= {*latest.suites}
+
+
+def _public(pinned: str) -> str:
+    """Return the version that a pin of any build has: 2.0.1 for `2.0.1+cu117 pypi`."""
+    return pinned.partition(" ")[0].partition("+")[0]
 
 
 def _other_builds(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:

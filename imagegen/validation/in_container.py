@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from imagegen.engine.client import Engine
-    from imagegen.model.catalog import Contract
+    from imagegen.model.launch import Contract
     from imagegen.model.validation import Report
     from imagegen.validation.image_secrets import ImageSecrets
 

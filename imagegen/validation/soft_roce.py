@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from imagegen.engine.client import Engine
     from imagegen.engine.images.local_image import LocalImage
-    from imagegen.model.catalog import Contract
+    from imagegen.model.launch import Contract
     from imagegen.model.validation import Report
 
 TIER = "soft-roce"

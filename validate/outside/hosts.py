@@ -26,7 +26,7 @@ FORWARDED = (
     *("--only", "--require", "--profile", "--peers", "--root"),
     *("--ranks", "--model", "--batch-size", "--num-iters"),
 )
-FLAGS = ("--static", "--loopback", "--benchmark")
+FLAGS = ("--static", "--preflight", "--loopback", "--benchmark")
 
 
 def forwarded(arguments: Any) -> List[str]:

@@ -10,7 +10,7 @@ from typing import Dict, Iterable, List
 
 from validate.probes.dpkg import package_of
 from validate.probes.files import DISABLED, names, under
-from validate.remedy import Remedy, in_shell
+from validate.remedy import RELAUNCH, Remedy, in_shell
 
 
 def renamed(path: str) -> str:
@@ -80,7 +80,7 @@ def export(values: Dict[str, str]) -> Remedy:
     """Return the line that sets variables in a shell, and says how all processes get them."""
     pairs = ["{}={}".format(name, quote(value)) for name, value in values.items()]
     text = "export {}   # at launch: docker run -e {} IMAGE"
-    return in_shell(text.format(" ".join(pairs), " -e ".join(pairs)))
+    return in_shell(text.format(" ".join(pairs), " -e ".join(pairs))).leads_to(RELAUNCH)
 
 
 def unset(variables: Iterable[str], more: str = "") -> Remedy:
@@ -96,7 +96,7 @@ def unset(variables: Iterable[str], more: str = "") -> Remedy:
     outside = " ".join("-u " + name for name in listed)
     inside = " ".join("-e " + name for name in listed)
     text = "{}   # at launch: env {} docker run {} IMAGE"
-    return in_shell(text.format("; ".join(lines), outside, inside))
+    return in_shell(text.format("; ".join(lines), outside, inside)).leads_to(RELAUNCH)
 
 
 OF_SESSIONS = "/etc/environment"

@@ -12,7 +12,7 @@ from typing import Dict, List, Tuple
 from validate.expected import same_version
 from validate.probes import sysfs
 from validate.probes.files import names, read, under
-from validate.remedy import Remedy, at_launch, in_shell, on_host
+from validate.remedy import RELAUNCH, Remedy, at_launch, in_shell, on_host
 
 INSUFFICIENT_DRIVER = 35
 """cudaErrorInsufficientDriver: before CUDA 12 cudaRuntimeGetVersion returns it without a driver."""
@@ -85,7 +85,7 @@ INIT_CODES = {
     ),
     999: (
         "the container lost its devices, often by `systemctl daemon-reload` on the host",
-        on_host("docker restart CONTAINER"),
+        on_host("docker restart CONTAINER").leads_to(RELAUNCH),
     ),
 }
 """Code that cuInit returns (cuda.h, CUresult) -> cause, remedy."""

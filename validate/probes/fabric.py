@@ -11,7 +11,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from validate.probes.cuda import numbers
 from validate.probes.files import names, read, under
 from validate.probes.sysfs import Port, ports
-from validate.remedy import Remedy, on_host
+from validate.remedy import ASK, Remedy, on_host
 
 ROCE_V2 = "RoCE v2"
 KERNEL_ABI = (3, 6)
@@ -189,10 +189,11 @@ def why_down(port: Port) -> Tuple[str, Remedy]:
     if physical == "LinkUp" or port.state.endswith("INIT"):
         looking = "sminfo -C {}".format(port.device)
         remedy = on_host("systemctl start opensm   # or the fabric's own manager", look=looking)
-        return "no subnet manager has set the port up", remedy
+        return "no subnet manager has set the port up", remedy.leads_to(ASK)
     looking = "mlxlink -d {} -m".format(port.device)
     remedy = on_host("replace the cable or transceiver, or reset the switch's port", look=looking)
-    return "nothing answers at the other end: cable, transceiver or the switch's port", remedy
+    cause = "nothing answers at the other end: cable, transceiver or the switch's port"
+    return cause, remedy.leads_to(ASK)
 
 
 def slower(found: List[Port]) -> List[Port]:

@@ -6,104 +6,16 @@ Each library is asked in a process of its own: a driver that hangs ends with tha
 
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
+from validate.fixtures import Situation
+from validate.probes.gpu_health import number_at
+from validate.probes.gpu_scripts import ASK_NVML
+from validate.probes.libraries import environment, libraries
 from validate.probes.native import ended, facts_of, run_script
-from validate.remedy import Remedy, at_launch, on_host, only_look
+from validate.remedy import RELAUNCH, Remedy, at_launch, on_host
 
 NVML, DRIVER = "libnvidia-ml.so.1", "libcuda.so.1"
 DRIVER_LIBRARIES = (NVML, DRIVER)
 """Libraries that the host's driver brings when a container starts; no image has them."""
-
-ASK_NVML = """
-import ctypes, json, sys
-from ctypes import byref, c_char, c_int, c_uint, c_ulonglong, c_void_p
-lib = ctypes.CDLL(sys.argv[1])
-class Memory(ctypes.Structure):
-    _fields_ = [("total", c_ulonglong), ("free", c_ulonglong), ("used", c_ulonglong)]
-def address(device):
-    for name in ("nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"):
-        found = (c_uint * 32)()
-        if hasattr(lib, name) and getattr(lib, name)(device, byref(found)) == 0:
-            return "%04x:%02x:%02x.0" % tuple(found[4:7])
-    return ""
-def text(function, *before):
-    buffer = ctypes.create_string_buffer(96)
-    code = getattr(lib, function)(*(before + (buffer, c_uint(96))))
-    return buffer.value.decode("ascii", "replace") if code == 0 else ""
-def numbers(function, device, kinds, *before):
-    if not hasattr(lib, function):
-        return None
-    values = [kind() for kind in kinds]
-    arguments = before + tuple(byref(value) for value in values)
-    code = getattr(lib, function)(device, *arguments)
-    return [value.value for value in values] if code == 0 else None
-def one(index):
-    device = c_void_p()
-    code = lib.nvmlDeviceGetHandleByIndex_v2(c_uint(index), byref(device))
-    if code:
-        return {"index": index, "code": code}
-    memory = Memory()
-    known = lib.nvmlDeviceGetMemoryInfo(device, byref(memory)) == 0
-    links = [numbers("nvmlDeviceGetNvLinkState", device, [c_uint], c_uint(n)) for n in range(18)]
-    links = [link[0] for link in links if link]
-    return {
-        "index": index, "code": 0, "name": text("nvmlDeviceGetName", device),
-        "total": memory.total if known else 0, "used": memory.used if known else 0,
-        "compute_mode": numbers("nvmlDeviceGetComputeMode", device, [c_uint]),
-        "persistence": numbers("nvmlDeviceGetPersistenceMode", device, [c_uint]),
-        "mig": numbers("nvmlDeviceGetMigMode", device, [c_uint, c_uint]),
-        "ecc": numbers("nvmlDeviceGetTotalEccErrors", device, [c_ulonglong], c_uint(1), c_uint(0)),
-        "remapped": numbers("nvmlDeviceGetRemappedRows", device, [c_uint] * 4),
-        "slowdown": numbers("nvmlDeviceGetCurrentClocksThrottleReasons", device, [c_ulonglong]),
-        "links": links, "address": address(device),
-    }
-code = lib.nvmlInit_v2()
-found = {"code": code, "driver": "", "devices": []}
-if code == 0:
-    count = c_uint(0)
-    found["code"] = lib.nvmlDeviceGetCount_v2(byref(count))
-    found["driver"] = text("nvmlSystemGetDriverVersion")
-    found["devices"] = [one(index) for index in range(count.value)]
-print("\\n" + json.dumps(found))
-"""
-
-ASK_DRIVER = """
-import ctypes, json, sys
-lib = ctypes.CDLL(sys.argv[1])
-number = lambda: ctypes.c_int(0)
-found = {"code": lib.cuInit(ctypes.c_uint(0)), "count": 0}
-found.update({"capabilities": [], "apart": [], "dma_buf": 0})
-if found["code"] == 0:
-    count = number()
-    found["code"] = lib.cuDeviceGetCount(ctypes.byref(count))
-    found["count"] = count.value
-    for device in range(count.value):
-        major, minor = number(), number()
-        lib.cuDeviceGetAttribute(ctypes.byref(major), 75, device)
-        lib.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)
-        found["capabilities"].append([major.value, minor.value])
-        dma = number()
-        lib.cuDeviceGetAttribute(ctypes.byref(dma), 124, device)
-        found["dma_buf"] = dma.value
-        for peer in range(count.value):
-            may = number()
-            code = lib.cuDeviceCanAccessPeer(ctypes.byref(may), device, peer)
-            if peer != device and (code or not may.value):
-                found["apart"].append([device, peer])
-print("\\n" + json.dumps(found))
-"""
-
-ASK_MEMORY = """
-import ctypes, json, sys
-lib = ctypes.CDLL(sys.argv[1])
-count = ctypes.c_int(0)
-first = lib.cudaGetDeviceCount(ctypes.byref(count))
-codes = []
-for device in range(count.value if first == 0 else 0):
-    pointer = ctypes.c_void_p()
-    code = lib.cudaSetDevice(device) or lib.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(1024))
-    codes.append(code or lib.cudaFree(pointer))
-print("\\n" + json.dumps({"code": first, "codes": codes}))
-"""
 
 NVML_CODES = {
     9: (
@@ -120,23 +32,10 @@ NVML_CODES = {
     ),
     999: (
         "the container lost its devices, often by `systemctl daemon-reload` on the host",
-        on_host("docker restart CONTAINER"),
+        on_host("docker restart CONTAINER").leads_to(RELAUNCH),
     ),
 }
 """Code that nvmlInit and nvmlDeviceGetCount return -> cause, remedy."""
-
-SLOWDOWNS = {
-    0x4: "power cap",
-    0x8: "hardware slowdown",
-    0x20: "software thermal",
-    0x40: "thermal",
-    0x80: "power brake",
-}
-"""nvmlClocksThrottleReason bits that mean less than full speed under load."""
-
-PROHIBITED = 2
-FULL_ABOVE = 0.1
-"""Share of a GPU's memory that may be in use before anything was started."""
 
 
 class GpuAnswer(NamedTuple):
@@ -164,47 +63,16 @@ def ask_library(script: str, library: str, env: Dict[str, str]) -> GpuAnswer:
     return GpuAnswer("", facts_of(result)) if facts_of(result) else GpuAnswer(result.says(), {})
 
 
-def number_at(values: Any, index: int = 0) -> int:
-    """Return one number of an answer; 0 if the device does not know it."""
-    return int(values[index]) if values else 0
+def ask_nvml(image: Situation, path: str = "") -> GpuAnswer:
+    """Return what NVML says of all GPUs, asked once in a run.
 
-
-def ailments(device: Dict[str, Any]) -> List[str]:
-    """Say in words what makes a GPU less fit to train than a good one; empty if nothing does."""
-    found = []
-    if number_at(device.get("ecc")):
-        found.append("{} uncorrected ECC errors".format(number_at(device["ecc"])))
-    rows = device.get("remapped") or [0, 0, 0, 0]
-    found += ["a row remapping is pending"] if rows[2] else []
-    found += ["a row remapping failed"] if rows[3] else []
-    slow = number_at(device.get("slowdown"))
-    found += ["slowed down: " + name for bit, name in sorted(SLOWDOWNS.items()) if slow & bit]
-    if number_at(device.get("compute_mode")) == PROHIBITED:
-        found.append("compute mode is prohibited")
-    total, used = int(device.get("total", 0)), int(device.get("used", 0))
-    if total and used > FULL_ABOVE * total:
-        found.append("{} of {} MiB are in use".format(used >> 20, total >> 20))
+    In a preflight that is before PyTorch takes a GPU: its process would count as another one's.
+    """
+    path = path or libraries(image).loader.first(NVML)
+    found: GpuAnswer = image.once(
+        NVML, lambda: ask_library(ASK_NVML, path, environment(image, path))
+    )
     return found
-
-
-CURES = {
-    "uncorrected ECC": on_host("nvidia-smi -i {} -r   # unused; replace it if they come back"),
-    "row remapping is pending": on_host("nvidia-smi -i {} -r   # when nobody uses it"),
-    "row remapping failed": on_host("replace GPU {}", look="nvidia-smi -i {} -q -d ROW_REMAPPER"),
-    "compute mode": on_host("nvidia-smi -i {} -c 0"),
-    "are in use": on_host(
-        "end the processes that use GPU {}",
-        look="nvidia-smi -i {} --query-compute-apps=pid,name,used_memory --format=csv",
-    ),
-    "slowed down": only_look("nvidia-smi -i {} -q -d PERFORMANCE,POWER,TEMPERATURE"),
-}
-"""Words of an ailment -> what is to be done against it, with the index of the GPU."""
-
-
-def cure(index: int, ailment: str) -> Remedy:
-    """Return the remedy for an ailment of a GPU."""
-    found = next(one for words, one in CURES.items() if words in ailment)
-    return Remedy(found.format(index), found.kind, found.look.format(index))
 
 
 def not_as_many(

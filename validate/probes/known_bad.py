@@ -102,8 +102,21 @@ def _numbers(version: str) -> List[int]:
     return [int(part) for part in found.group(0).split(".")] if found else []
 
 
+HOST = "host"
+"""The kind of the packages that the machine has, not the image."""
+
+
 def rows() -> List[Dict[str, Any]]:
-    """Read the rows that this image came with."""
+    """Read the rows that this image came with, those of machines left out."""
+    return [row for row in _all_rows() if HOST not in row["packages"]]
+
+
+def host_rows() -> List[Dict[str, Any]]:
+    """Read the rows that name software of the machine."""
+    return [row for row in _all_rows() if HOST in row["packages"]]
+
+
+def _all_rows() -> List[Dict[str, Any]]:
     with io.open(FILE, encoding="utf-8") as file:
         return list(json.load(file))
 

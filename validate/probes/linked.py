@@ -13,7 +13,7 @@ def found_by_loader(path: str) -> Dict[str, str]:
     return {name: os.path.realpath(to) if to[0] == "/" else "" for name, to in lines}
 
 
-def library_of(path: str, stem: str) -> str:
+def loaded_library(path: str, stem: str) -> str:
     """Return the real path of the `stem`.so that an object would load; empty if there is none."""
     found = found_by_loader(path)
     return next((to for name, to in found.items() if name.startswith(stem + ".so")), "")

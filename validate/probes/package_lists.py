@@ -27,6 +27,9 @@ LEFT_OUT = tuple(
 """What images are made without, with or without a word in dpkg's settings."""
 OTHER_INSTALLERS = ("conda",)
 """conda changes files while it installs them, and leaves RECORD as it was."""
+WRITTEN_AGAIN = (".pyc", ".dist-info/METADATA")
+"""pip compiles again what a wheel brings; some wheels get another version after RECORD was written.
+"""
 
 
 class Diversion(NamedTuple):
@@ -78,8 +81,8 @@ def of_packages(root: str, diverted: Dict[str, Diversion]) -> Iterator[Listed]:
 def of_wheels(sites: Iterable[str], known: Collection[str]) -> Iterator[Listed]:
     """Yield the files of the wheels in these folders that have a checksum in RECORD.
 
-    METADATA is left out: wheels get another version after RECORD was written. That of torch 1.11.0
-    has the checksum of METADATA with `Version: 1.11.0+cu102`.
+    What is written again after RECORD is left out: pip compiles anew what a wheel brings, and a
+    wheel gets another version. RECORD of torch 1.11.0 sums a METADATA with `1.11.0+cu102`.
     A RECORD that is a file of a package, one of the `known` paths, is left out: the distribution
     moves files and leaves it as it was.
     """
@@ -96,9 +99,8 @@ def _of_wheel(site: str, one: Distribution) -> Iterator[Listed]:
     for row in csv.reader(read(record, MOST_BYTES).splitlines()):
         algorithm, _, text = row[1].partition("=") if len(row) > 1 else ("", "", "")
         digest = _hexadecimal(text)
-        # pip compiles again what a wheel brings
-        made_later = row[:1] and row[0].endswith((".pyc", ".dist-info/METADATA"))
-        if digest and not made_later and algorithm in hashlib.algorithms_available:
+        again = row[:1] and row[0].endswith(WRITTEN_AGAIN)
+        if digest and not again and algorithm in hashlib.algorithms_available:
             path = os.path.normpath(os.path.join(site, row[0]))
             size = int(row[2]) if len(row) > 2 and row[2].isdigit() else -1
             owner = "{}=={}".format(one.name, one.version)

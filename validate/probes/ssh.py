@@ -6,19 +6,16 @@ import stat
 from typing import Dict, List, NamedTuple
 
 from validate.probes.files import is_mounted, mount_points, names, read, under
+from validate.probes.ssh_user import OF_USER, STATES, User
 
-MADE_AT_START = "/run/imagegen/keys-made-at-start"
+MADE_AT_START = tuple(state + "/keys-made-at-start" for state in STATES)
 """The entrypoint writes a line `HOST PATH` for each key that it makes."""
 
 PROGRAMS = ("/usr/bin/ssh", "/usr/sbin/sshd", "/usr/bin/ssh-keygen")
 PACKAGES = ("openssh-server", "openssh-client")
 
-PRIVATE_COPIES = "/run/imagegen/ssh"
-"""The entrypoint puts private copies here of keys that were mounted with open modes."""
-
-
-LISTS = ("allowusers", "denyusers", "allowgroups", "denygroups")
-"""sshd prints each value of these on a line of its own."""
+LISTS = ("allowusers", "denyusers", "allowgroups", "denygroups", "port", "listenaddress")
+"""sshd prints each value of these on a line of its own, and uses all of them."""
 
 
 MARK = "imagegen-answer"
@@ -56,7 +53,8 @@ def is_private_key(path: str) -> bool:
 
 def made_at_start(root: str, host: str) -> List[str]:
     """List the keys that this container's entrypoint made; keys of another host were baked in."""
-    pairs = [line.split(None, 1) for line in read(under(root, MADE_AT_START)).splitlines()]
+    lines = [line for path in MADE_AT_START for line in read(under(root, path)).splitlines()]
+    pairs = [line.split(None, 1) for line in lines]
     return [pair[1] for pair in pairs if len(pair) == 2 and pair[0] == host]
 
 
@@ -71,15 +69,17 @@ def user_keys(root: str) -> List[str]:
     return [path for folder in folders for path in _keys(root, folder)]
 
 
-def any_user_key(root: str) -> bool:
-    """Return whether root has a key, also one that is no whole key."""
-    there = names(under(root, "/root/.ssh"))
+def any_user_key(root: str, user: User) -> bool:
+    """Return whether the user has a key, also one that is no whole key."""
+    there = names(under(root, os.path.join(user.home, ".ssh")))
     return bool(user_keys(root)) or any(re.match(r"id_\w+$", name) for name in there)
 
 
 def host_keys(root: str) -> List[str]:
-    """List the private keys in and below /etc/ssh: `HostKey` may name any of them."""
-    return _keys(root, "/etc/ssh")
+    """List the private host keys in the places of all sshds: `HostKey` may name any of them."""
+    copies = os.path.join(OF_USER, "ssh")
+    of_user = [path for path in _keys(root, OF_USER) if not path.startswith(copies + "/")]
+    return _keys(root, "/etc/ssh") + of_user
 
 
 def _keys(root: str, folder: str) -> List[str]:
@@ -124,14 +124,14 @@ def mode_of(root: str, path: str) -> Mode:
     return Mode(path, stat.S_IMODE(found.st_mode), found.st_uid)
 
 
-def mode_problems(root: str, home: str, owner: int) -> List[str]:
+def mode_problems(root: str, user: User) -> List[str]:
     """List the modes that StrictModes of sshd, or the client, would refuse.
 
     Where the entrypoint has made private copies of the keys, those are looked at.
     """
-    copies = names(under(root, PRIVATE_COPIES))
-    folder = PRIVATE_COPIES if copies else os.path.join(home, ".ssh")
-    folders = [folder] if copies else [home, folder]
+    copies, owner = names(under(root, user.copies)), user.number
+    folder = user.copies if copies else os.path.join(user.home, ".ssh")
+    folders = [folder] if copies else [user.home, folder]
     existing = [f for f in folders if os.path.isdir(under(root, f))]
     modes = [mode_of(root, f) for f in existing]
     problems = ["{} can be written by others".format(m) for m in modes if m.open_to_write]

@@ -1,4 +1,4 @@
-"""Find out why root cannot log in: run one sshd that tells what it does, and read what it says.
+"""Find out why a user cannot log in: run one sshd that tells what it does, and read what it says.
 
 The sshd listens on a spare port, serves one connection and ends. Each line that explains a failure
 was recorded from a real one.
@@ -16,6 +16,7 @@ from validate.probes.account import Problem
 from validate.probes.dpkg import install_again
 from validate.probes.files import names, read
 from validate.probes.ssh import PACKAGES
+from validate.probes.ssh_user import User, current
 from validate.process import Result, RunningCommand, run
 from validate.remedy import at_launch, in_shell, only_look
 
@@ -39,7 +40,7 @@ class Trial(NamedTuple):
         return self.server + "\n" + self.login.err + "\n" + self.login.out
 
 
-def trial() -> Trial:
+def trial(user: User) -> Trial:
     """Log in once to an sshd of our own that tells what it does."""
     port = _spare_port()
     options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-p", str(port)]
@@ -48,7 +49,7 @@ def trial() -> Trial:
         deadline = time.monotonic() + START_SECONDS
         while not _listens(port) and time.monotonic() < deadline:
             time.sleep(0.05)
-        login = run(["ssh", "-v", *options, "root@localhost", "true"], SECONDS)
+        login = run(["ssh", "-v", *options, user.name + "@localhost", "true"], SECONDS)
         if _listens(port):  # ssh did not get as far: end the sshd, which serves one connection
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", port), 1).close()
@@ -202,15 +203,16 @@ KNOWN = (
         install_again(*PACKAGES))),
     Known(r"(?:fork|clone)[^\n]*: Resource temporarily unavailable|fork of \S+ child failed",
           _no_process),
-    Known(r"Failed publickey for root", _fixed(
-        "authorized_keys of root does not have the key that ssh offers",
+    Known(r"Failed publickey for (\S+)", _fixed(
+        "authorized_keys of {0} does not have the key that ssh offers",
         "cat ~/.ssh/id_*.pub >> ~/.ssh/authorized_keys; chmod 600 ~/.ssh/authorized_keys")),
 )  # fmt: skip
 
 
 def refusal(image: Situation, failed: Result) -> Problem:
     """Return why a login failed; `seen` is the decisive line of a trial. Empty if unknown."""
-    try_ = trial()
+    user = current(image.root)
+    try_ = trial(user)
     if try_.login.ok:
         return _by_running_daemon(failed)
     return by_text(image, try_.text)
@@ -226,7 +228,12 @@ def by_text(image: Situation, text: str) -> Problem:
             groups = tuple(one for one in found.groups() if one)
             why = known.why(image, groups)
             return why if why.seen.startswith("/") else why._replace(seen=line.strip())
-    return Problem(*("", *ssh_rules.session_problem(_without_debug(text), image.root)))
+    return Problem(
+        *(
+            "",
+            *ssh_rules.session_problem(_without_debug(text), image.root, current(image.root).home),
+        )
+    )
 
 
 def _without_debug(text: str) -> str:

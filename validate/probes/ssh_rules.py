@@ -1,4 +1,4 @@
-"""Decide which settings of sshd and ssh keep root from logging in by key without a question.
+"""Decide which settings of sshd and ssh keep a user from logging in by key without a question.
 
 Each wrong setting has a command line that corrects it. Sources: sshd_config(5), ssh_config(5).
 """
@@ -7,23 +7,25 @@ import fnmatch
 import os
 import re
 from shlex import quote
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from validate.probes.aside import moved_out, pattern
 from validate.probes.files import names, read, under
 from validate.probes.programs import parse_environment
-from validate.probes.ssh import PRIVATE_COPIES
+from validate.probes.ssh_user import ROOT, User
+from validate.probes.sshd_connections import has_blocks, server_files
 from validate.remedy import Remedy, in_image, in_shell, only_look
 
 Settings = Dict[str, str]
 
-START_UP_FILE = "/root/.bashrc"
-"""bash reads this file also for a command of a session (bash(1), INVOCATION)."""
+START_UP_FILE = ".bashrc"
+"""In the home. bash reads this file also for a command of a session (bash(1), INVOCATION)."""
 SPEAKS = re.compile(r"^\s*(echo|printf|cat|exit|exec)\b", re.MULTILINE)
 
-OWN_KEYS = ".ssh/authorized_keys /run/imagegen/ssh/authorized_keys"
+OWN_KEYS = ".ssh/authorized_keys {}/authorized_keys"
+OWN_SESSION = "/usr/local/bin/imagegen-session"
+"""It gives the environment of the container to sessions of a user other than root."""
 FILES = {"sshd": "/etc/ssh/sshd_config", "ssh": "/etc/ssh/ssh_config"}
-SERVER_FILES = ("/etc/ssh/sshd_config",)
 ADDED_UP = ("Port",)
 """Settings of which sshd uses every line, and not only the first one."""
 OWN_CHOICES = (
@@ -55,35 +57,47 @@ class Rule(NamedTuple):
 
 
 class WrongSetting(NamedTuple):
-    """Hold a setting with a wrong value."""
+    """Hold a setting with a wrong value, and the address of the peer that it holds for."""
 
     who: str
     name: str
     value: str
     mend: str
+    peer: str = ""
 
     def __str__(self) -> str:
-        return "{} {} {}".format(self.who, self.name, self.value or "not set")
+        to = " for {}".format(self.peer) if self.peer else ""
+        return "{} {} {}{}".format(self.who, self.name, self.value or "not set", to)
 
 
-def rules(port: str, root: str) -> List[Rule]:
+def rules(port: str, root: str, user: User = ROOT) -> List[Rule]:
     """Return the rules for a container whose sshd listens on `port`; an unset value is empty."""
 
     def one_of(*values: str) -> Callable[[str], bool]:
         return lambda value: value in values
 
+    def names(value: str) -> bool:
+        return _names(value, (user.name,))
+
+    def names_group(value: str) -> bool:
+        return _names(value, user.groups)
+
+    by_root = Rule("sshd", "PermitRootLogin", one_of("yes", "prohibit-password",
+                   "without-password"), "prohibit-password")  # fmt: skip
     return [
-        Rule("sshd", "PermitRootLogin", one_of("yes", "prohibit-password", "without-password"),
-             "prohibit-password"),
+        *([by_root] if user.is_root else []),
         Rule("sshd", "PubkeyAuthentication", one_of("yes"), "yes"),
-        Rule("sshd", "Port", one_of(port), port),
-        Rule("sshd", "AllowUsers", lambda value: not value or _names_root(value), ""),
-        Rule("sshd", "DenyUsers", lambda value: not _names_root(value), ""),
-        Rule("sshd", "AllowGroups", lambda value: not value or _names_root(value), ""),
-        Rule("sshd", "DenyGroups", lambda value: not _names_root(value), ""),
+        Rule("sshd", "Port", lambda value: set(value.split()) == {port}, port),
+        Rule("sshd", "ListenAddress", lambda value: _for_others(value, port), ""),
+        Rule("sshd", "AllowUsers", lambda value: not value or names(value), ""),
+        Rule("sshd", "DenyUsers", lambda value: not names(value), ""),
+        Rule("sshd", "AllowGroups", lambda value: not value or names_group(value), ""),
+        Rule("sshd", "DenyGroups", lambda value: not names_group(value), ""),
         Rule("sshd", "AuthenticationMethods", _key_is_enough, "any"),
-        Rule("sshd", "ForceCommand", one_of("", "none"), "none"),
-        Rule("sshd", "AuthorizedKeysFile", lambda value: _keys_are_there(value, root), OWN_KEYS),
+        Rule("sshd", "ForceCommand", one_of("", "none", *([] if user.is_root else [OWN_SESSION])),
+             "none"),
+        Rule("sshd", "AuthorizedKeysFile", lambda value: _keys_are_there(value, root, user),
+             OWN_KEYS.format(user.copies)),
         Rule("sshd", "X11Forwarding", one_of("", "no"), "no"),
         Rule("sshd", "AllowAgentForwarding", one_of("", "no"), "no"),
         Rule("ssh", "Port", one_of(port), port),
@@ -96,65 +110,97 @@ def rules(port: str, root: str) -> List[Rule]:
     ]  # fmt: skip
 
 
-def _names_root(value: str) -> bool:
-    """Return whether a list of patterns, each a name or `name@host`, matches root.
+def _names(value: str, wanted: Sequence[str]) -> bool:
+    """Return whether a list of patterns, each a name or `name@host`, matches one of these names."""
+    patterns = [word.partition("@")[0] for word in value.split()]
+    return any(fnmatch.fnmatch(name, one) for name in wanted for one in patterns)
 
-    The group of root has the same name.
-    """
-    return any(fnmatch.fnmatch("root", word.partition("@")[0]) for word in value.split())
+
+def _for_others(value: str, port: str) -> bool:
+    """Return whether sshd listens on this port alone, and not for this container alone."""
+    pairs = [word.rpartition(":")[::2] for word in value.split() if ":" in word]
+    others = [host for host, _ in pairs if not re.match(r"\[?(127\.|::1\]?$)", host)]
+    return not pairs or ({at for _, at in pairs} == {port} and bool(others))
 
 
 def _key_is_enough(value: str) -> bool:
     return value in ("", "any") or "publickey" in value.split()
 
 
-def _keys_are_there(value: str, root: str) -> bool:
+def _keys_are_there(value: str, root: str, user: User) -> bool:
     """Return whether the entrypoint writes one of these key files, or one exists already."""
+    own = os.path.join(user.home, ".ssh/authorized_keys")
     for word in value.split():
-        path = word.replace("%h", "/root").replace("%u", "root")
-        path = os.path.normpath(os.path.join("/root", path))
-        if path == "/root/.ssh/authorized_keys" or os.path.isfile(under(root, path)):
+        path = word.replace("%h", user.home).replace("%u", user.name)
+        path = os.path.normpath(os.path.join(user.home, path))
+        if path == own or os.path.isfile(under(root, path)):
             return True
     return not value
 
 
-def wrong_settings(server: Settings, client: Settings, port: str, root: str) -> List[WrongSetting]:
-    """List the settings in force that keep root out, or make ssh ask or go elsewhere."""
-    has = {"sshd": server, "ssh": client}
-    found = [(one, has[one.who].get(one.name.lower(), "")) for one in rules(port, root)]
-    return [WrongSetting(r.who, r.name, value, r.mend) for r, value in found if not r.well(value)]
+def wrong_settings(
+    servers: Sequence[Tuple[str, Settings]],
+    client: Settings,
+    port: str,
+    root: str,
+    user: User = ROOT,
+) -> List[WrongSetting]:
+    """List the settings in force that keep the user out, or make ssh ask or go elsewhere.
+
+    `servers` are sshd's settings for connections, each with the address of the peer; the first is
+    this container itself.
+    """
+    found: List[WrongSetting] = []
+    for number, (peer, server) in enumerate(servers):
+        has = {"sshd": server, "ssh": client}
+        for one in rules(port, root, user):
+            value = has[one.who].get(one.name.lower(), "")
+            known = [(each.who, each.name, each.value) for each in found]
+            if not one.well(value) and (one.who, one.name, value) not in known:
+                wrong = WrongSetting(one.who, one.name, value, one.mend, peer if number else "")
+                found.append(wrong)
+    return _without_echo(found, root, user)
+
+
+def _without_echo(found: List[WrongSetting], root: str, user: User) -> List[WrongSetting]:
+    """Leave ListenAddress out where no file sets it: sshd then works it out from the ports."""
+    texts = [read(under(root, path)) for path in server_files(root, user)]
+    is_set = any(re.search(r"(?im)^\s*ListenAddress\b", text) for text in texts)
+    ports = any((one.who, one.name) == ("sshd", "Port") for one in found)
+    return [one for one in found if is_set or not ports or one.name != "ListenAddress"]
 
 
 def remedy(root: str, one: WrongSetting) -> str:
-    """Return the command line that corrects a setting in the file that is read first.
+    """Return the command line that corrects a setting of root in the file that is read first.
 
     A running sshd is told to read its settings again.
     """
     again = READ_AGAIN if one.who == "sshd" else ""
-    if not one.mend or one.name in ADDED_UP:
-        # A comment: a list of names grows with each line, and so do the ports.
-        files = [*SERVER_FILES]
-        files += [path for path in _server_folder(root) if not path.endswith("/imagegen.conf")]
-        away = "sed -i 's|^ *{}[ =]|# &|I' {}".format(one.name, " ".join(map(quote, files)))
-        if one.who == "sshd" and not one.mend:
-            return away + again
-        if one.who == "sshd":
-            return "{}; {}{}".format(away, _first(one, FILES[one.who]), again)
+    files = server_files(root, ROOT)
+    if one.who == "sshd" and (not one.mend or one.name in ADDED_UP or has_blocks(root, files)):
+        # A comment: a list of names grows with each line, and so do the ports; what stands in a
+        # block is stronger than what stands first.
+        others = [path for path in files if not path.endswith("/imagegen.conf")]
+        away = "sed -i 's|^[[:space:]]*{}[[:space:]=]|# &|I' {}"
+        away = away.format(one.name, " ".join(map(quote, others)))
+        return away + ("; " + _first(one, FILES[one.who]) if one.mend else "") + again
     path = FILES[one.who]
     if one.who == "ssh" and one.name.lower() in read(under(root, OF_ROOT)).lower():
         path = OF_ROOT
     return _first(one, path) + again
 
 
+def of_user(wrong: Sequence[WrongSetting], root: str, user: User) -> Remedy:
+    """Return what corrects settings of a user who may not write them: the recipe."""
+    files = " ".join([*server_files(root, user), FILES["ssh"]])
+    text = "imagegen build   # what sets {} goes: see {}"
+    names = ", ".join(dict.fromkeys(one.name for one in wrong))
+    return in_image(text.format(names, files), look="/usr/sbin/sshd -T; ssh -G localhost")
+
+
 def _first(one: WrongSetting, path: str) -> str:
     """Return the line that puts a setting first in a file: sshd and ssh use the first value."""
     return "sed -i '1i {} {}' {}".format(one.name, one.mend, path)
-
-
-def _server_folder(root: str) -> List[str]:
-    folder = "/etc/ssh/sshd_config.d"
-    found = [os.path.join(folder, name) for name in names(under(root, folder))]
-    return [path for path in found if path.endswith(".conf")]
 
 
 def starts_again(said: str) -> Remedy:
@@ -179,7 +225,7 @@ def made_anew(root: str, keys: List[str]) -> Remedy:
     files = [name for key in keys for name in (key, key + ".pub")
              if os.path.lexists(under(root, name))]  # fmt: skip
     lines = [moved_out(files)]
-    for path in [*SERVER_FILES, *_server_folder(root)]:
+    for path in server_files(root, ROOT):
         named = [key for key in keys if re.search(_host_key(key), read(under(root, path)))]
         lines += ["sed -i -E 's|^ *HostKey +{}|# &|I' {}".format(pattern(key), quote(path))
                   for key in named]  # fmt: skip
@@ -191,22 +237,26 @@ def _host_key(key: str) -> str:
     return r"(?im)^ *HostKey +{} *$".format(re.escape(key))
 
 
-def private(root: str, home: str) -> Remedy:
+def private(root: str, user: User) -> Remedy:
     """Return the line that gives a home folder and its keys to their owner alone."""
-    folder = os.path.join(home, ".ssh")
-    lines = ["chown root {0}; chmod go-w {0}".format(quote(home))]
-    if os.path.isdir(under(root, folder)):
-        lines.append("chown -R root:root {0} && chmod -R go-rwx {0}".format(quote(folder)))
-    if names(under(root, PRIVATE_COPIES)):
-        lines.append("chown -R root:root {0} && chmod -R go-rwx {0}".format(PRIVATE_COPIES))
+    owner = "chown -R {0}:{0} {{0}} && ".format(user.name) if user.is_root else ""
+    lines = ["chown root {0}; chmod go-w {0}".format(quote(user.home))] if user.is_root else []
+    folder = os.path.join(user.home, ".ssh")
+    if os.path.isdir(under(root, folder)) and (user.is_root or not names(under(root, user.copies))):
+        lines.append((owner + "chmod -R go-rwx {0}").format(quote(folder)))
+    if names(under(root, user.copies)):
+        lines.append((owner + "chmod -R go-rwx {0}").format(user.copies))
     return in_shell("; ".join(lines))
 
 
-def carried(root: str, values: Dict[str, Optional[str]]) -> Remedy:
+def carried(root: str, values: Dict[str, Optional[str]], user: User = ROOT) -> Remedy:
     """Return the line after which sessions have these variables, or, for None, not any more.
 
-    Sessions get them from /etc/environment, by pam_env.
+    Sessions get them from /etc/environment, by pam_env; those of a user other than root from a file
+    that the entrypoint writes.
     """
+    if not user.is_root:
+        return in_shell("sh -c {}".format(START))
     lines = []
     if not re.search(r"(?m)^[^#]*pam_env\.so", read(under(root, PAM))):
         lines.append("echo 'session required pam_env.so' >> {}".format(PAM))
@@ -231,7 +281,7 @@ def limits_kept(root: str) -> Remedy:
     )
 
 
-def session_problem(output: str, root: str) -> Tuple[str, Remedy]:
+def session_problem(output: str, root: str, home: str = "/root") -> Tuple[str, Remedy]:
     """Return cause and remedy of a session that printed something, or that ended without a message.
 
     A session should print nothing. Both are empty if the cause is unknown.
@@ -245,7 +295,8 @@ def session_problem(output: str, root: str) -> Tuple[str, Remedy]:
         return "the environment names a locale that is not in the image", in_shell(remedy)
     if "currently not available" in output:
         return "the shell of root lets nobody in", in_shell("usermod --shell /bin/bash root")
-    if SPEAKS.search(read(under(root, START_UP_FILE))):
-        remedy = "sed -i '1i case $- in *i*) ;; *) return ;; esac' {}".format(START_UP_FILE)
-        return "{} speaks, or ends, where no terminal is".format(START_UP_FILE), in_shell(remedy)
+    path = os.path.join(home, START_UP_FILE)
+    if SPEAKS.search(read(under(root, path))):
+        remedy = "sed -i '1i case $- in *i*) ;; *) return ;; esac' {}".format(path)
+        return "{} speaks, or ends, where no terminal is".format(path), in_shell(remedy)
     return "", Remedy()

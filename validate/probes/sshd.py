@@ -6,11 +6,14 @@ import shutil
 import socket
 import tempfile
 import time
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 from validate.probes.ssh import parse_settings
+from validate.probes.ssh_user import User
+from validate.probes.sshd_connections import Connection
 from validate.process import Result, background, run
 
+SSHD = "/usr/sbin/sshd"
 START_SECONDS = 5.0
 LOGIN_SECONDS = 20.0
 
@@ -48,19 +51,25 @@ def separation_folder(wanted: bool, path: str = "/run/sshd") -> Iterator[bool]:
             os.rmdir(path)
 
 
-def effective_settings() -> Tuple[Dict[str, str], Dict[str, str]]:
-    """Return the settings in force for a login of root from this container: server's, client's."""
-    who = "user=root,host=localhost,addr=127.0.0.1"
+def server_settings(connections: Sequence[Connection]) -> List[Tuple[str, Dict[str, str]]]:
+    """Return sshd's settings in force for each connection, with the address that it comes from."""
+    found = []
     with temporary_key() as key:
-        server = run(["/usr/sbin/sshd", "-T", "-C", who, "-h", key])
-    client = run(["ssh", "-G", "root@localhost"])
-    return parse_settings(server.out), parse_settings(client.out)
+        for one in connections:
+            said = run([SSHD, "-T", "-C", one.words, "-h", key])
+            found.append((one.address, parse_settings(said.out)))
+    return found
 
 
-def login(port: int, command: str) -> Result:
+def client_settings(user: User) -> Dict[str, str]:
+    """Return the settings of ssh in force for a login of this user to this container."""
+    return parse_settings(run(["ssh", "-G", "{}@localhost".format(user.name)]).out)
+
+
+def login(port: int, command: str, user: User) -> Result:
     """Run a command in a session of this container's own sshd, without any question."""
     options: List[str] = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-p", str(port)]
-    return run(["ssh", *options, "root@localhost", command], LOGIN_SECONDS)
+    return run(["ssh", *options, "{}@localhost".format(user.name), command], LOGIN_SECONDS)
 
 
 @contextlib.contextmanager
@@ -72,7 +81,7 @@ def daemon(port: int) -> Iterator[bool]:
     if _listens(port):
         yield True
         return
-    with background(["/usr/sbin/sshd", "-D"]):
+    with background([SSHD, "-D"]):
         deadline = time.monotonic() + START_SECONDS
         while not _listens(port) and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -4,11 +4,12 @@ The script prints the facts of PyTorch before it imports Horovod: if Horovod end
 PyTorch has answered.
 """
 
-from typing import NamedTuple
+from typing import Any, Dict, NamedTuple
 
 from validate.fixtures import Situation, SlowProbe
 from validate.probes.imports import printed_facts, read_answers
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, find_python
+from validate.probes.torch_scripts import in_turn
 from validate.process import Result, RunningCommand
 
 KEY = "training"
@@ -72,16 +73,21 @@ class Imported(NamedTuple):
     """Hold the answers of both.
 
     `mapped` of PyTorch lists the libraries in the process, also those of Horovod if it loaded.
+    `more` has the answers of a preflight, which asks all of PyTorch in this process.
     """
 
     torch: Answer
     horovod: Answer
+    more: Dict[str, Any] = {}
 
 
 def begin_import(image: Situation) -> RunningCommand:
     """Start the import in the image's Python."""
     python = find_python(image.env, image.expected)
-    return RunningCommand([python, "-c", SCRIPT], IMPORT_SECONDS, image.env)
+    argv = [python, "-c", SCRIPT]
+    if image.preflight:
+        argv = in_turn(python, SCRIPT, image.expected.device == "gpu")
+    return RunningCommand(argv, IMPORT_SECONDS, image.env)
 
 
 def torch_and_horovod(image: Situation) -> Imported:
@@ -93,9 +99,11 @@ def torch_and_horovod(image: Situation) -> Imported:
 def parse_answers(result: Result) -> Imported:
     """Read the answers from what the script printed."""
     torch, horovod = read_answers(result, "torch")
-    if torch.ok:
-        torch.facts.update(mapped=printed_facts(result.out).get("mapped", torch.facts["mapped"]))
-    return Imported(torch, horovod)
+    if not torch.ok:
+        return Imported(torch, horovod)
+    facts = printed_facts(result.out)
+    torch.facts.update(mapped=facts.get("mapped", torch.facts["mapped"]))
+    return Imported(torch, horovod, facts)
 
 
 SLOW_PROBE = SlowProbe(KEY, begin_import, parse_answers)

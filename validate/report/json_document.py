@@ -1,10 +1,11 @@
 """Write and read the JSON document of a run, schema 1 (see report.schema.json).
 
-It has: schema (1), image, tool, tier (`static` or `full`), counts {passed, failed, warned, skipped,
-error: number}, skips {code: number}, seconds, exit_code, missing [required thing that did not run],
-checks [{id, suite, tier, severity, proves, outcome, measured, cause, remedy, remedy_kind, look,
-reason, seconds}]. `remedy_kind` says where the remedy has to be done (see remedy.py); `look` is a
-command that only looks.
+It has: schema (1), image, tool, tier (`static`, `preflight` or `full`), counts {passed, failed,
+warned, skipped, error: number}, skips {code: number}, seconds, exit_code, missing [required thing
+that did not run], checks [{id, suite, tier, severity, proves, outcome, measured, cause, remedy,
+remedy_kind, look, action, reason, seconds}]; of a preflight also verdict {action, reason}.
+`remedy_kind` says where the remedy has to be done (see remedy.py); `look` is a command that only
+looks; `action` is what the start of a job has to lead to.
 Outcomes: passed, failed, warned, skipped, error (the check itself broke). A check that `imagegen
 validate` did not run again has `earlier`, the time at which it passed.
 """
@@ -14,7 +15,8 @@ from typing import Any, Dict
 
 from validate.check import Check, CheckResult
 from validate.remedy import Remedy
-from validate.report.report import Report, counts, skips
+from validate.report.report import PREFLIGHT, Report, counts, skips
+from validate.report.screen import verdict_of
 
 REPORT_SCHEMA = 1
 
@@ -26,9 +28,12 @@ def as_json(report: Report) -> str:
 
 def as_data(report: Report) -> Dict[str, Any]:
     """Return the document of a report as data."""
-    more = {"unloaded": list(report.unloaded)} if report.unloaded else {}
+    more: Dict[str, Any] = {"unloaded": list(report.unloaded)} if report.unloaded else {}
+    if report.tier == PREFLIGHT:
+        more["verdict"] = dict(verdict_of(report)._asdict())
     return {
         **more,
+        **report.figures,
         "schema": REPORT_SCHEMA,
         "image": report.image,
         "tool": report.tool,
@@ -56,6 +61,7 @@ def row(one: CheckResult) -> Dict[str, Any]:
         "remedy": one.remedy,
         "remedy_kind": one.kind,
         "look": one.look,
+        "action": one.action,
         "reason": one.reason,
         "seconds": round(one.seconds, 3),
     }
@@ -78,7 +84,7 @@ def _from_row(fields: Dict[str, Any]) -> CheckResult:
     """Read a result from a row; a row of an older release may have fewer fields."""
     fixed = [str(fields.get(name, "")) for name in ("id", "proves", "severity", "tier")]
     check = Check(fixed[0], fixed[1], fixed[2], fixed[3], "", Remedy())
-    names = ("outcome", "measured", "cause", "remedy", "reason", "earlier", "look")
+    names = ("outcome", "measured", "cause", "remedy", "reason", "earlier", "look", "action")
     more = {name: str(fields.get(name, "")) for name in names}
     more["kind"] = str(fields.get("remedy_kind", ""))
     return CheckResult(check, fields["suite"], seconds=float(fields.get("seconds", 0)), **more)

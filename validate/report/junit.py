@@ -10,7 +10,17 @@ from xml.etree import ElementTree
 from validate.check import ERROR, FAILED, SKIPPED, WARNED, CheckResult
 from validate.report.report import Report, counts, unmet
 
-PROPERTIES = ("outcome", "measured", "cause", "remedy", "kind", "look", "reason", "earlier")
+PROPERTIES = (
+    "outcome",
+    "measured",
+    "cause",
+    "remedy",
+    "kind",
+    "look",
+    "action",
+    "reason",
+    "earlier",
+)
 NAMES = {"kind": "remedy_kind"}
 
 

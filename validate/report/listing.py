@@ -2,7 +2,7 @@
 
 from typing import List, Sequence, Tuple
 
-from validate.catalogue import BENCHMARK, LEFT_OUT, Entry, all_checks, suite_names
+from validate.catalogue import LEFT_OUT, ON_REQUEST, Entry, all_checks, suite_names
 from validate.check import Check
 from validate.host_checks import HOST_CHECKS
 from validate.remedy import lines as remedy_lines
@@ -54,7 +54,7 @@ def page() -> str:
     """Write the page CHECKS.md."""
     entries = all_checks()
     parts = [HEAD]
-    for suite in list(suite_names()) + [BENCHMARK]:
+    for suite in [*suite_names(), *ON_REQUEST]:
         parts.append("## {}\n".format(suite))
         parts += [_section(entry) for entry in entries if entry.suite == suite]
     parts.append("## Made on the host by `imagegen validate`\n")

@@ -37,6 +37,7 @@ def _finding(one: CheckResult) -> List[str]:
         "",
     ]
     lines += ["Cause: " + one.cause, ""] if one.cause else []
+    lines += ["Action: " + one.action, ""] if one.action else []
     for label, text in remedy_lines(one.remedy, one.kind, one.look):
         lines += [label.capitalize() + ":", "", "```sh", text, "```", ""]
     return lines

@@ -1,7 +1,7 @@
 """Hold the results of one whole run and decide its exit code."""
 
 from collections import Counter
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from validate.check import ERROR, FAILED, PASSED, SKIPPED, WARNED, CheckResult
 from validate.requirements import why_not_run
@@ -10,6 +10,9 @@ EXIT_FAILED, EXIT_USAGE, EXIT_NOT_RUN, EXIT_INTERRUPTED = 1, 2, 3, 130
 """In this order: something failed; bad usage or no expectation file; a required thing did not run,
 or nothing ran; Ctrl-C.
 """
+
+PREFLIGHT = "preflight"
+"""The tier of a run before a job."""
 
 OUTCOMES = (PASSED, FAILED, WARNED, SKIPPED, ERROR)
 MARKS = {PASSED: "ok", FAILED: "FAIL", WARNED: "warn", SKIPPED: "skip", ERROR: "ERROR"}
@@ -20,7 +23,7 @@ class Report(NamedTuple):
     """Hold one whole run.
 
     `missing` lists what was required and did not run. `unloaded` lists the suites that did not
-    load, with the reason.
+    load, with the reason. `figures` are those of a measurement, by its option.
     """
 
     image: str
@@ -31,6 +34,7 @@ class Report(NamedTuple):
     seconds: float
     exit_code: int
     unloaded: Tuple[str, ...] = ()
+    figures: Dict[str, Any] = {}
 
 
 def counts(results: Sequence[CheckResult]) -> Dict[str, int]:

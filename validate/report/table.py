@@ -4,7 +4,7 @@ from typing import List, Tuple
 
 from validate.check import ERROR, FAILED, PASSED, SKIPPED, WARNED, CheckResult
 from validate.remedy import lines as remedy_lines
-from validate.report.report import MARKS, Report
+from validate.report.report import MARKS, Report, summary, unmet
 
 SCREEN = 24
 """Lines that a terminal shows at once. Of a longer table the user sees the end first."""
@@ -33,13 +33,21 @@ def as_table(report: Report, colour: bool) -> str:
     return "\n".join(lines)
 
 
+def as_page(report: Report, colour: bool) -> str:
+    """Return the table, and below it why the run does not pass and its sum."""
+    table = as_table(report, colour)
+    lines = [one + "\n" for one in (*unmet(report), summary(report))]
+    return "".join([table + "\n\n" if table else "", *lines])
+
+
 def _lines(one: CheckResult, width: int, also: str, colour: bool) -> List[str]:
-    mark = _paint("{:<5}".format(MARKS[one.outcome]), COLOURS[one.outcome], colour)
+    mark = paint("{:<5}".format(MARKS[one.outcome]), COLOURS[one.outcome], colour)
     seen = one.measured.replace("\n", " | ")
     text = "({}) {}".format(one.reason, seen) if one.outcome == SKIPPED else seen
     indent = " " * (width + 9)
     lines = ["{:<{}}  {}  {}".format(one.check.id, width, mark, text + also).rstrip()]
     below = [("cause", one.cause)] if one.cause else []
+    below += [("action", one.action)] if one.action else []
     below += remedy_lines(one.remedy, one.kind, one.look)
     return lines + ["{}{:<7} {}".format(indent, label + ":", text) for label, text in below]
 
@@ -59,5 +67,6 @@ def _why(one: CheckResult) -> Tuple[str, str, str, str]:
     return one.suite, one.outcome, one.reason, one.measured
 
 
-def _paint(text: str, code: str, colour: bool) -> str:
+def paint(text: str, code: str, colour: bool) -> str:
+    """Return a text in a colour of terminals, if it is to have one."""
     return "\033[{}m{}\033[0m".format(code, text) if colour else text

@@ -9,6 +9,7 @@ from validate.fixtures import Measure, Situation
 from validate.probes import cuda, gpu, kubernetes
 from validate.probes.aside import aside, one_line, unset
 from validate.probes.files import is_mounted, mount_points, under
+from validate.probes.gpu_scripts import ASK_MEMORY
 from validate.probes.libraries import (
     environment,
     flavour,
@@ -266,7 +267,7 @@ def test_malloc(image: Situation, measure: Measure) -> None:
     """cudaGetDeviceCount, then cudaSetDevice, cudaMalloc of 1 KiB and cudaFree for each GPU, in a
     process of its own"""
     path = _cudart(image)
-    answer = gpu.ask_library(gpu.ASK_MEMORY, path, environment(image, path))
+    answer = gpu.ask_library(ASK_MEMORY, path, environment(image, path))
     if answer.problem or answer.code:
         fail(answer.problem or "cudaGetDeviceCount returned {}".format(answer.code))
     codes = answer.facts["codes"]

@@ -6,12 +6,13 @@ from typing import List, NoReturn
 
 from validate.check import check, fail, skip, warn
 from validate.fixtures import Measure, Situation
-from validate.probes import cuda, gpu, kubernetes
+from validate.probes import cuda, gpu, gpu_health, kubernetes
 from validate.probes.files import names, read, under
+from validate.probes.gpu_scripts import ASK_DRIVER
 from validate.probes.libraries import environment, libraries
 from validate.probes.programs import find_program
 from validate.process import run
-from validate.remedy import Remedy, at_launch, in_shell, on_host, only_look
+from validate.remedy import Remedy, at_launch, in_shell, on_host
 
 SMI_SECONDS = 30.0
 PASS_ALL = at_launch(
@@ -113,10 +114,7 @@ def _nvml(image: Situation) -> gpu.GpuAnswer:
         text = "{} is not in the container".format(gpu.NVML)
         cause = "the driver's libraries were not mounted: " + _asked(image)
         fail(text, cause, CAPABILITIES)
-    found: gpu.GpuAnswer = image.once(
-        "nvml", lambda: gpu.ask_library(gpu.ASK_NVML, path, environment(image, path))
-    )
-    return found
+    return gpu.ask_nvml(image, path)
 
 
 @check(
@@ -158,7 +156,7 @@ def _driver(image: Situation) -> gpu.GpuAnswer:
         cause = "the driver's libraries were not mounted: " + _asked(image)
         fail("{} is not in the container".format(gpu.DRIVER), cause, PASS_ALL)
     found: gpu.GpuAnswer = image.once(
-        "driver", lambda: gpu.ask_library(gpu.ASK_DRIVER, path, environment(image, path))
+        "driver", lambda: gpu.ask_library(ASK_DRIVER, path, environment(image, path))
     )
     return found
 
@@ -224,42 +222,36 @@ def test_count(image: Situation, measure: Measure) -> None:
     needs=("gpu.count",),
 )
 def test_p2p(image: Situation, measure: Measure) -> None:
-    """cuDeviceCanAccessPeer for every ordered pair; nvmlDeviceGetNvLinkState of every link"""
-    facts, devices = _driver(image).facts, _nvml(image).devices
+    """cuDeviceCanAccessPeer for every ordered pair"""
+    facts = _driver(image).facts
     if facts["count"] < 2:
         skip("not-applicable", "there is one GPU")
-    up = [sum(one.get("links", [])) for one in devices]
     pairs = facts["count"] * (facts["count"] - 1)
-    measure("{} pairs, NVLinks up {}".format(pairs, ", ".join(map(str, up))))
+    measure("{} pairs".format(pairs))
     if facts["apart"]:
         seen = ["{} to {}".format(*pair) for pair in facts["apart"][:4]]
         fail("{} of {} pairs cannot: {}".format(len(facts["apart"]), pairs, ", ".join(seen)))
-    if len(set(up)) > 1:
-        text = "NVLinks up differ from GPU to GPU: {}".format(", ".join(map(str, up)))
-        fail(text, "a link is down", on_host("reset the GPUs, or reboot", "nvidia-smi nvlink -s"))
 
 
 @check(
     "gpu.health",
-    "no GPU is damaged, slowed down, in exclusive use or already full",
+    "programs may use every GPU",
     severity="warn",
     tier="live",
-    cause="errors of its memory, heat or power, or another process",
-    remedy=only_look("nvidia-smi -q -d ECC,ROW_REMAPPER,PERFORMANCE,MEMORY"),
+    cause="an administrator has set the compute mode so",
+    remedy=on_host("nvidia-smi -c 0"),
     needs=("gpu.nvml",),
 )
 def test_health(image: Situation, measure: Measure) -> None:
-    """nvmlDeviceGetTotalEccErrors (uncorrected, volatile), GetRemappedRows, GetComputeMode,
-    GetCurrentClocksThrottleReasons, GetMemoryInfo, GetPersistenceMode of each GPU"""
+    """nvmlDeviceGetComputeMode and GetPersistenceMode of each GPU"""
     devices = _nvml(image).devices
-    ill = [(one["index"], gpu.ailments(one)) for one in devices]
-    ill = [pair for pair in ill if pair[1]]
+    ill = [(one["index"], found) for one in devices for found in gpu_health.modes(one)]
     lazy = [str(one["index"]) for one in devices if one.get("persistence") == [0]]
     note = ", persistence mode is off" if lazy else ""
     measure("{} GPUs without a finding{}".format(len(devices), note))
     if ill:
-        text = "; ".join("GPU {}: {}".format(index, ", ".join(ailments)) for index, ailments in ill)
-        fail(text, remedy=gpu.cure(ill[0][0], ill[0][1][0]))
+        text = "; ".join("GPU {}: {}".format(index, one.seen) for index, one in ill)
+        fail(text, ill[0][1].cause, ill[0][1].remedy)
 
 
 @check(

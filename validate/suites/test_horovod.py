@@ -10,7 +10,7 @@ from validate.probes import horovod
 from validate.probes.elf import read_elf
 from validate.probes.import_errors import SLOW
 from validate.probes.interpreter import HOROVOD_DIST, IMPORT_SECONDS, ask, find_python
-from validate.probes.linked import library_of
+from validate.probes.linked import loaded_library
 from validate.probes.python_start import why_not
 from validate.remedy import in_image, only_look
 
@@ -113,7 +113,7 @@ def test_link(image: Situation, measure: Measure) -> None:
     """the libmpi that `ldd` finds for Horovod's extension in each framework of the recipe
     (mpi_lib_v2, mpi_lib), against the one that it finds for ompi_info"""
     program = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi")) + "/bin/ompi_info"
-    launcher = library_of(os.path.realpath(program), "libmpi")
+    launcher = loaded_library(os.path.realpath(program), "libmpi")
     libraries = {
         title: str(answer.facts["library"]) for title, answer in horovod.answers(image).items()
     }
@@ -131,7 +131,7 @@ def _linked(image: Situation, library: str) -> Tuple[str, str]:
     wanted = [name for name in (elf.needed if elf else ()) if name.startswith("libmpi.so")]
     if image.expected.fact("horovod", "mpi") and not wanted:
         fail("{} needs no libmpi".format(os.path.basename(library)))
-    own = library_of(library, "libmpi") if wanted else ""
+    own = loaded_library(library, "libmpi") if wanted else ""
     if wanted and not own:
         fail("the loader does not find {}".format(", ".join(wanted)))
     return ("{} is {}".format(", ".join(wanted), own) if wanted else "no libmpi"), own

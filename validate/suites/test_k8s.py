@@ -4,9 +4,10 @@ import os
 
 from validate.check import check, fail, skip
 from validate.fixtures import Measure, Situation
-from validate.probes import kubernetes
+from validate.probes import kubernetes, ssh
 from validate.probes.limits import capabilities
-from validate.remedy import at_launch
+from validate.probes.sshd import SSHD
+from validate.remedy import Remedy, at_launch
 
 PRIVILEGES = {"rdma": "IPC_LOCK", "harp": "SYS_ADMIN"}
 """Component -> the capability that it needs of the pod."""
@@ -35,12 +36,10 @@ def test_detect(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="live",
     cause="the job gives the workers a command or arguments: mpi-operator starts sshd only without",
-    remedy=at_launch(
-        "remove `command` and `args` of the worker, or end them with: /usr/sbin/sshd -De"
-    ),
 )
 def test_worker_cmd(image: Situation, measure: Measure) -> None:
-    """/proc/1/cmdline of a container with K_MPI_JOB_ROLE=worker"""
+    """/proc/1/cmdline of a container with K_MPI_JOB_ROLE=worker. The remedy makes host keys first,
+    where the sshd of the image does not"""
     _in_pod(image)
     if kubernetes.role(image.env) != kubernetes.WORKER:
         skip("not-applicable", "this is no worker of an MPIJob")
@@ -48,7 +47,16 @@ def test_worker_cmd(image: Situation, measure: Measure) -> None:
     measure(" ".join(words))
     program = words[0].split()[0].rstrip(":") if words else ""
     if os.path.basename(program) != "sshd":
-        fail("process 1 is `{}`".format(" ".join(words)))
+        fail("process 1 is `{}`".format(" ".join(words)), remedy=_with_sshd(image))
+
+
+def _with_sshd(image: Situation) -> Remedy:
+    """Return the command of a worker; sshd alone ends at once where there are no host keys."""
+    if SSHD in image.expected.patched or ssh.host_keys(image.root):
+        text = "remove `command` and `args` of the worker, or end them with: exec {} -De"
+        return at_launch(text.format(SSHD))
+    text = 'the worker: command: [sh, -c, "mkdir -p /run/sshd && ssh-keygen -A && exec {} -De"]'
+    return at_launch(text.format(SSHD))
 
 
 @check(

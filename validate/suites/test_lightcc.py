@@ -64,8 +64,8 @@ def test_strings(image: Situation, measure: Measure) -> None:
     cause="a mistyped setting does nothing, and nobody says so",
 )
 def test_env(image: Situation, measure: Measure) -> None:
-    """every LIGHT_* variable against the seven known ones; LIGHT_INTRA_SIZE against the GPUs of the
-    machine"""
+    """every LIGHT_* variable against the table of the component: its name and its values;
+    LIGHT_INTRA_SIZE against the GPUs of the machine"""
     here = sorted(name for name in image.env if name.startswith(lightcc.PREFIX))
     if not here:
         skip("not-applicable", "no LIGHT_* is set: LightCC behaves as plain Horovod")
@@ -77,6 +77,10 @@ def test_env(image: Situation, measure: Measure) -> None:
         exports = ["export {}={}".format(name, quote(value)) for name, value in pairs]
         remedy = unset(wrong, "; ".join(exports))
         fail("not known: {}".format("; ".join(meant)), remedy=remedy)
+    outside = lightcc.out_of_range(image.env)
+    if outside:
+        texts = ["{}={}: {}".format(n, image.env[n], text) for n, text in outside.items()]
+        fail("; ".join(texts), "LightCC cannot take that value", unset(outside, ""))
     gpus, size = len(cuda.gpus(image.root)), image.env.get("LIGHT_INTRA_SIZE", "")
     if gpus and size and size != str(gpus):
         text = "LIGHT_INTRA_SIZE={}, the machine has {} GPUs".format(size, gpus)

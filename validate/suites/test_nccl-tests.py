@@ -7,7 +7,7 @@ from validate.fixtures import Measure, Situation
 from validate.probes import nccl
 from validate.probes.files import under
 from validate.probes.libraries import libraries
-from validate.probes.linked import library_of
+from validate.probes.linked import loaded_library
 from validate.remedy import in_image
 
 COMPONENT = "nccl-tests"
@@ -32,8 +32,8 @@ def test_programs(image: Situation, measure: Measure) -> None:
     if gone:
         fail("{} is not in {}".format(", ".join(gone), FOLDER))
     for name, path in paths.items():
-        _calls(name, "libnccl", library_of(path, "libnccl"), _nccl(image))
-        _calls(name, "libmpi", library_of(path, "libmpi"), _mpi(image))
+        _calls(name, "libnccl", loaded_library(path, "libnccl"), _nccl(image))
+        _calls(name, "libmpi", loaded_library(path, "libmpi"), _mpi(image))
 
 
 def _calls(name: str, stem: str, found: str, wanted: str) -> None:
@@ -51,4 +51,4 @@ def _nccl(image: Situation) -> str:
 
 def _mpi(image: Situation) -> str:
     prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
-    return library_of(os.path.realpath(prefix + "/bin/ompi_info"), "libmpi")
+    return loaded_library(os.path.realpath(prefix + "/bin/ompi_info"), "libmpi")

@@ -16,7 +16,7 @@ from validate.probes.native import call_functions
 from validate.probes.programs import find_program
 from validate.probes.verbs_remedies import modules_aside, one_build, packages_back, tools_back
 from validate.process import run
-from validate.remedy import Remedy, at_launch, in_image, in_shell, on_host
+from validate.remedy import ASK, Remedy, at_launch, in_image, in_shell, on_host
 
 LAUNCH = at_launch(
     "docker run --device=/dev/infiniband --cap-add IPC_LOCK --ulimit memlock=-1 "
@@ -269,7 +269,7 @@ def _open(node: str) -> None:
     cause="no cable, the switch's port is down, or (InfiniBand) no subnet manager runs",
     remedy=on_host(
         "connect the port until it is Active, with the physical state LinkUp", look="ibstat"
-    ),
+    ).leads_to(ASK),
     needs=("rdma.hw",),
 )
 def test_port(image: Situation, measure: Measure) -> None:
@@ -291,5 +291,5 @@ def test_port(image: Situation, measure: Measure) -> None:
         remedy = on_host(
             "replace the cable or transceiver, or reset the switch's port",
             look="mlxlink -d {} -m".format(slow[0].device),
-        )
+        ).leads_to(ASK)
         warn(text, "the link came up at a lower rate: cable, transceiver or the switch", remedy)

@@ -8,12 +8,13 @@ from validate.fixtures import Measure, Situation
 from validate.probes import cuda, fabric, gpu, nccl
 from validate.probes.aside import export, unset
 from validate.probes.files import names, under
+from validate.probes.gpu_scripts import ASK_DRIVER
 from validate.probes.libraries import environment, libraries, nccl_copies
 from validate.probes.native import ended, facts_of, run_script
 from validate.probes.programs import find_program
 from validate.probes.sysfs import Port, ports, verbs
 from validate.process import run
-from validate.remedy import Remedy, at_launch, in_image, in_shell, on_host, only_look
+from validate.remedy import ASK, Remedy, at_launch, in_image, in_shell, on_host, only_look
 
 LOOPBACK_SECONDS = 60.0
 JUMBO = 4200
@@ -124,7 +125,7 @@ def test_gid(image: Situation, measure: Measure) -> None:
     if not wanted:
         why = "the interface of the port has no IPv4 address"
         remedy = on_host("give the interface of the port an IPv4 address", "ip address show")
-        warn("no RoCE v2 address with IPv4: " + seen, why, remedy)
+        warn("no RoCE v2 address with IPv4: " + seen, why, remedy.leads_to(ASK))
     release = _nccl_release(image)
     early = bool(release) and cuda.numbers(release) < fabric.PICKS_GID_ITSELF
     if early and not asked and wanted != [0]:
@@ -179,8 +180,8 @@ def test_mtu(image: Situation, measure: Measure) -> None:
     small = [name for name, mtu in found.items() if 0 < mtu < JUMBO]
     if small:
         seen = ["{} {}".format(name, found[name]) for name in small]
-        remedy = on_host("ip link set {} mtu 9000   # and on the switch".format(small[0]))
-        fail(", ".join(seen), remedy=remedy)
+        text = "ip link set {} mtu 9000   # and on the switch"
+        fail(", ".join(seen), remedy=on_host(text.format(small[0])).leads_to(ASK))
 
 
 @check(
@@ -219,7 +220,7 @@ def _dma_buf(image: Situation) -> bool:
     if not path or cuda.numbers(os.uname().release)[:2] < (5, 12):
         return False
     answer = image.once(
-        "driver", lambda: gpu.ask_library(gpu.ASK_DRIVER, path, environment(image, path))
+        "driver", lambda: gpu.ask_library(ASK_DRIVER, path, environment(image, path))
     )
     return bool(answer.facts.get("dma_buf"))
 
@@ -281,7 +282,7 @@ def test_loopback(image: Situation, measure: Measure) -> None:
     severity="warn",
     tier="asked",
     cause="a cable, a transceiver or the switch's port is bad, or the fabric drops packets",
-    remedy=on_host("replace the cable or transceiver of the port", look="ibqueryerrors"),
+    remedy=on_host("replace the cable or transceiver of the port", "ibqueryerrors").leads_to(ASK),
     needs=("rdma.loopback",),
 )
 def test_counters(image: Situation, measure: Measure) -> None:

@@ -1,4 +1,7 @@
-"""Check SSH between the containers of a job: sshd, login of root by key, environment, limits."""
+"""Check SSH between the containers of a job: sshd, login by key, environment, limits.
+
+The user is the one that the checks run as: root, or the user that the image was made for.
+"""
 
 import os
 from typing import Any, ContextManager, Dict, List
@@ -6,18 +9,21 @@ from typing import Any, ContextManager, Dict, List
 from validate.check import check, fail, skip, warn
 from validate.expected import same_version
 from validate.fixtures import Measure, Situation
-from validate.probes import account, ssh, ssh_login, ssh_rules
+from validate.probes import ssh, ssh_login, ssh_rules
 from validate.probes.dpkg import lost_program
 from validate.probes.entrypoint import environment_at_start
 from validate.probes.files import under
 from validate.probes.programs import absence, find_program
+from validate.probes.ssh_user import User, current, has_sshd
 from validate.probes.sshd import (
+    client_settings,
     daemon,
-    effective_settings,
     login,
     separation_folder,
+    server_settings,
     temporary_key,
 )
+from validate.probes.sshd_connections import Connection, connections
 from validate.probes.sysfs import rdma_devices
 from validate.probes.writable import is_read_only
 from validate.process import run
@@ -33,9 +39,13 @@ def _port(image: Situation) -> int:
     return int(image.expected.fact("ssh", "port", 22))
 
 
-def _root_only() -> None:
-    if os.geteuid() != 0:
-        skip("needs-root", "sshd shows its settings to root alone")
+def _user(image: Situation) -> User:
+    """Return who logs in; skip the check where the image has no sshd for this user."""
+    user = current(image.root)
+    if not has_sshd(image.root, user):
+        text = "the image is for root: its sshd shows settings and host keys to root alone"
+        skip("needs-root", text)
+    return user
 
 
 @check(
@@ -47,7 +57,7 @@ def _root_only() -> None:
 )
 def test_sshd(image: Situation, measure: Measure) -> None:
     """`sshd -t` with a temporary host key, `ssh -V`"""
-    _root_only()
+    _user(image)
     lost = [one for one in PROGRAMS if not find_program(one, PROGRAM_PATH)]
     if lost:
         places = [one for one in ssh.PROGRAMS if os.path.basename(one) in lost]
@@ -85,7 +95,8 @@ def _start_script(image: Situation) -> ContextManager[bool]:
     ),
 )
 def test_hostkeys_baked(image: Situation, measure: Measure) -> None:
-    """private keys in /etc/ssh that were neither made by this container's entrypoint nor mounted"""
+    """private keys in /etc/ssh and /run/imagegen-user that were neither made by this container's
+    entrypoint nor mounted"""
     _baked(image, ssh.host_keys(image.root), measure)
 
 
@@ -119,30 +130,34 @@ def _baked(image: Situation, keys: List[str], measure: Measure) -> None:
 )
 def test_perms(image: Situation, measure: Measure) -> None:
     """mode and owner of ~, ~/.ssh, authorized_keys and private keys"""
-    home = account.home_of_root(image.root)
-    problems = ssh.mode_problems(image.root, home, 0)
-    measure("{}/.ssh is private".format(home))
+    user = current(image.root)
+    problems = ssh.mode_problems(image.root, user)
+    measure("{}/.ssh is private".format(user.home))
     if problems:
-        fail("; ".join(problems[:3]), remedy=ssh_rules.private(image.root, home))
+        fail("; ".join(problems[:3]), remedy=ssh_rules.private(image.root, user))
 
 
 @check(
     "ssh.conf",
-    "root logs in by key, without a question, and both sides use the same port",
+    "the user logs in by key, without a question, and both sides use one port",
     cause="a setting of the image, or one that comes before it, forbids what MPI needs",
     needs=("ssh.sshd",),
 )
 def test_conf(image: Situation, measure: Measure) -> None:
-    """`sshd -T -C user=root,host=localhost,addr=127.0.0.1` and `ssh -G root@localhost`: port, who
-    may log in and how, where keys are looked for, which command is forced; ssh may not ask anything
-    and may not go through another host"""
-    _root_only()
-    port = str(_port(image))
+    """`sshd -T -C user=root,host=localhost,addr=127.0.0.1` and `ssh -G root@localhost`: every port
+    and address that sshd listens on, who may log in and how, where keys are looked for, which
+    command is forced; ssh may not ask anything and may not go through another host. With `Match` in
+    sshd's files: the same for this container's address, and for an address that each of them
+    names"""
+    user, port = _user(image), _port(image)
     with _start_script(image):
-        wrong = ssh_rules.wrong_settings(*effective_settings(), port, image.root)
+        servers = server_settings(connections(image.root, user, port))
+    wrong = ssh_rules.wrong_settings(servers, client_settings(user), str(port), image.root, user)
     if image.expected.inferred:
         wrong = [one for one in wrong if one.name not in ssh_rules.OWN_CHOICES]
-    measure("root by key, port {}, no questions".format(port))
+    measure("{} by key, port {}, no questions".format(user.name, port))
+    if wrong and not user.is_root:
+        fail("; ".join(map(str, wrong)), remedy=ssh_rules.of_user(wrong, image.root, user))
     if wrong:
         lines = [ssh_rules.remedy(image.root, one) for one in wrong]
         fail("; ".join(map(str, wrong)), remedy=in_shell("; ".join(dict.fromkeys(lines))))
@@ -150,12 +165,13 @@ def test_conf(image: Situation, measure: Measure) -> None:
 
 def _session(image: Situation, command: str, measure: Measure) -> Any:
     """Log in to this container itself; start sshd for it if none listens."""
-    if not ssh.any_user_key(image.root) and not os.path.isdir(ssh.PRIVATE_COPIES):
-        if is_read_only(image.root, "/root/.ssh"):
+    user = _user(image)
+    if not ssh.any_user_key(image.root, user) and not os.path.isdir(user.copies):
+        if is_read_only(image.root, os.path.join(user.home, ".ssh")):
             skip("blocked-by", "lim.root: / is read-only, so the entrypoint could make no key")
         skip("needs-start", "no key: keys are made by the entrypoint, and it did not run")
     with daemon(_port(image)) as was_there:
-        result = login(_port(image), command)
+        result = login(_port(image), command, user)
     measure("port {}{}".format(_port(image), "" if was_there else ", sshd started for the check"))
     return result
 
@@ -167,9 +183,9 @@ def _answer(image: Situation, command: str, measure: Measure) -> str:
 
 @check(
     "ssh.login",
-    "root logs in to this container without a password",
+    "the user logs in to this container without a password",
     tier="live",
-    cause="keys, modes or settings do not let root in",
+    cause="keys, modes or settings do not let the user in",
     needs=("ssh.sshd", "ssh.userkeys-baked", "ssh.perms", "ssh.conf"),
 )
 def test_login(image: Situation, measure: Measure) -> None:
@@ -195,7 +211,8 @@ def test_quiet(image: Situation, measure: Measure) -> None:
     """`ssh localhost true` prints nothing"""
     result = _session(image, "true", measure)
     if result.out or result.err:
-        why = ssh_rules.session_problem(result.out + result.err, image.root)
+        home = current(image.root).home
+        why = ssh_rules.session_problem(result.out + result.err, image.root, home)
         fail("a session prints `{}`".format(result.tail(1)), *why)
 
 
@@ -222,7 +239,7 @@ def test_env_parity(image: Situation, measure: Measure) -> None:
             for n in differ
         ]
         values = {name: here.get(name) for name in differ}
-        fail("; ".join(seen[:2]), remedy=ssh_rules.carried(image.root, values))
+        fail("; ".join(seen[:2]), remedy=ssh_rules.carried(image.root, values, current(image.root)))
 
 
 def _of_interest(env: Dict[str, str]) -> Dict[str, str]:
@@ -249,10 +266,9 @@ def test_limits_parity(image: Situation, measure: Measure) -> None:
 
 
 @check("ssh.maxstartups", "how many sessions may begin at one moment", severity="info")
-def test_maxstartups(measure: Measure) -> None:
+def test_maxstartups(image: Situation, measure: Measure) -> None:
     """`sshd -T`: maxstartups start:rate:full; a launch to more nodes than `start` may be refused"""
-    _root_only()
-    server, _ = effective_settings()
+    ((_, server),) = server_settings([Connection(_user(image).name)])
     value = server.get("maxstartups", "")
     unknown = "unknown: sshd does not tell its settings"
     measure("{} (start:rate:full)".format(value) if value else unknown)

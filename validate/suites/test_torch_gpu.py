@@ -1,6 +1,6 @@
 """Check PyTorch with CUDA: its NCCL, its cuDNN, kernels for the GPU, and a real allreduce."""
 
-from typing import Any, List
+from typing import Any, List, NoReturn
 
 from validate.check import check, fail, skip
 from validate.expected import same_version
@@ -9,61 +9,23 @@ from validate.probes import cuda
 from validate.probes.aside import unset
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find_python
 from validate.probes.python_start import why_not
-from validate.remedy import Remedy, in_image, only_look
-
-LIBRARIES = """
-import json, torch
-import torch.distributed
-def asked(function):
-    try:
-        return function(), ""
-    except Exception as error:
-        return None, str(error).strip().splitlines()[-1]
-def nccl():
-    found = torch.cuda.nccl.version()
-    if isinstance(found, int):
-        major, tail = divmod(found, 10000 if found >= 10000 else 1000)
-        found = (major, tail // 100, tail % 100)
-    return ".".join(str(part) for part in found)
-there = torch.distributed.is_available() and torch.distributed.is_nccl_available()
-print(json.dumps({
-    "nccl_there": bool(there), "nccl": asked(nccl) if there else ["", ""],
-    "cudnn": asked(torch.backends.cudnn.version),
-    "arches": asked(torch.cuda.get_arch_list)[0] or [],
-}))
-"""
-
-DEVICES = """
-import json, torch
-found = [torch.cuda.get_device_capability(n) for n in range(torch.cuda.device_count())]
-print(json.dumps({"arches": list(torch.cuda.get_arch_list()), "capabilities": found}))
-"""
-
-ALLREDUCE = """
-import json, os, tempfile, torch
-import torch.distributed as dist
-store = tempfile.mktemp()
-try:
-    dist.init_process_group("nccl", init_method="file://" + store, rank=0, world_size=1)
-    ones = torch.ones(1024, device="cuda")
-    dist.all_reduce(ones)
-    torch.cuda.synchronize()
-    total = float(ones.sum())
-except Exception as error:
-    lines = [line.strip() for line in str(error).splitlines()]
-    print("\\n" + json.dumps({"problem": lines}), flush=True)
-    if os.path.exists(store):
-        os.unlink(store)
-    os._exit(0)
-print("\\n" + json.dumps({"sum": total}))
-dist.destroy_process_group()
-"""
-"""After an error the script ends at once. Otherwise PyTorch warns of a group that was not
-destroyed, and this warning, not NCCL's message, would be the last line of the process.
-"""
+from validate.probes.torch_scripts import (
+    ALLREDUCE,
+    ANSWERS,
+    DEVICES,
+    KERNEL,
+    KERNEL_SUM,
+    LIBRARIES,
+)
+from validate.probes.training import torch_and_horovod
+from validate.remedy import Remedy, in_image, on_host, only_look
 
 
 def _ask(image: Situation, script: str) -> Answer:
+    """Ask PyTorch once in a run; in a preflight it has answered where it was imported first."""
+    shared = torch_and_horovod(image).more if image.preflight else {}
+    if any(name in shared for name in ANSWERS[script]):
+        return Answer(shared, "")
     python = find_python(image.env, image.expected)
     found: Answer = image.once(script, lambda: ask(python, script, image.env, IMPORT_SECONDS))
     return found
@@ -174,6 +136,36 @@ def _require_gpu(image: Situation) -> None:
         skip("not-in-recipe", "the image is for {}".format(image.expected.device))
     if not cuda.gpus(image.root) and not cuda.nodes(image.root):
         skip("no-gpu-hw", "the host has no NVIDIA GPU")
+
+
+@check(
+    "torch.kernel",
+    "PyTorch computes, and computes right, on each device of this container",
+    tier="live",
+    cause="a library that computes is broken, or a GPU computes wrong",
+    remedy=only_look("validate --only gpu,cuda,torch"),
+    needs=("torch.import",),
+)
+def test_kernel(image: Situation, measure: Measure) -> None:
+    """a product of two matrices on the CPU and on each GPU that PyTorch sees, of which the sum is
+    known"""
+    answer = _ask(image, KERNEL)
+    if not answer.ok:
+        fail(answer.problem, *why_not(image, answer, KERNEL))
+    devices = [str(one) for one, _ in answer.facts["kernel"]]
+    measure("right on {}".format(", ".join(devices)))
+    for device, found in answer.facts["kernel"]:
+        if found != KERNEL_SUM:
+            _wrong(str(device), found)
+
+
+def _wrong(device: str, found: Any) -> NoReturn:
+    if "no kernel image" in str(found):
+        skip("blocked-by", "torch.arch")
+    text = "{} on {}, the sum has to be {}".format(found, device, KERNEL_SUM)
+    if isinstance(found, str) or device == "cpu":
+        fail(text)
+    fail(text, "the GPU computes wrong", on_host("replace the GPU", look="nvidia-smi -q"))
 
 
 @check(

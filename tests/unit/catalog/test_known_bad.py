@@ -13,6 +13,7 @@ from imagegen.catalog.reader import read_catalog
 from imagegen.config.payload import Payload
 from imagegen.errors import ConfigError
 from unit.conftest import REPOSITORY
+from validate.probes import known_bad
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +71,9 @@ def test_images_get_what_they_can_show(project: Project) -> None:
     rows = {row["name"]: row for row in json.loads(known_bad_json(project.catalog))}
     hosts = [row.name for row in project.catalog.known_bad if "host" in row.packages]
     assert hosts
-    assert not set(hosts) & set(rows)
+    assert set(hosts) == {name for name, row in rows.items() if "host" in row["packages"]}
+    assert not set(hosts) & {row["name"] for row in known_bad.rows()}
+    assert set(hosts) == {row["name"] for row in known_bad.host_rows()}
     packages = rows["nccl-2.17-nvls"]["components"]["nccl"]["packages"]
     assert ["wheel", "nvidia-nccl-cu*"] in packages
 

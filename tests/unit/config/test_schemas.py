@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from imagegen.catalog import data as catalog
-from imagegen.config import schemas
+from imagegen.config import patterns, schemas
 from imagegen.matrix import document as matrix
 from imagegen.sources import artifacts, lock_form, mirrors
 
@@ -59,7 +59,7 @@ CASES = {
 
 @pytest.mark.parametrize(("schema", "data"), CASES.values(), ids=CASES)
 def test_a_schema_and_its_type_have_the_same_keys(schema: Schema, data: type) -> None:
-    assert set(schemas.properties_of(schema)) == set(data.__annotations__)
+    assert set(patterns.properties_of(schema)) == set(data.__annotations__)
 
 
 @pytest.mark.parametrize(("schema", "data"), CASES.values(), ids=CASES)

@@ -10,15 +10,10 @@ import yaml
 from pages import PAGES, REPOSITORY, blocks, prints, write_files
 
 from imagegen.catalog.known_bad import SCHEMA
+from imagegen.config.launch_schema import LAUNCH
+from imagegen.config.patterns import properties_of
 from imagegen.config.payload import Payload
-from imagegen.config.schemas import (
-    CHECKS,
-    COMPONENT,
-    LAUNCH,
-    MATRIX,
-    REQUEST,
-    properties_of,
-)
+from imagegen.config.schemas import CHECKS, COMPONENT, MATRIX, REQUEST
 from imagegen.errors import EXIT_CODES
 from imagegen.sources.artifacts import read_artifacts
 from imagegen.sources.mirrors import read_mirrors

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Run = Callable[..., Ended]
 
-WHY_NOT = "torch 2.1 and later stop with 'You need C++17'; 1.3 needs C++14"
+WHY_NOT = "torch 2.1 stops with 'You need C++17'; 1.11 needs Horovod 0.24, 1.3 needs 0.18"
 
 
 def asked(project: Project, *wishes: str) -> ImageSpec:

@@ -14,6 +14,7 @@ from validate.pytest_run import run_suites
 from validate.run_options import RunOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     import pytest
@@ -78,6 +79,7 @@ class Machine:
         self.profile = "harp"
         self.gpus = 0
         self.loopback = False
+        self.preflight = False
         self.components: dict[str, Any] = {
             "python": component("3.11", interpreter=sys.executable),
             "validate": component("0.1.0"),
@@ -106,7 +108,9 @@ class Machine:
             "suites": [*suites],
         }
         path = write(self.root, "image.json", json.dumps(recipe))
-        asked = RunOptions(static=static, gpus=self.gpus, loopback=self.loopback)
+        asked = RunOptions(
+            static=static, gpus=self.gpus, loopback=self.loopback, preflight=self.preflight
+        )
         found, broken = run_suites([*suites], load(str(path)), str(self.root), asked)
         assert broken == []
         assert [one for one in found if one.outcome == "error"] == []
@@ -130,8 +134,25 @@ int cuDeviceCanAccessPeer(int *may, int one, int other) {{
 """
 
 
-def nvml_library(count: int = 8, init: int = 0, ecc: int = 0, links: int = 12) -> str:
-    """Return C source of a libnvidia-ml.so.1; GPU 1 has `ecc` uncorrected errors."""
+def nvml_library(
+    *,
+    count: int = 8,
+    init: int = 0,
+    ecc: int = 0,
+    links: int = 12,
+    name: str = "NVIDIA A100",
+    ill: Mapping[str, int] = {},
+) -> str:
+    """Return C source of a libnvidia-ml.so.1; GPU 1 has `ecc` uncorrected errors.
+
+    `ill` are more faults of GPU 1: `up` links of which are up, rows `pending` and `failed`, a page
+    `retired`, `width` and `generation` of its PCIe link, its `pstate`, why it is `slow`, its
+    `mode`, how many `processes` compute on it, how many MiB are `used`, errors of its `link`s, the
+    state of its `fabric`.
+    """
+    well = {"up": links, "pending": 0, "failed": 0, "retired": 0, "width": 16, "generation": 4}
+    well |= {"pstate": 0, "slow": 0, "mode": 0, "processes": 0, "used": 1, "link": 0, "fabric": 3}
+    one = {key: f"(d == (void *)2 ? {ill.get(key, good)} : {good})" for key, good in well.items()}
     return f"""
 #include <string.h>
 typedef unsigned long long big;
@@ -139,19 +160,39 @@ int nvmlInit_v2(void) {{ return {init}; }}
 int nvmlDeviceGetCount_v2(unsigned *n) {{ *n = {count}; return 0; }}
 int nvmlSystemGetDriverVersion(char *s, unsigned n) {{ strcpy(s, "550.54.14"); return 0; }}
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) {{ *d = (void *)(long)(i + 1); return 0; }}
-int nvmlDeviceGetName(void *d, char *s, unsigned n) {{ strcpy(s, "NVIDIA A100"); return 0; }}
+int nvmlDeviceGetName(void *d, char *s, unsigned n) {{ strcpy(s, "{name}"); return 0; }}
 int nvmlDeviceGetPciInfo_v3(void *d, unsigned *pci) {{
   pci[4] = pci[6] = 0; pci[5] = 0xf + (long)d; return 0; }}
-int nvmlDeviceGetMemoryInfo(void *d, big *m) {{ m[0] = 40ull << 30; m[2] = 1 << 20; return 0; }}
-int nvmlDeviceGetComputeMode(void *d, unsigned *v) {{ *v = 0; return 0; }}
+int nvmlDeviceGetMemoryInfo(void *d, big *m) {{
+  m[0] = 40ull << 30; m[2] = (big){one["used"]} << 20; return 0; }}
+int nvmlDeviceGetComputeMode(void *d, unsigned *v) {{ *v = {one["mode"]}; return 0; }}
 int nvmlDeviceGetPersistenceMode(void *d, unsigned *v) {{ *v = 1; return 0; }}
 int nvmlDeviceGetMigMode(void *d, unsigned *v, unsigned *w) {{ *v = *w = 0; return 0; }}
 int nvmlDeviceGetTotalEccErrors(void *d, int t, int c, big *v) {{
   *v = d == (void *)2 ? {ecc} : 0; return 0; }}
 int nvmlDeviceGetRemappedRows(void *d, unsigned *a, unsigned *b, unsigned *c, unsigned *e) {{
-  *a = *b = *c = *e = 0; return 0; }}
+  *a = *b = 0; *c = {one["pending"]}; *e = {one["failed"]}; return 0; }}
 int nvmlDeviceGetNvLinkState(void *d, unsigned link, unsigned *v) {{
-  *v = 1; return link < {links} ? 0 : 2; }}
+  *v = link < {one["up"]}; return link < {links} ? 0 : 2; }}
+int nvmlDeviceGetNvLinkErrorCounter(void *d, unsigned link, unsigned kind, big *v) {{
+  *v = link == 0 && kind == 0 ? {one["link"]} : 0; return 0; }}
+int nvmlDeviceGetRetiredPagesPendingStatus(void *d, unsigned *v) {{
+  *v = {one["retired"]}; return 0; }}
+int nvmlDeviceGetCurrPcieLinkWidth(void *d, unsigned *v) {{ *v = {one["width"]}; return 0; }}
+int nvmlDeviceGetMaxPcieLinkWidth(void *d, unsigned *v) {{ *v = 16; return 0; }}
+int nvmlDeviceGetCurrPcieLinkGeneration(void *d, unsigned *v) {{
+  *v = {one["generation"]}; return 0; }}
+int nvmlDeviceGetMaxPcieLinkGeneration(void *d, unsigned *v) {{ *v = 4; return 0; }}
+int nvmlDeviceGetPerformanceState(void *d, unsigned *v) {{ *v = {one["pstate"]}; return 0; }}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void *d, big *v) {{ *v = {one["slow"]}; return 0; }}
+struct process {{ unsigned pid; big memory; unsigned gpu, compute; }};
+int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, struct process *p) {{
+  *n = {one["processes"]};
+  for (unsigned i = 0; i < *n; i++) p[i].pid = 4000 + i;
+  return 0; }}
+struct fabric {{ unsigned char uuid[16]; int status; unsigned clique; unsigned char state; }};
+int nvmlDeviceGetGpuFabricInfo(void *d, struct fabric *f) {{
+  memset(f, 0, sizeof *f); f->state = {one["fabric"]}; return 0; }}
 """
 
 

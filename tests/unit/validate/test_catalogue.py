@@ -69,7 +69,7 @@ def test_suites_run_in_the_order_of_their_places_and_others_after_them_by_name(
 
 
 def test_what_a_run_knows_of_components_is_there() -> None:
-    suites = {*catalogue.suite_names(), catalogue.BENCHMARK}
+    suites = {*catalogue.suite_names(), *catalogue.ON_REQUEST}
     assert set(catalogue.ALIASES.values()) <= suites
     assert not set(catalogue.ALIASES) & suites
     assert {suite for one in COMPONENTS.values() for suite in one.more_suites} <= suites

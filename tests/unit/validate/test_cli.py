@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FIELDS = ["id", "suite", "tier", "severity", "proves", "outcome", "measured", "cause", "remedy"]
-FIELDS += ["remedy_kind", "look", "reason", "seconds"]
+FIELDS += ["remedy_kind", "look", "action", "reason", "seconds"]
 NO_SUITE = """\
 error: there is no suite `limit`; did you mean `limits`? \
 there are: validate, os, python, gcc, gpu, cuda, cudnn, nccl, openmpi, """
@@ -56,7 +56,7 @@ def test_a_long_table_ends_with_what_failed(
     _, _, end = capsys.readouterr().out.partition("What failed, in the order in which to fix it:")
     lines = [line.split() for line in end.splitlines() if line.strip()]
     assert {line[1] for line in lines if "." in line[0]} <= {"FAIL", "ERROR"}
-    assert [line[0] for line in lines[-4:-1]] == ["lim.shm", "cause:", "remedy"]
+    assert [line[0] for line in lines[-5:-1]] == ["lim.shm", "cause:", "action:", "remedy"]
 
 
 def test_a_suite_that_does_not_load_is_1_in_every_report(
@@ -83,7 +83,8 @@ def test_a_failure_is_1_with_cause_and_remedy_below_it(
     at = next(number for number, line in enumerate(lines) if line.startswith("lim.shm"))
     assert lines[at].split("FAIL")[1].strip() == "/dev/shm has 64 MiB, at least 256 MiB are needed"
     assert lines[at + 1].strip().startswith("cause:  the container was started with")
-    assert lines[at + 2].strip().startswith("remedy at launch: docker run --shm-size=32g")
+    assert lines[at + 2].strip() == "action: relaunch"
+    assert lines[at + 3].strip().startswith("remedy at launch: docker run --shm-size=32g")
 
 
 def test_warnings_alone_are_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,4 +305,4 @@ def test_the_list_needs_no_expectations(capsys: pytest.CaptureFixture[str]) -> N
     assert cli.main(["--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:2]] == ["env.manifest", "env.contract"]
-    assert lines[-1].split()[:2] == ["bench.device", "benchmark"]
+    assert lines[-1].split()[:2] == ["net.links", "network"]

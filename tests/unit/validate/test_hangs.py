@@ -20,6 +20,7 @@ from unit.validate.test_process import _survives
 from validate import cli, process, testinfra_timeout
 from validate.check import FAILED
 from validate.probes import fabric, native, peers, sshd
+from validate.probes.ssh_user import ROOT
 from validate.report.report import EXIT_INTERRUPTED
 from validate.sessions import processes_of
 
@@ -65,7 +66,7 @@ def test_a_session_that_hangs(
     monkeypatch.setenv("PATH", f"{tmp_path}/bin", prepend=":")
     stub("bin/ssh", HANGS)
     begun = time.monotonic()
-    assert sshd.login(2222, "true").timed_out
+    assert sshd.login(2222, "true", ROOT).timed_out
     assert peers.visit("other", "orted").result.timed_out
     assert time.monotonic() - begun < 10
 

@@ -21,7 +21,7 @@ from imagegen.validation.soft_roce import (
 )
 
 if TYPE_CHECKING:
-    from imagegen.model.catalog import Contract
+    from imagegen.model.launch import Contract
 
 POWERED = qemu.Powered(up=True, timed_out=False, tail=("", "Kernel panic", ""))
 PINGPONG = "  remote address: LID 0x0000\n100 iters in 1.23 seconds = 12290.20 usec/iter"

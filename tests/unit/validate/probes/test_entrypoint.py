@@ -18,6 +18,8 @@ def test_a_container_is_starting_while_process_1_is_the_entrypoint(tmp_path: Pat
     before = time.monotonic()
     entrypoint.await_start(str(tmp_path), 0.2)
     assert time.monotonic() - before >= 0.2
+    trees.write(tmp_path, "/proc/1/cmdline", "/bin/sh\0/usr/sbin/sshd\0-De\0")
+    assert entrypoint.starting(str(tmp_path))
     trees.write(tmp_path, "/proc/1/cmdline", "bash\0")
     assert not entrypoint.starting(str(tmp_path))
     assert not entrypoint.starting(str(tmp_path / "nowhere"))

@@ -184,7 +184,7 @@ def test_a_new_daemon_that_lets_root_in_accuses_the_running_one(
     image: Situation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good = ssh_login.Trial(Result(["ssh"], 0, "", ""), "")
-    monkeypatch.setattr(ssh_login, "trial", lambda: good)
+    monkeypatch.setattr(ssh_login, "trial", lambda _: good)
     reset = Result(
         ["ssh"], 255, "", "kex_exchange_identification: Connection closed by remote host"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unit.validate import trees
-from validate.probes import ssh, ssh_rules
+from validate.probes import ssh, ssh_rules, ssh_user
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ HUP = "; [ ! -s /run/sshd.pid ] || kill -HUP $(cat /run/sshd.pid)"
 def broken(root: Path, server: str = "", client: str = "") -> list[ssh_rules.WrongSetting]:
     """Return the wrong settings after some lines were put first, where they are in force."""
     said = [ssh.parse_settings(text) for text in (server + SERVER, client + CLIENT)]
-    return ssh_rules.wrong_settings(said[0], said[1], "2222", str(root))
+    return ssh_rules.wrong_settings([("127.0.0.1", said[0])], said[1], "2222", str(root))
 
 
 def test_what_an_image_sets_is_well(tmp_path: Path) -> None:
@@ -44,11 +44,19 @@ def test_what_an_image_sets_is_well(tmp_path: Path) -> None:
         (
             "allowusers trainer\nallowusers me\n",
             "sshd AllowUsers trainer me",
-            "s|^ *AllowUsers[ =]|# &|I",
+            "s|^[[:space:]]*AllowUsers[[:space:]=]|# &|I",
         ),
-        ("denyusers r*\n", "sshd DenyUsers r*", "s|^ *DenyUsers[ =]|# &|I"),
-        ("allowgroups ssh\n", "sshd AllowGroups ssh", "s|^ *AllowGroups[ =]|# &|I"),
-        ("denygroups root\n", "sshd DenyGroups root", "s|^ *DenyGroups[ =]|# &|I"),
+        ("denyusers r*\n", "sshd DenyUsers r*", "s|^[[:space:]]*DenyUsers[[:space:]=]|# &|I"),
+        (
+            "allowgroups ssh\n",
+            "sshd AllowGroups ssh",
+            "s|^[[:space:]]*AllowGroups[[:space:]=]|# &|I",
+        ),
+        (
+            "denygroups root\n",
+            "sshd DenyGroups root",
+            "s|^[[:space:]]*DenyGroups[[:space:]=]|# &|I",
+        ),
         (
             "authenticationmethods publickey,password\n",
             "sshd AuthenticationMethods publickey,password",
@@ -71,6 +79,75 @@ def test_what_keeps_root_out_is_named_with_the_line_that_mends_it(
     line = ssh_rules.remedy(str(tmp_path), one)
     assert line.startswith(f"sed -i '{mends}")
     assert line.endswith(HUP)
+
+
+MAIN = "/etc/ssh/sshd_config"
+LISTENS = "listenaddress [::]:{0}\nlistenaddress 0.0.0.0:{0}\n"
+
+
+def test_every_port_that_sshd_listens_on_counts(tmp_path: Path) -> None:
+    trees.write(tmp_path, MAIN, "Port 22\n")
+    trees.write(tmp_path, "/etc/ssh/sshd_config.d/more.conf", "\tPort = 2200\n")
+    trees.write(tmp_path, "/etc/ssh/sshd_config.d/imagegen.conf", "Port 2222\n")
+    server = "port 22\nport 2200\n" + "".join(map(LISTENS.format, (22, 2200, 2222)))
+    (one,) = broken(tmp_path, server)
+    assert str(one) == "sshd Port 22 2200 2222"
+    line = ssh_rules.remedy(str(tmp_path), one)
+    files = f"{MAIN} /etc/ssh/sshd_config.d/more.conf"
+    away = f"sed -i 's|^[[:space:]]*Port[[:space:]=]|# &|I' {files}"
+    assert line == f"{away}; sed -i '1i Port 2222' {MAIN}{HUP}"
+
+
+@pytest.mark.parametrize(
+    ("listens", "well"),
+    [
+        (LISTENS.format(2222), True),
+        ("listenaddress 10.0.0.5:2222\n", True),
+        ("listenaddress 10.0.0.5:22\n", False),
+        ("listenaddress 10.0.0.5:2222\nlistenaddress 10.0.0.6:22\n", False),
+        ("listenaddress 127.0.0.1:2222\nlistenaddress [::1]:2222\n", False),
+    ],
+)
+def test_an_address_with_another_port_or_of_this_container_alone_is_wrong(
+    tmp_path: Path, listens: str, well: bool
+) -> None:
+    trees.write(tmp_path, MAIN, "ListenAddress 10.0.0.5:22\n")
+    found = broken(tmp_path, listens)
+    assert [one.name for one in found] == ([] if well else ["ListenAddress"])
+    for one in found:
+        line = ssh_rules.remedy(str(tmp_path), one)
+        assert line.startswith("sed -i 's|^[[:space:]]*ListenAddress[[:space:]=]|# &|I' ")
+
+
+def test_what_holds_for_a_peer_alone_is_told_with_its_address(tmp_path: Path) -> None:
+    trees.write(tmp_path, MAIN, "Match Address 10.0.0.0/8\n  PermitRootLogin no\n")
+    first, other = (ssh.parse_settings(one + SERVER) for one in ("", "permitrootlogin no\n"))
+    servers = [("127.0.0.1", first), ("10.0.0.1", other), ("10.0.0.2", other)]
+    client = ssh.parse_settings(CLIENT)
+    (one,) = ssh_rules.wrong_settings(servers, client, "2222", str(tmp_path))
+    assert str(one) == "sshd PermitRootLogin no for 10.0.0.1"
+    # What stands in a block is stronger than what stands first.
+    assert ssh_rules.remedy(str(tmp_path), one).startswith("sed -i 's|^[[:space:]]*PermitRootLogin")
+
+
+def test_the_rules_for_another_user_are_of_that_user(tmp_path: Path) -> None:
+    user = ssh_user.User("mpiuser", 1000, "/home/mpiuser", ("mpiuser", "users"))
+    server = SERVER.replace("permitrootlogin without-password", "permitrootlogin no")
+    server = server.replace("forcecommand none", "forcecommand /usr/local/bin/imagegen-session")
+    client = ssh.parse_settings(CLIENT)
+
+    def wrong(more: str) -> list[str]:
+        servers = [("127.0.0.1", ssh.parse_settings(more + server))]
+        found = ssh_rules.wrong_settings(servers, client, "2222", str(tmp_path), user)
+        line = ssh_rules.of_user(found, str(tmp_path), user)
+        assert line.kind == "build"
+        assert "/etc/ssh/imagegen-user.conf" in line
+        return [str(one) for one in found]
+
+    assert wrong("") == wrong("allowusers mpi*\nallowgroups users\n") == []
+    assert wrong("denyusers mpiuser\n") == ["sshd DenyUsers mpiuser"]
+    assert wrong("allowgroups root\n") == ["sshd AllowGroups root"]
+    assert wrong("forcecommand /bin/date\n") == ["sshd ForceCommand /bin/date"]
 
 
 @pytest.mark.parametrize(

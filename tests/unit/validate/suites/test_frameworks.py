@@ -159,6 +159,27 @@ def test_another_lightcc_and_none_fail(machine: Machine) -> None:
     assert one.measured == "light-horovod 3.1.1, the recipe says 3.0.0"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "outcome"),
+    [
+        ("LIGHT_TOPK_RATIO", "0.05", "passed"),
+        ("LIGHT_TOPK_RATIO", "1.5", "warned"),
+        ("LIGHT_TOPK_RATIO", "half", "warned"),
+        ("LIGHT_2D_ALLREDUCE", "true", "warned"),
+        ("LIGHT_TOPK_THRESHOLD", "1e6", "warned"),
+        ("LIGHT_TOPK_THRESHOLD", "2097152", "passed"),
+        ("LIGHT_INTRA_SIZE", "0", "warned"),
+    ],
+)
+def test_a_value_that_lightcc_cannot_take_warns(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, name: str, value: str, outcome: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    one = machine.findings("lightcc", static=True)["lightcc.env"]
+    assert one.outcome == outcome
+    assert outcome == "passed" or f"{name}={value}: " in one.measured
+
+
 def test_plain_horovod_under_lightccs_name_warns(machine: Machine) -> None:
     light_horovod(machine, fork=False)
     one = machine.findings("lightcc", static=True)["lightcc.strings"]

@@ -71,7 +71,9 @@ def test_eight_a100_that_were_passed_are_well(machine: Machine) -> None:
     nodes.a100_roce(machine.root)
     driven(machine)
     found = machine.findings("gpu")
-    assert set(outcomes(found).values()) == {PASSED}
+    assert {name for name, one in outcomes(found).items() if one != PASSED} == {
+        *("gpu.xid", "gpu.imex"),  # no log of the kernel, and no NVLink to other machines
+    }
     assert found["gpu.nodes"].measured == "8 GPUs, 8 nodes, driver 470.57.02"
     assert found["gpu.nvml"].measured == "8 x NVIDIA A100, driver 550.54.14"
     assert found["gpu.fabricmgr"].measured == "6 NVSwitches, cuInit 0"
@@ -86,7 +88,8 @@ def test_v100_of_a_cloud_have_no_fabric(machine: Machine) -> None:
         SKIPPED,
         "not-applicable",
     )
-    others = {name: one for name, one in outcomes(found).items() if name != "gpu.fabricmgr"}
+    rest = ("gpu.fabricmgr", "gpu.xid", "gpu.imex")
+    others = {name: one for name, one in outcomes(found).items() if name not in rest}
     assert set(others.values()) == {PASSED}
 
 
@@ -239,9 +242,9 @@ def test_pairs_that_cannot_copy_and_errors_of_memory_warn(machine: Machine) -> N
     nodes.a100_roce(machine.root)
     driven(machine, nvml=nvml_library(ecc=3), driver=driver_library(apart=2))
     found = machine.findings("gpu")
-    assert outcomes(found)["gpu.p2p"] == outcomes(found)["gpu.health"] == WARNED
+    assert (outcomes(found)["gpu.p2p"], outcomes(found)["gpu.ecc"]) == (WARNED, FAILED)
     assert found["gpu.p2p"].measured.startswith("14 of 56 pairs cannot: 0 to 1, 1 to 0")
-    assert found["gpu.health"].measured == "GPU 1: 3 uncorrected ECC errors"
+    assert found["gpu.ecc"].measured == "GPU 1: 3 uncorrected ECC errors"
 
 
 @pytest.mark.parametrize(
@@ -281,26 +284,3 @@ def test_memory_is_asked_of_every_gpu(machine: Machine) -> None:
     machine.lib("libcudart.so.12", runtime_library(count=1, malloc=46))
     one = machine.findings("cuda")["cuda.malloc"]
     assert (one.outcome, one.measured) == (FAILED, "GPU 0 returned 46")
-
-
-@pytest.mark.parametrize(
-    ("device", "words"),
-    [
-        ({}, []),
-        ({"remapped": [0, 0, 1, 1]}, ["a row remapping is pending", "a row remapping failed"]),
-        ({"slowdown": [0x48]}, ["slowed down: hardware slowdown", "slowed down: thermal"]),
-        ({"compute_mode": [2]}, ["compute mode is prohibited"]),
-        ({"total": 8 << 30, "used": 4 << 30}, ["4096 of 8192 MiB are in use"]),
-    ],
-)
-def test_ailments_in_words(device: dict[str, object], words: list[str]) -> None:
-    assert gpu.ailments(device) == words
-
-
-def test_every_ailment_has_its_line() -> None:
-    ill: dict[str, object] = {"ecc": [3], "remapped": [0, 0, 1, 1], "slowdown": [0xEC]}
-    ill |= {"compute_mode": [2], "total": 40 << 30, "used": 30 << 30}
-    said = gpu.ailments(ill)
-    assert len(said) == 10
-    cures = [gpu.cure(5, one) for one in said]
-    assert ["nvidia-smi -i 5 -" in one + one.look for one in cures] == [True] * 10

@@ -90,10 +90,10 @@ def test_a_device_that_does_not_say_its_numa_node(machine: Machine) -> None:
     ],
 )
 def test_how_many_sessions_may_begin_at_once(
-    monkeypatch: pytest.MonkeyPatch, server: dict[str, str], measured: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: dict[str, str], measured: str
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(test_ssh, "effective_settings", lambda: (server, {}))
+    monkeypatch.setattr(test_ssh, "server_settings", lambda _: [("127.0.0.1", server)])
     seen = Measure()
-    test_ssh.test_maxstartups(seen)
+    test_ssh.test_maxstartups(Situation(trees.expected(tmp_path), {}, str(tmp_path), {}), seen)
     assert seen.text == measured

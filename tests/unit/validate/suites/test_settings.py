@@ -42,6 +42,11 @@ def test_a_worker_whose_main_process_is_no_sshd_warns(
     write(machine.root, "/proc/1/cmdline", "sleep\0infinity\0")
     one = machine.findings("k8s")["k8s.worker-cmd"]
     assert (one.outcome, one.measured) == (WARNED, "process 1 is `sleep infinity`")
+    # sshd alone would end with "no hostkeys available" here.
+    assert 'ssh-keygen -A && exec /usr/sbin/sshd -De"]' in one.remedy
+    write(machine.root, "/etc/ssh/ssh_host_rsa_key", "-----BEGIN OPENSSH PRIVATE KEY-----\n")
+    one = machine.findings("k8s")["k8s.worker-cmd"]
+    assert one.remedy.endswith("or end them with: exec /usr/sbin/sshd -De")
     write(machine.root, "/proc/1/cmdline", "sshd: /usr/sbin/sshd -De [listener]\0")
     assert machine.findings("k8s")["k8s.worker-cmd"].outcome == PASSED
 

@@ -31,6 +31,18 @@ class cuda:
     synchronize = staticmethod(lambda: None)
 class _C:
     pass
+float32 = None
+class arange:
+    def __init__(self, count, dtype, device):
+        self.count = count
+    def reshape(self, rows, columns):
+        return self
+    def __matmul__(self, other):
+        return self
+    def sum(self):
+        return {kernel}
+def eye(rows, device):
+    return None
 class ones:
     def __init__(self, count, device):
         self.count = count
@@ -81,8 +93,9 @@ def torch(
     arches: str = "sm_80 sm_86 sm_90",
     capability: tuple[int, int] = (9, 0),
     reduces: str = "pass",
+    kernel: str = "32640.0",
 ) -> None:
-    text = TORCH.format(gpus=gpus, arches=arches, capability=capability)
+    text = TORCH.format(gpus=gpus, arches=arches, capability=capability, kernel=kernel)
     write(machine.site, "torch/__init__.py", text)
     write(machine.site, "torch/distributed.py", DISTRIBUTED.format(reduces=reduces))
 
@@ -160,3 +173,45 @@ def test_without_a_gpu_both_rest(machine: Machine) -> None:
     found = machine.findings("torch")
     live = [found[name] for name in ("torch.arch", "torch.1rank-allreduce")]
     assert [(one.outcome, one.reason) for one in live] == [(SKIPPED, "no-gpu-hw")] * 2
+
+
+def test_devices_that_compute_right_pass(machine: Machine) -> None:
+    found, failed = failures(machine)
+    assert failed == []
+    assert found["torch.kernel"].measured == "right on cpu, cuda:0"
+
+
+def test_a_gpu_that_computes_wrong_is_drained(machine: Machine) -> None:
+    torch(machine, kernel="32640.0 if self.count and device_is_cpu(self) else 1.0")
+    text = (machine.site / "torch/__init__.py").read_text()
+    text = text.replace("self.count = count\n    def reshape", "self.device = device; "
+                        "self.count = count\n    def reshape")  # fmt: skip
+    text += "\ndef device_is_cpu(one):\n    return one.device == 'cpu'\n"
+    write(machine.site, "torch/__init__.py", text)
+    found, failed = failures(machine)
+    assert failed == ["torch.kernel"]
+    one = found["torch.kernel"]
+    assert one.measured == "1.0 on cuda:0, the sum has to be 32640.0"
+    assert (one.cause, one.action) == ("the GPU computes wrong", "drain")
+
+
+def test_words_of_pytorch_are_shown_where_it_does_not_compute(machine: Machine) -> None:
+    torch(machine, kernel="(_ for _ in ()).throw(RuntimeError('CUDA error: unspecified'))")
+    found, failed = failures(machine)
+    assert failed == ["torch.kernel"]
+    assert found["torch.kernel"].measured.startswith("CUDA error: unspecified on cpu")
+
+
+def test_a_preflight_imports_pytorch_once(machine: Machine) -> None:
+    log = machine.root / "imports"
+    home = machine.site / "torch/__init__.py"
+    home.write_text(home.read_text() + f"\nopen({str(log)!r}, 'a').write('once ')\n")
+    write(machine.site, "horovod/__init__.py", "raise ImportError('built for another torch')\n")
+    machine.preflight = True
+    found, failed = failures(machine)
+    assert failed == []
+    assert log.read_text() == "once "
+    for name in ("torch.import", "torch.nccl", "torch.arch", "torch.kernel"):
+        assert found[name].outcome == PASSED, found[name]
+    assert found["torch.1rank-allreduce"].measured == "sum 1024 of 1024 ones"
+    assert "ddp.init" not in found
