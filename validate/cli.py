@@ -18,9 +18,7 @@ from validate.benchmark.run import run_benchmark
 from validate.catalogue import ALIASES, BENCHMARK, ON_REQUEST
 from validate.expectation import expectation, in_its_words, put_inferred
 from validate.expected import ExpectationError, Expected
-from validate.network import options as network_options
-from validate.network.checks import NETWORK
-from validate.network.refused import Refused
+from validate.network import command as network
 from validate.probes.entrypoint import await_start
 from validate.probes.kubernetes import in_pod
 from validate.pytest_run import run_suites
@@ -60,7 +58,7 @@ def main(argv: List[str]) -> int:
                 return hosts.check_hosts(arguments)
         with _asked_to_end():
             return _infer(arguments) if arguments.infer else _main(arguments)
-    except Refused as error:
+    except network.Refused as error:
         return misused(error.text, error.hint)
     except KeyboardInterrupt:
         process.end_all()
@@ -112,7 +110,7 @@ def _main(arguments: Any) -> int:
         own = _own_suites(arguments.suite)
         known = [*catalogue.suite_names(), *own]
         _known(must, [*known, *ON_REQUEST])
-        network_options.refuse_contradictions(arguments)
+        network.refuse_contradictions(arguments)
         suites = _chosen(arguments, expected, known)
     except ValueError as error:
         return misused(str(error), "`validate --list` shows all of them")
@@ -157,7 +155,7 @@ def _own_suites(folders: List[str]) -> Dict[str, str]:
 def _chosen(arguments: Any, expected: Expected, known: List[str]) -> List[str]:
     """Choose the suites to run. `--only benchmark` runs the benchmark and nothing else."""
     own = known[len(catalogue.suite_names()) :]
-    if arguments.only is None and network_options.asked(arguments):
+    if arguments.only is None and network.asked(arguments):
         return own
     if arguments.only is None:
         pod, peers = in_pod(arguments.root, dict(os.environ)), bool(_names(arguments.peers))
@@ -168,7 +166,7 @@ def _chosen(arguments: Any, expected: Expected, known: List[str]) -> List[str]:
     if not asked:
         raise ValueError("`--only` names no suite")
     arguments.benchmark = arguments.benchmark or BENCHMARK in asked
-    arguments.bandwidth = arguments.bandwidth or (NETWORK in asked and not arguments.find_slow)
+    network.asked_as_suite(arguments, asked)
     return [name for name in known if name in asked]
 
 
@@ -206,12 +204,7 @@ def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, s
     results = [in_its_words(one, expected) for one in results]
     if arguments.benchmark:
         results += run_benchmark(arguments, expected)
-    figures: Dict[str, Any] = {}
-    if network_options.asked(arguments):
-        from validate.network.run import measure_network
-
-        measured = measure_network(arguments, expected)
-        results, figures = results + measured.results, measured.figures
+    figures = network.add_results(arguments, expected, results)
     for text in unloaded:
         sys.stderr.write("error: a suite does not load: {}\n".format(text))
     if arguments.only is None and not arguments.static:
