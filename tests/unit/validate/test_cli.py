@@ -44,7 +44,7 @@ def test_all_passed_is_0_with_one_summary_line_last(
 ) -> None:
     assert _validate(tmp_path, "--only", "limits") == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.startswith("12 passed, 0 failed, 0 warned, 0 skipped in ")
+    assert last.startswith("13 passed, 0 failed, 0 warned, 0 skipped in ")
 
 
 def test_a_long_table_ends_with_what_failed(
@@ -94,7 +94,7 @@ def test_warnings_alone_are_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_nothing_executed_is_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _validate(tmp_path, "--only", "horovod") == 3
-    assert "(not-in-recipe 5)" in capsys.readouterr().out
+    assert "(not-in-recipe 10)" in capsys.readouterr().out
 
 
 def test_a_run_of_no_check_at_all_says_so(
@@ -108,7 +108,7 @@ def test_a_run_of_no_check_is_no_green_suite(tmp_path: Path) -> None:
     target = tmp_path / "report.xml"
     assert _validate(tmp_path, "--only", "horovod", "--junit", str(target)) == 3
     suite = ElementTree.parse(target).getroot()[0]
-    assert (suite.get("tests"), suite.get("failures")) == ("6", "1")
+    assert (suite.get("tests"), suite.get("failures")) == ("11", "1")
 
 
 def test_a_required_thing_that_rests_is_3(
@@ -232,8 +232,8 @@ def test_the_json_report_holds_what_the_table_says(tmp_path: Path) -> None:
     report = json.loads(target.read_text())
     assert report["schema"] == 1
     assert (report["tier"], report["exit_code"], report["missing"]) == ("full", 0, [])
-    assert report["counts"] == {"passed": 12, "failed": 0, "warned": 0, "skipped": 5, "error": 0}
-    assert report["skips"] == {"not-in-recipe": 5}
+    assert report["counts"] == {"passed": 13, "failed": 0, "warned": 0, "skipped": 10, "error": 0}
+    assert report["skips"] == {"not-in-recipe": 10}
     first = report["checks"][0]
     assert (first["id"], first["suite"], first["reason"]) == (
         "hvd.dist",
@@ -247,7 +247,7 @@ def test_json_on_stdout_is_nothing_but_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _validate(tmp_path, "--only", "limits", "--json", "-") == 0
-    assert json.loads(capsys.readouterr().out)["counts"]["passed"] == 12
+    assert json.loads(capsys.readouterr().out)["counts"]["passed"] == 13
 
 
 def test_junit_has_a_case_for_each_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,10 +257,10 @@ def test_junit_has_a_case_for_each_check(tmp_path: Path, monkeypatch: pytest.Mon
     assert _validate(tmp_path, *arguments, device="gpu") == 1
     suite = ElementTree.parse(target).getroot()[0]
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
-        "tests": "17",
+        "tests": "23",
         "failures": "1",
         "errors": "0",
-        "skipped": "5",
+        "skipped": "10",
     }
     failed = next(case for case in suite if case.find("failure") is not None)
     assert failed.get("name") == "lim.shm"

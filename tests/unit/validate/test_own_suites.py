@@ -95,7 +95,7 @@ def test_suites_of_one_s_own_join_the_report(
         "not on Sundays",
     )
     assert mine["site.proxy"]["measured"].startswith("no proxy in here for ")
-    assert len(document["checks"]) == 7 + 12
+    assert len(document["checks"]) == 7 + 13
     assert cli.main(["--suite", str(tmp_path), "--expect", str(tmp_path / "image.json")]) == 2
     assert "error: there is no test_*.py in" in capsys.readouterr().err
 
