@@ -68,6 +68,7 @@ NOT_RUN = {
         'docker run --rm -v "$PWD/validate.pyz:/validate.pyz:ro" IMAGE python3 /validate.pyz',
         "validate",
         "validate --benchmark --ranks 2",
+        "validate --benchmark --framework tensorflow",
         "validate --json report.json --junit report.xml",
     ),
     "it needs a cluster, a GPU or several machines": (
