@@ -69,6 +69,7 @@ NOT_RUN = {
         "validate",
         "validate --benchmark --ranks 2",
         "validate --benchmark --ranks 2 --via ddp",
+        "validate --benchmark --framework tensorflow",
         "validate --json report.json --junit report.xml",
     ),
     "it needs a cluster, a GPU or several machines": (
