@@ -83,6 +83,12 @@ NOT_RUN = {
         "validate --preflight",
         "validate --preflight --profile rdma --require gpu=8 --json preflight.json",
         "validate --preflight --peers worker-0,worker-1",
+        "validate --bandwidth",
+        "validate --bandwidth --ranks 4 --sizes 8..1G",
+        "validate --bandwidth --peers worker-0,worker-1 --json bandwidth.json",
+        "validate --bandwidth --save-reference reference.json",
+        "validate --bandwidth --reference reference.json",
+        "validate --peers worker-0,worker-1,worker-2,worker-3 --find-slow",
     ),
 }
 """Why -> commands of the pages that no test of the pages runs. Their options are checked."""
