@@ -28,7 +28,7 @@ OWN_SESSION = "/usr/local/bin/imagegen-session"
 FILES = {"sshd": "/etc/ssh/sshd_config", "ssh": "/etc/ssh/ssh_config"}
 ADDED_UP = ("Port",)
 """Settings of which sshd uses every line, and not only the first one."""
-OWN_CHOICES = "X11Forwarding AllowAgentForwarding ForwardX11 ForwardAgent".split()
+OWN_CHOICES = ["X11Forwarding", "AllowAgentForwarding", "ForwardX11", "ForwardAgent"]
 OWN_CHOICES += ["StrictHostKeyChecking", "UserKnownHostsFile"]
 """Settings that keep nobody out: images of imagegen have a rule for them, others need none."""
 READ_AGAIN = "; [ ! -s /run/sshd.pid ] || kill -HUP $(cat /run/sshd.pid)"
