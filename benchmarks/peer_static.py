@@ -48,7 +48,7 @@ mounted SSH keys, of which this container has none. Ours and testinfra's {testin
 container that runs already, ours by `docker exec`, process start included;
 container-structure-test {structure} starts a container for each command, without the entrypoint
 that makes keys, and reads the image's settings for the environment. Both run one test after the
-other, as they do unless asked; `validate` imports torch and asks pip beside its other checks. Wall
+other, as they do unless asked; `validate` imports torch beside its other checks. Wall
 seconds: what runs in containers is not a child of this process. Without `import torch` is without
 what `docker exec … python3 -c 'import torch'` took in the same turn: what the tool itself costs."""
 
