@@ -163,7 +163,7 @@ def test_keys_that_the_user_may_not_read_are_named_with_what_helps(
         until(left, "test", "-s", "/run/imagegen-user/started")
         assert f"user id 1000 may not read {HOME}/.ssh/id_rsa" in left.logs()
         assert "set defaultMode 0644 for the Secret, or fsGroup for the pod" in left.logs()
-        found = checks(left, "--only", "ssh")["ssh.login"]
+        found = checks(left, "--only", "ssh")["ssh.perms"]
         assert found["outcome"] == "failed"
         assert f"user id 1000 may not read {HOME}/.ssh/id_rsa" in found["cause"]
         assert found["remedy"].startswith("securityContext: {fsGroup: 1000}")
