@@ -143,6 +143,9 @@ def test_a_job_runs_over_two_containers(
         ranks = said(left, *launch, "-mca", "btl", "^openib", "sh", "-c", show)
         wanted = [f"{host} {user} {pod.home} WARN" for host in ("left", "right")]
         assert sorted(ranks.splitlines()) == wanted
+        # A number that a cluster chose has the account of the image, and root keeps its own.
+        accounts = said(left, "getent", "passwd", "0", user.split()[1]).splitlines()
+        assert [one.partition(":")[0] for one in accounts] == ["root", user.split()[0]]
         # What a session gets is the environment of its container, without what may be a secret.
         assert "MY_TOKEN" not in said(left, "ssh", "right", "env")
         found = checks(left, "--only", "ssh,peers,limits", "--peers", "right")
