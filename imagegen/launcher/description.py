@@ -118,6 +118,15 @@ class Description:
         return None
 
     @property
+    def first_node(self) -> str:
+        """Return the name of the first node; empty where only the cluster knows it."""
+        if self.hosts:
+            return self.hosts[0]
+        if self.form == "mpijob" and self.cluster.api == "v2beta1":
+            return f"{self.name}-worker-0.{self.name}"
+        return "localhost" if self.nodes == 1 else ""
+
+    @property
     def pages(self) -> int:
         """Return how many huge pages a node needs; 0 for none."""
         need = self.given.hugepages

@@ -176,6 +176,11 @@ def _of_form(description: Description) -> Iterator[Problem]:
     if form == "trainjob" and not starts_itself(description) and not description.program:
         text = "the image has no `mpirun`, which starts the ranks of this acceleration"
         yield Problem(text, evidence=(f"image: {description.image}",), hint=_accels_of(description))
+    meets = any("{first_node}" in one.setting for one in description.accelerated.variables)
+    by_mpi = form in ("arena", "mpijob")
+    if by_mpi and meets and description.own_script and not description.first_node:
+        text = f"nobody knows the first node of this job, where ranks of {description.accel} meet"
+        yield Problem(text, hint="choose `--as trainjob`, or `--api v2beta1`")
     if form == "arena" and description.given.privileged:
         text = f"arena gives no pod the rights that transport `{description.transport}` needs"
         yield Problem(text, hint="choose `--as mpijob`, which does")

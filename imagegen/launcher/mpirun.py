@@ -37,7 +37,18 @@ def flags(description: Description, *, hostfile: bool = False) -> tuple[Flag, ..
     for part in order:
         if not (hostfile and part == "hosts"):
             found += PARTS[part](description)
+        elif description.facts.get("runtime", "orte") != "orte":
+            found += _of_prrte(description)
     return tuple(found)
+
+
+def _of_prrte(description: Description) -> Iterator[Flag]:
+    """Say what operators tell Open MPI 4 by variables, which Open MPI 5 does not read."""
+    yield description.flag("mpirun.hostfile", "--hostfile", "/etc/mpi/hostfile")
+    yield description.flag("mpirun.fqdn", "--prtemca", "prte_keep_fqdn_hostnames", "1")
+    if description.form == "mpijob" and description.cluster.api == "v1":
+        agent = ("plm_ssh_agent", "/etc/mpi/kubexec.sh")
+        yield description.flag("mpirun.agent", "--prtemca", *agent)
 
 
 def _count(description: Description) -> Iterator[Flag]:

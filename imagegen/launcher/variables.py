@@ -48,14 +48,17 @@ def _filled(description: Description, chosen: list[Variable]) -> dict[str, Flag]
     values = {
         "iface": description.interface,
         "gpus_per_node": str(description.gpus_per_node),
-        "first_node": description.hosts[0] if description.hosts else "localhost",
+        "first_node": description.first_node,
     }
     found = {}
     for one in chosen:
         wanted = one.transport in ("", description.transport)
         wanted = wanted and (description.nodes > 1 or not one.several_nodes)
         wanted = wanted and holds(one.only, description.versions)
-        if wanted and (description.interface or "{iface}" not in one.setting):
+        unknown = [
+            key for key, value in values.items() if not value and f"{{{key}}}" in one.setting
+        ]
+        if wanted and not unknown:
             found[one.name] = Flag((one.setting.format_map(values),), one.reason)
     table = {one.name: one for one in description.accelerated.settings}
     off = {name for name, value in asked_values(description).items() if value == "0"}

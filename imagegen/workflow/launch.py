@@ -8,9 +8,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from imagegen.catalog.documents import of_matrix, read_documents, read_reasons
-from imagegen.errors import ConfigError
+from imagegen.engine.client import connect
+from imagegen.engine.images import local_images
+from imagegen.errors import ConfigError, EngineError, NothingSelectedError
 from imagegen.launcher.description import NONE, SOCKETS, Cluster, Description
 from imagegen.launcher.launch import LONGEST_NAME, ONE_CONTAINER, explained, launched
+from imagegen.model.labels import LABEL_CELL, LABEL_MATRIX
 from imagegen.renderer.image_json import contract, device, launch_versions
 from imagegen.workflow.project import Project
 
@@ -93,8 +96,25 @@ def _image(name: str, project: Project) -> tuple[str, ImageSpec]:
     tagged = [spec for spec in specs if name.endswith(f"/{spec.tag}") and name != spec.cell.id]
     if tagged:
         return name, tagged[0]
-    _, spec = project.cell(name)
+    try:
+        _, spec = project.cell(name)
+    except NothingSelectedError:
+        return name, _labelled(name, project)
     return spec.tag, spec
+
+
+def _labelled(name: str, project: Project) -> ImageSpec:
+    """Find the cell that an image on the engine was built for, by its labels.
+
+    Raises NothingSelectedError where no cell and no such image has that name.
+    """
+    try:
+        image = local_images.find(connect(), name)
+    except EngineError:
+        image = None
+    labels = image.labels if image else {}
+    cell = f"{labels.get(LABEL_MATRIX, '')}/{labels.get(LABEL_CELL, '')}"
+    return project.cell(cell if len(cell) > 1 else name)[1]
 
 
 def describe(options: LaunchOptions, project: Project, spec: ImageSpec, image: str) -> Description:
@@ -130,7 +150,7 @@ def describe(options: LaunchOptions, project: Project, spec: ImageSpec, image: s
         model=options.model,
         batch=options.batch,
         interface=options.iface or habits.interfaces.get(transport, ""),
-        mpi_interface=options.mpi_iface or habits.mpi_interface,
+        mpi_interface=options.mpi_iface or ("" if options.iface else habits.mpi_interface),
         script=script,
         own_script=own,
         settings=_settings(options.settings),

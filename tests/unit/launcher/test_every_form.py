@@ -73,7 +73,7 @@ def test_two_nodes_of_every_image(run: Callable[..., Ended], cell: str, form: st
     for row in rows:
         assert re.search(r"# .+ # .+; without it: .+; source: .+", row), row
     if form != "docker":
-        alone = not any(word in made for word in ("--horovod", "--via", "MASTER_ADDR"))
+        alone = not any(word in made for word in ("--via", "MASTER_ADDR"))
         assert not alone, made
 
 
@@ -122,7 +122,7 @@ def test_arguments_after_two_dashes_are_the_scripts(run: Callable[..., Ended]) -
     asked = ("launch", "cpu/debian12-none", "--as", "mpirun", "--gpus-per-node", "2")
     out = run(*asked, "--", "/mine/train.py", "--lr", "0.1").out
     assert out.endswith("python3 /mine/train.py \\\n  --lr \\\n  0.1\n")
-    assert "--horovod" not in out
+    assert "--via" not in out
 
 
 @pytest.mark.usefixtures("project")

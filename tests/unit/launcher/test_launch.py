@@ -12,7 +12,7 @@ from imagegen.catalog.documents import read_reasons
 from imagegen.catalog.reader import read_catalog
 from imagegen.config.payload import Payload
 from imagegen.errors import ConfigError
-from imagegen.launcher.description import Description
+from imagegen.launcher.description import Cluster, Description
 from imagegen.launcher.launch import explained, launched
 from imagegen.model.launch import Launch, Reason, Variable
 from unit.conftest import REPOSITORY
@@ -296,7 +296,7 @@ def test_lightcc_without_its_settings_is_horovod() -> None:
     benchmark = (LAUNCHES["torch"].script,)
     said = line(replace(two, accel="horovod", script=benchmark))
     assert "LIGHT_" not in said
-    assert said.endswith("--horovod")
+    assert said.endswith("--via horovod")
 
 
 LIGHT = replace(GPU, nodes=2, hosts=("gpu1", "gpu2"), accel="lightcc")
@@ -357,6 +357,27 @@ def test_harp_says_what_the_host_needs() -> None:
     made = launched(replace(GPU, form="docker", transport="harp", components=components))
     (host,) = made.around
     assert "50 huge pages of 1Gi, 5 x 8 GPUs + 10" in host.text
+
+
+def test_ranks_of_ddp_meet_where_an_operator_puts_the_first_worker() -> None:
+    two = replace(GPU, form="mpijob", accel="ddp", nodes=2, name="bench")
+    assert "MASTER_ADDR=bench-worker-0.bench" in launched(two).text
+    v1 = replace(two, cluster=Cluster(api="v1"))
+    assert "MASTER_ADDR" not in launched(v1).text
+    (text,) = problems(replace(v1, script=("/mine.py",), own_script=True))
+    assert text == "nobody knows the first node of this job, where ranks of ddp meet"
+
+
+def test_open_mpi_5_is_told_what_an_operator_says_in_variables() -> None:
+    two = replace(GPU, form="mpijob", nodes=2, facts={"runtime": "prrte"})
+    words = " ".join(flag.text for flag in launched(two).inner)
+    assert "--hostfile /etc/mpi/hostfile --prtemca prte_keep_fqdn_hostnames 1" in words
+    assert "kubexec" not in words
+    v1 = replace(two, cluster=Cluster(api="v1"))
+    words = " ".join(flag.text for flag in launched(v1).inner)
+    assert "--prtemca plm_ssh_agent /etc/mpi/kubexec.sh" in words
+    four = replace(two, facts={"runtime": "orte"})
+    assert "--hostfile" not in launched(four).text
 
 
 def test_torchrun_meets_on_the_first_node() -> None:

@@ -22,10 +22,10 @@ def test_the_benchmark_is_told_when_its_ranks_train_together(run: Callable[..., 
     mpirun = json.loads(run(*CELL, "--as", "mpirun", "--format", "json").out)
     assert mpirun["form"] == "mpirun"
     assert mpirun["image"] == "imagegen/cpu:debian12-torch1.13.1-none"
-    assert mpirun["command"].endswith(" \\\n  --horovod")
-    assert "--horovod" not in run(*CELL, "--as", "mpirun", "--accel", "none").out
-    assert "--horovod" not in run(*CELL, "--as", "mpirun", "--script", "/mine.py").out
-    assert "--horovod" not in run(*CELL).out
+    assert mpirun["command"].endswith(" \\\n  --via horovod")
+    assert "--via" not in run(*CELL, "--as", "mpirun", "--accel", "none").out
+    assert "--via" not in run(*CELL, "--as", "mpirun", "--script", "/mine.py").out
+    assert "--via" not in run(*CELL).out
 
 
 def test_options_have_the_defaults_of_the_command_line(
