@@ -1,4 +1,4 @@
-"""Write the script for Slurm: containers by pyxis and enroot, or by apptainer."""
+"""Write the script for Slurm: containers by pyxis and enroot, by apptainer, or none."""
 
 from __future__ import annotations
 
@@ -97,6 +97,8 @@ def _steps(description: Description) -> Iterator[Flag]:
 
 def _container(description: Description) -> Iterator[Flag]:
     say, mounts = description.flag, description.given.mounts
+    if description.cluster.runtime == "none":
+        return
     pairs = [(f"{one.host.rstrip('/')}:{one.path.rstrip('/')}", one.reason) for one in mounts]
     if description.cluster.runtime == "apptainer":
         yield say("sbatch.apptainer", "apptainer", "exec")

@@ -79,7 +79,7 @@ def test_two_nodes_of_every_image(run: Callable[..., Ended], cell: str, form: st
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("runtime", ["pyxis", "apptainer"])
+@pytest.mark.parametrize("runtime", ["pyxis", "apptainer", "none"])
 def test_a_script_for_slurm_is_one_for_bash(
     run: Callable[..., Ended], cell: str, runtime: str
 ) -> None:
@@ -91,7 +91,8 @@ def test_a_script_for_slurm_is_one_for_bash(
     if runtime == "pyxis":
         assert "--container-image=" in text
     else:
-        assert "apptainer exec" in text
+        assert ("apptainer exec" in text) == (runtime == "apptainer")
+        assert "--container-image=" not in text
 
 
 @pytest.mark.usefixtures("project")
