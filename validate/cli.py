@@ -4,24 +4,21 @@ Exit codes: 0 all passed, 1 something failed, 2 bad usage or no usable expectati
 required thing did not run or nothing ran at all, 130 interrupted.
 """
 
-import argparse
 import contextlib
 import difflib
 import os
 import signal
 import sys
 import time
-from typing import Any, Dict, Iterator, List, NoReturn
+from typing import Any, Dict, Iterator, List
 
 from validate import catalogue, process
-from validate.benchmark import options as benchmark_options
+from validate.arguments import misused, parsed
 from validate.benchmark.run import run_benchmark
 from validate.catalogue import ALIASES, BENCHMARK, ON_REQUEST
 from validate.expectation import expectation, in_its_words, put_inferred
-from validate.expected import DEFAULT_PATH, ExpectationError, Expected
-from validate.network import options as network_options
-from validate.network.checks import NETWORK
-from validate.network.refused import Refused
+from validate.expected import ExpectationError, Expected
+from validate.network import command as network
 from validate.probes.entrypoint import await_start
 from validate.probes.kubernetes import in_pod
 from validate.pytest_run import run_suites
@@ -37,65 +34,11 @@ from validate.report.report import (
 )
 from validate.report.screen import as_screen
 from validate.report.table import as_page
-from validate.requirements import PROFILES, not_run, parse_required, required_by_profile
+from validate.requirements import not_run, parse_required, required_by_profile
 from validate.run_options import RunOptions
 from validate.streams import open_missing, put_out
 
 REBUILD = "`imagegen build` builds the image again, with the checks that belong to it"
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise SystemExit(_complain(message, "see `validate --help`"))
-
-
-def _complain(text: str, hint: str) -> int:
-    sys.stderr.write("error: {}\n\nhint: {}\n".format(text, hint))
-    return EXIT_USAGE
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="validate", description="Is this container fit to train?")
-    what = parser.add_argument_group("what to check")
-    add = what.add_argument
-    tier = what.add_mutually_exclusive_group().add_argument
-    tier("--static", action="store_true", help="only what needs no device and no running service")
-    gate = "before a job: what is worth its start, on one screen; the last line is for a scheduler"
-    tier("--preflight", action="store_true", help=gate)
-    add("--only", metavar="SUITES", help="comma-separated, see --list")
-    must = "what must not be skipped: gpu,rdma,…; gpu=8: so many GPUs"
-    add("--require", metavar="THINGS", default="", help=must)
-    add(
-        "--profile",
-        choices=sorted(PROFILES),
-        default="",
-        help="what it was launched for: requires that",
-    )
-    add("--suite", metavar="DIR", action="append", default=[], help="test_*.py of your own too")
-    add("--peers", metavar="HOSTS", default="", help="the other containers of the job too: a,b")
-    add("--loopback", action="store_true", help="move data through each RDMA port too")
-    add("--expect", metavar="FILE", default=DEFAULT_PATH, help="expectation file (%(default)s)")
-    add("--root", metavar="DIR", default="/", help="look at a tree of files instead of /")
-    where = "check others from here: docker://NAME,kubectl://POD,ssh://HOST"
-    add("--hosts", metavar="SPECS", default="", help=where)
-    add("--bring", action="store_true", help="to --hosts: our checks, also where there are some")
-    out = parser.add_argument_group("what to write")
-    out.add_argument("--json", metavar="FILE", help="JSON; - is stdout, then without the table")
-    out.add_argument("--junit", metavar="FILE", help="JUnit XML")
-    out.add_argument("--markdown", metavar="FILE", help="a page for a ticket")
-    tell = parser.add_argument_group("what there is")
-    tell.add_argument("--list", action="store_true", help="every check, one line each")
-    tell.add_argument("--explain", metavar="ID", help="all about one check")
-    tell.add_argument("--infer", action="store_true", help="an expectation file of what is here")
-    tell.add_argument("--catalogue", action="store_true", help="all about all checks, as Markdown")
-    benchmark_options.add(parser)
-    network_options.add_network(parser)
-    return parser
-
-
-def parsed(argv: List[str]) -> Any:
-    """Parse the command line. Raises SystemExit if it is not valid."""
-    return _parser().parse_args(argv)
 
 
 def main(argv: List[str]) -> int:
@@ -115,8 +58,8 @@ def main(argv: List[str]) -> int:
                 return hosts.check_hosts(arguments)
         with _asked_to_end():
             return _infer(arguments) if arguments.infer else _main(arguments)
-    except Refused as error:
-        return _complain(error.text, error.hint)
+    except network.Refused as error:
+        return misused(error.text, error.hint)
     except KeyboardInterrupt:
         process.end_all()
         sys.stderr.write("error: interrupted\n")
@@ -145,7 +88,7 @@ def _asked_to_end() -> Iterator[None]:
 def _infer(arguments: Any) -> int:
     problem = put_inferred(arguments.root)
     return (
-        _complain("cannot write: {}".format(problem), "validate --infer > image.json")
+        misused("cannot write: {}".format(problem), "validate --infer > image.json")
         if problem
         else 0
     )
@@ -155,22 +98,22 @@ def _main(arguments: Any) -> int:
     try:
         expected = expectation(arguments.expect, arguments.root)
     except ExpectationError as error:
-        return _complain(str(error), "`validate --infer > image.json` writes one of what is here")
+        return misused(str(error), "`validate --infer > image.json` writes one of what is here")
     problem = catalogue.problem_with_suites(expected)
     if problem:
-        return _complain("{}: {}".format(arguments.expect, problem), REBUILD)
+        return misused("{}: {}".format(arguments.expect, problem), REBUILD)
     try:
         must = parse_required(arguments.require).names
     except ValueError as error:
-        return _complain(str(error), "validate --require gpu=8,rdma")
+        return misused(str(error), "validate --require gpu=8,rdma")
     try:
         own = _own_suites(arguments.suite)
         known = [*catalogue.suite_names(), *own]
         _known(must, [*known, *ON_REQUEST])
-        network_options.refuse_contradictions(arguments)
+        network.refuse_contradictions(arguments)
         suites = _chosen(arguments, expected, known)
     except ValueError as error:
-        return _complain(str(error), "`validate --list` shows all of them")
+        return misused(str(error), "`validate --list` shows all of them")
     return _run(arguments, expected, suites, own)
 
 
@@ -181,7 +124,7 @@ def _tell(arguments: Any) -> int:
     lines = listing.one_line_each() if arguments.list else listing.explanation(arguments.explain)
     if not lines:
         text = "there is no check `{}`".format(arguments.explain)
-        return _complain(text, "`validate --list` shows all of them")
+        return misused(text, "`validate --list` shows all of them")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
@@ -212,7 +155,7 @@ def _own_suites(folders: List[str]) -> Dict[str, str]:
 def _chosen(arguments: Any, expected: Expected, known: List[str]) -> List[str]:
     """Choose the suites to run. `--only benchmark` runs the benchmark and nothing else."""
     own = known[len(catalogue.suite_names()) :]
-    if arguments.only is None and network_options.asked(arguments):
+    if arguments.only is None and network.asked(arguments):
         return own
     if arguments.only is None:
         pod, peers = in_pod(arguments.root, dict(os.environ)), bool(_names(arguments.peers))
@@ -223,7 +166,7 @@ def _chosen(arguments: Any, expected: Expected, known: List[str]) -> List[str]:
     if not asked:
         raise ValueError("`--only` names no suite")
     arguments.benchmark = arguments.benchmark or BENCHMARK in asked
-    arguments.bandwidth = arguments.bandwidth or (NETWORK in asked and not arguments.find_slow)
+    network.asked_as_suite(arguments, asked)
     return [name for name in known if name in asked]
 
 
@@ -261,12 +204,7 @@ def _run(arguments: Any, expected: Expected, suites: List[str], own: Dict[str, s
     results = [in_its_words(one, expected) for one in results]
     if arguments.benchmark:
         results += run_benchmark(arguments, expected)
-    figures: Dict[str, Any] = {}
-    if network_options.asked(arguments):
-        from validate.network.run import measure_network
-
-        measured = measure_network(arguments, expected)
-        results, figures = results + measured.results, measured.figures
+    figures = network.add_results(arguments, expected, results)
     for text in unloaded:
         sys.stderr.write("error: a suite does not load: {}\n".format(text))
     if arguments.only is None and not arguments.static:
@@ -294,7 +232,7 @@ def _write(arguments: Any, report: Report) -> int:
     try:
         save_all(arguments, as_json(report), report)
     except OSError as error:
-        return _complain(
+        return misused(
             "cannot write `{}`: {}".format(error.filename, error.strerror), "name another file"
         )
     if "-" not in (arguments.json, arguments.markdown, arguments.junit):
@@ -302,5 +240,5 @@ def _write(arguments: Any, report: Report) -> int:
         text = as_screen(report, colour) if arguments.preflight else as_page(report, colour)
         problem = put_out([text])
         if problem:
-            return _complain("cannot write the table: {}".format(problem), "validate --json FILE")
+            return misused("cannot write the table: {}".format(problem), "validate --json FILE")
     return report.exit_code

@@ -6,7 +6,6 @@ import os
 from validate.check import CheckResult
 from validate.discovery.infer import document, inferred
 from validate.expected import DEFAULT_PATH, Expected, load
-from validate.remedy import BUILD
 from validate.streams import put_out
 
 WORDS = (
@@ -44,9 +43,7 @@ def in_its_words(result: CheckResult, expected: Expected) -> CheckResult:
     if not expected.inferred:
         return result
     measured, cause = _reworded(result.measured, expected), _reworded(result.cause, expected)
-    remedy = result.remedy
-    if result.kind == BUILD and remedy.startswith(REBUILD):
-        remedy = ANEW + remedy[len(REBUILD) :]
+    remedy = result.remedy.replace(REBUILD, ANEW)
     return result._replace(remedy=remedy, measured=measured, cause=cause)
 
 

@@ -28,7 +28,7 @@ MOST_LETTERS = 200
 """The most of a reason that schedulers show: Slurm cuts it in `sinfo -R`."""
 
 
-class Verdict(NamedTuple):
+class Decision(NamedTuple):
     """Hold what the start of a job has to lead to, and why, in one line."""
 
     action: str
@@ -45,7 +45,7 @@ def belongs(suite: str, check: Check) -> bool:
     return check.id in MORE or (suite in SUITES and check.id not in LEFT_OUT)
 
 
-def verdict(results: Sequence[CheckResult], unmet: Sequence[str]) -> Verdict:
+def verdict(results: Sequence[CheckResult], unmet: Sequence[str]) -> Decision:
     """Sum a run up: the strongest action of what failed, and what led to it.
 
     What was required and did not run asks for another launch: the flag that brings it is missing.
@@ -55,10 +55,10 @@ def verdict(results: Sequence[CheckResult], unmet: Sequence[str]) -> Verdict:
         mine = [one for one in failed if (one.action or ASK) == action]
         lacking = list(unmet) if action == RELAUNCH else []
         if mine or lacking:
-            return Verdict(action, _one_line([*map(_said, mine), *lacking]))
+            return Decision(action, _one_line([*map(_said, mine), *lacking]))
     warned = [one.check.id for one in results if one.outcome == WARNED]
     text = "{} checks, nothing failed".format(len(results))
-    return Verdict(START, _one_line([text, *(["warned: " + ", ".join(warned)] if warned else [])]))
+    return Decision(START, _one_line([text, *(["warned: " + ", ".join(warned)] if warned else [])]))
 
 
 def _said(one: CheckResult) -> str:

@@ -26,7 +26,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "--profile", type=click.Choice(PROFILES), help="what it is launched for: requires that"
 )
 @click.option("--loopback", is_flag=True, help="move data through each RDMA port too")
-@click.option("--expect", type=click.Path(exists=True, dir_okay=False), help="with --hosts")
+@click.option(
+    "--expect", type=click.Path(exists=True, dir_okay=False), help="hold it to this file instead"
+)
+@click.option("--infer", is_flag=True, help="print an expectation file of what is in the image")
 @click.option("--hosts", help="containers that run already: docker://NAME,kubectl://POD,ssh://HOST")
 @click.option("--benchmark", is_flag=True, help="the synthetic benchmark too")
 @click.option("--ranks", type=click.IntRange(1), help="ranks of the benchmark")

@@ -97,6 +97,12 @@ def _specifiers(constraint: str) -> SpecifierSet:
     return SpecifierSet(re.sub(r"(?<=\d)-(?=\d)", ".", constraint))
 
 
+def same_major(version: str) -> str:
+    """Write the constraint that accepts any version of the same major one."""
+    major = int(version.split(".")[0])
+    return f">={major},<{major + 1}"
+
+
 @lru_cache(maxsize=65536)
 def matches(constraint: str, version: str, variant: str = "") -> bool:
     """Say whether a release of this version and variant satisfies a constraint."""

@@ -34,6 +34,12 @@ class OsRelease:
     """What of it is not known, so that no image of it can be built."""
 
     @property
+    def age(self) -> tuple[bool, str, tuple[int, ...]]:
+        """Return a key that sorts the newest last; one whose compiler is not known comes first."""
+        numbers = tuple(int(part) for part in self.version_id.split("."))
+        return bool(self.gcc), self.os_id, numbers
+
+    @property
     def obstacle(self) -> str:
         """Say why no image can be built on it; empty where one can."""
         if self.family != APT_FAMILY:

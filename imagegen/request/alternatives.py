@@ -12,7 +12,7 @@ from imagegen.model.cell import Want
 from imagegen.model.constraint import ANY, NONE, is_version, version_key
 from imagegen.request.distances import FAR, distance, values_of
 from imagegen.resolver.blame import fits
-from imagegen.resolver.candidates import COMPILER, DRIVER, OS
+from imagegen.resolver.candidates import COMPILER, DRIVER, LIBCUDA, OS
 from imagegen.resolver.propagation import domains_of
 from imagegen.resolver.refusal import Alternative
 
@@ -50,7 +50,7 @@ class Alternatives:
         keys = [key for key, value in constraints.items() if value != ANY]
         by_key = {key: list(self._of_one(constraints, key)) for key in keys}
         first = [found[0] for found in by_key.values() if found]
-        first += [*self._other_compiler(constraints), *self._successors(constraints)]
+        first += [*self._added(constraints), *self._successors(constraints)]
         more = [one for found in by_key.values() for one in found[1:]]
         found = sorted(first, key=_order) + sorted(more, key=_order)[: max(0, FEW - len(first))]
         if len(found) < FEW:
@@ -152,17 +152,23 @@ class Alternatives:
     def _says_nothing(self, key: str, value: str) -> bool:
         return value == ANY and self._component(key) not in self._catalog.components
 
-    def _other_compiler(self, constraints: Mapping[str, str]) -> list[Alternative]:
-        """Add a compiler other than the OS's, where none is asked for and something is compiled."""
-        own = self._space.overruling[COMPILER]
-        if not own or own in constraints or not self._fits({**constraints, own: ANY}):
-            return []
-        wants = self._wants({**constraints, own: ANY})
-        if COMPILER not in domains_of(self._space, wants).present:
-            return []
-        pins = self._answer({**constraints, own: ANY})
-        one = self._made(constraints, {own: pins[own]}) if pins else None
-        return [one] if one else []
+    def _added(self, constraints: Mapping[str, str]) -> list[Alternative]:
+        """Add another compiler than the OS's, or a newer libcuda than the driver's.
+
+        Only where it has a use: something is compiled, or a driver is named.
+        """
+        found = []
+        uses = {self._space.overruling[COMPILER]: COMPILER}
+        uses |= {self._space.provider(LIBCUDA): LIBCUDA} if DRIVER in constraints else {}
+        for own, use in uses.items():
+            opened = {**constraints, own: ANY}
+            if not own or own in constraints or not self._fits(opened):
+                continue
+            if use not in domains_of(self._space, self._wants(opened)).present:
+                continue
+            pins = self._answer(opened)
+            found.append(self._made(constraints, {own: pins[own]}) if pins else None)
+        return [one for one in found if one]
 
     def _of_several(
         self, constraints: Mapping[str, str], keys: Sequence[str]

@@ -55,13 +55,13 @@ def _found(
 ) -> ImageSpec | None:
     """Find the image for the constraints, None if there is none.
 
-    An image whose frameworks all compute on its GPU comes before one where some lack a toolkit, and
-    that before one for the CPU.
+    An image whose frameworks all compute on its GPU comes before one where some lack a toolkit,
+    that before one for the CPU, and last comes one for a GPU where none has code for it.
     """
     space, asked = _asked(constraints, catalog, allow_unknown=allow_unknown)
     poorer: ImageSpec | None = None
     for wants in _readings(space, asked):
-        if poorer is not None and wants[-1].asked_by == WITHOUT_GPU:
+        if poorer and _has_gpu_code(poorer) and wants[-1].asked_by == WITHOUT_GPU:
             return poorer
         cell = _completed(space, replace(asked, wants=wants))
         if not _fit(space, cell):
@@ -71,7 +71,8 @@ def _found(
         spec = replace(spec, tag=_tag(spec, constraints, catalog), warnings=warnings)
         if not _lacks_on_gpu(spec, catalog):
             return spec
-        poorer = poorer or spec
+        if poorer is None or not _has_gpu_code(poorer):
+            poorer = spec
     return poorer
 
 
@@ -81,6 +82,11 @@ def _lacks_on_gpu(spec: ImageSpec, catalog: Catalog) -> bool:
     return spec.given.get(DEVICE) == GPU and any(
         not names.issuperset(catalog.components[name].request.gpu_libraries) for name in names
     )
+
+
+def _has_gpu_code(spec: ImageSpec) -> bool:
+    """Say whether something of an image is made for a GPU: a toolkit, or a wheel with its own."""
+    return any(pin.release.facts.get("device") == GPU for pin in spec.pins)
 
 
 def _readings(space: Space, cell: Cell) -> Iterator[tuple[Want, ...]]:
@@ -176,7 +182,8 @@ def _alternatives(
 def _driver_floors(catalog: Catalog) -> set[str]:
     """List the lowest drivers that any release names."""
     rows = [row for one in catalog.components.values() for row in one.releases]
-    return {text.removeprefix(">=") for row in rows for text in row.limits.get(DRIVER, ())}
+    found = {text.removeprefix(">=") for row in rows for text in row.limits.get(DRIVER, ())}
+    return {text for text in found if constraint.is_version(text)}
 
 
 def _without_what_no_os_has(space: Space, cell: Cell) -> Cell:

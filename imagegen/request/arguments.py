@@ -230,7 +230,8 @@ def _known_names(name: str, catalog: Catalog) -> list[str]:
     if name == OS:
         return list(catalog.os)
     if name in catalog.virtual:
-        return [one.version for one in catalog.virtual[name].releases]
+        rows = catalog.virtual[name].releases
+        return [text for row in rows for text in (row.version, *row.aliases)]
     every = [release for one in catalog.components.values() for release in one.releases]
     found = {release.provides[name] for release in every if name in release.provides}
     return sorted((one for one in found if constraint.is_version(one)), key=constraint.version_key)

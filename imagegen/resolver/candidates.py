@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 OS, DRIVER, UNKNOWN = "os", "driver", "unknown"
 GLIBC, COMPILER = "glibc", "compiler"
 """What an OS provides; a component that provides one too replaces it."""
+LIBCUDA = "libcuda"
+"""The driver's library; where a component brings one, others depend on it, not on the driver."""
 Kind = Literal["requires", "limits", "built_for", "known_with", "provides"]
 
 
@@ -49,7 +51,10 @@ class Space(Remembering):
         super().__init__()
         self.catalog = catalog
         self.candidates: dict[str, tuple[Release, ...]] = {
-            OS: tuple(_os_release(one) for one in sorted(catalog.os.values(), key=_age)[::-1])
+            OS: tuple(
+                _os_release(one)
+                for one in sorted(catalog.os.values(), key=lambda one: one.age)[::-1]
+            )
         }
         for name, component in catalog.components.items():
             self.candidates[name] = _in_order(component.releases)
@@ -107,7 +112,7 @@ class Space(Remembering):
         if wanted == constraint.ANY:
             return True
         if name == OS or name in self.catalog.virtual:
-            return wanted.casefold() == candidate.version.casefold()
+            return wanted.casefold() in (candidate.version.casefold(), *candidate.aliases)
         component = self.catalog.components.get(name)
         meant = component.aliases.get(wanted, wanted) if component else wanted
         if constraint.matches(meant, candidate.version, candidate.variant):
@@ -157,11 +162,11 @@ class Space(Remembering):
     @remembered
     def hidden(self, name: str, wanted: str = "") -> int:
         """Return the candidates that need their full name, which the constraint is not."""
-        return sum(
-            1 << index
-            for index, row in enumerate(self.candidates.get(name, ()))
-            if row.only_by_full_name and wanted not in (row.version, row.variant or row.version)
-        )
+        asked, found = wanted.casefold(), 0
+        for index, row in enumerate(self.candidates.get(name, ())):
+            names = (row.version, row.variant or row.version, *row.aliases)
+            found |= (row.only_by_full_name and asked not in names) << index
+        return found
 
     def provided(self, name: str) -> bool:
         """Say whether a name only has values that rows of other names provide."""
@@ -194,7 +199,7 @@ class Space(Remembering):
         for row in self.candidates.get(name, ()):
             silent = self._silent.get(row.component, {})
             found.update(row.limits, row.known_with, row.built_for, row.provides, silent)
-        return frozenset(found)
+        return frozenset({*found, LIBCUDA} if DRIVER in found else found)
 
     @remembered
     def _of_set(
@@ -214,14 +219,15 @@ class Space(Remembering):
         self, row: Release, present: frozenset[str], exact: bool, lax: bool
     ) -> Iterator[Edge]:
         yield from self._of_kind(row, "requires", row.requires, lax)
-        for kind, asked in (("limits", row.limits), ("known_with", row.known_with)):
+        limits = {self.instead(row, name, present): texts for name, texts in row.limits.items()}
+        for kind, asked in (("limits", limits), ("known_with", row.known_with)):
             here = {name: texts for name, texts in asked.items() if name in present}
             if not (kind == "known_with" and lax):
                 yield from self._of_kind(row, kind, here, lax)  # type: ignore[arg-type]
         built_for = {name: texts for name, texts in row.built_for.items() if name in present}
         if exact:
             built_for = {
-                name: tuple(_same_major(one) for one in texts)
+                name: tuple(constraint.same_major(one) for one in texts)
                 for name, texts in built_for.items()
                 if COMPILER in present
             }
@@ -229,8 +235,16 @@ class Space(Remembering):
         for name, value in {**self._silent.get(row.component, {}), **row.provides}.items():
             overruled = row.component == OS and self.overruling[name] in present
             if name in present and not overruled:
-                mask = self._provided_mask(name, value)
-                yield Edge(row, name, (value,), "provides", mask)
+                place = self.candidates[name].index(_value(name, value))
+                yield Edge(row, name, (value,), "provides", 1 << place)
+
+    def instead(self, row: Release, name: str, present: Collection[str]) -> str:
+        """Return the name that a limit on a name is about, if these are present.
+
+        Where a component brings a libcuda, only this component depends on the host's driver.
+        """
+        replaced = name == DRIVER and LIBCUDA in present and LIBCUDA not in row.provides
+        return LIBCUDA if replaced else name
 
     def _of_kind(
         self, row: Release, kind: Kind, constraints: Mapping[str, tuple[str, ...]], lax: bool
@@ -238,10 +252,6 @@ class Space(Remembering):
         for name, alternatives in constraints.items():
             mask = self.mask(name, alternatives, lax)
             yield Edge(row, name, alternatives, kind, mask)
-
-    def _provided_mask(self, name: str, value: str) -> int:
-        wanted = _value(name, value)
-        return 1 << self.candidates[name].index(wanted)
 
 
 @dataclass(frozen=True)
@@ -260,18 +270,6 @@ def _in_order(rows: Sequence[Release]) -> tuple[Release, ...]:
     return tuple(sorted(newest, key=lambda row: row.rank))
 
 
-def _same_major(version: str) -> str:
-    """Accept any version of the same major one, for a build that was asked for by its full name."""
-    major = int(version.split(".")[0])
-    return f">={major},<{major + 1}"
-
-
-def _age(release: OsRelease) -> tuple[bool, str, tuple[int, ...]]:
-    """Make a key that sorts the newest OS last; an OS whose compiler is not known comes first."""
-    numbers = tuple(int(part) for part in release.version_id.split("."))
-    return bool(release.gcc), release.os_id, numbers
-
-
 def _os_release(one: OsRelease) -> Release:
     """Write an OS as a release, so that a result has one type."""
     provides = {GLIBC: one.glibc, COMPILER: one.gcc or UNKNOWN}
@@ -282,7 +280,7 @@ def _os_release(one: OsRelease) -> Release:
 
 
 def _value(name: str, text: str) -> Release:
-    """Make a release of a value, such as a GPU; `2.4.8?` is 2.4.8 by an uncertain source."""
+    """Make a release of a value; `2.4.8?` is 2.4.8 by an uncertain source."""
     variant = UNKNOWN if text == UNKNOWN else "unsure" if text.endswith("?") else ""
     version = "0" if variant == UNKNOWN else text.removesuffix("?")
     return Release(name, version, variant, {}, {}, {}, {}, {}, "", "", "", 0)

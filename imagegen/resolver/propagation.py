@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from imagegen.model.constraint import NONE
-from imagegen.resolver.candidates import OS, Choice, Edge
+from imagegen.resolver.candidates import DRIVER, LIBCUDA, OS, Choice, Edge
 from imagegen.resolver.memory import remembered
 
 if TYPE_CHECKING:
@@ -233,6 +233,7 @@ def _brought_by(
     space: Space, name: str, brought: Set[str], limited: Set[str], present: set[str]
 ) -> set[str]:
     found = {*brought, *(one for one in limited if space.provider(one) in present)}
+    found |= {LIBCUDA} if DRIVER in limited and space.provider(LIBCUDA) in present else set()
     component = space.catalog.components.get(name)
     if component and component.one_of and not present & set(component.one_of):
         found.add(component.one_of[0])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from imagegen.model.catalog import TOOLKIT, rules_named
 from imagegen.model.constraint import version_key
+from imagegen.resolver.candidates import LIBCUDA
 from imagegen.resolver.memory import remembered, remembered_of_rows
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def warnings(
     for name in names:
         row = chosen[name]
         if row.recommends or row.built_for or row.notes or row.confidence != "high":
-            others = map(chosen.get, (*row.recommends, *row.built_for))
+            others = map(chosen.get, (*row.recommends, *row.built_for, LIBCUDA))
             found += _of_row(space, (row, *others))
         found += _unknown(row, chosen, space) if allow_unknown else ()
     for warnings_of, speakers in _speakers(space):
@@ -91,7 +92,8 @@ def reason(catalog: Catalog, component: str, other: str) -> str:
 
 
 def _unmet(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:
-    for name, constraints in row.recommends.items():
+    for about, constraints in row.recommends.items():
+        name = space.instead(row, about, chosen)
         unmet = name in chosen and not _meets(space, name, constraints, chosen[name])
         if unmet and not proved_together(row, chosen[name], space.catalog):
             rules = rules_named(reason(space.catalog, row.component, name))
@@ -102,17 +104,14 @@ def _unmet(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterato
 
 
 def proved_together(one: Release, other: Release, catalog: Catalog) -> bool:
-    """Say whether an image with both releases passed the checks of both, and none failed since.
+    """Say whether an image with both releases passed the checks of the first one.
 
-    A whole run is asked for: that is what measures that they work with each other. Any builds of
-    these versions count, as what a source says of them is about versions.
+    The first one says what it goes with, and its checks measure that, in a whole run; those of the
+    other one may lack hardware. No later run may have failed. Any builds of these versions count:
+    what a source says is about versions.
     """
-    suites = {
-        suite
-        for row in (one, other)
-        if row.component in catalog.components
-        for suite in catalog.components[row.component].suites
-    }
+    component = catalog.components.get(one.component)
+    suites = {*component.suites} if component else set()
     with_both = [
         proof
         for proof in catalog.proofs

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 from imagegen.config.payload import expose_validate
 from imagegen.engine.containers.surroundings import surroundings
-from imagegen.validation.in_container import contract_of, launch_spec
+from imagegen.validation.foreign import is_foreign
+from imagegen.validation.in_container import PROGRAM, contract_of, launch_spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +45,8 @@ def basis_of(engine: Engine, image: LocalImage, ref: str, request: ValidationReq
     if ALWAYS_RUN & {*options, *only} or (only and "--require" in options) or _counts(options):
         return ""
     host = surroundings(engine)
-    if host is None:
+    # The checks that are brought into an image of another maker are not in its bytes.
+    if host is None or request.expect or is_foreign(engine, image.id, image.labels, PROGRAM):
         return ""
     launch = asdict(launch_spec(image.id, contract_of(ref, image.labels)))
     run = {"static": request.static, "layers": request.look_into_layers, "options": options}

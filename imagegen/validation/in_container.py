@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from imagegen.engine.client import engine_errors
@@ -21,20 +22,26 @@ from imagegen.model.labels import LABEL_CONTRACT
 from imagegen.model.recipe import EXPECTATION_PATH
 from imagegen.model.validation import ValidationRecord
 from imagegen.text import human_bytes
+from imagegen.validation.foreign import foreign_launch, is_foreign, program
 from imagegen.validation.image_secrets import secrets_of
 from imagegen.validation.reports import read_report, with_check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from imagegen.engine.client import Engine
+    from imagegen.engine.images.local_image import LocalImage
     from imagegen.model.launch import Contract
     from imagegen.model.validation import Report
     from imagegen.validation.image_secrets import ImageSecrets
 
+    Command = Callable[[containers.Container], tuple[str, ...]]
+
 REPORT_FOLDER = "/run/imagegen"
 """A new folder for the report, because the image's folders for temporary files may be broken."""
 REPORT_PATH = f"{REPORT_FOLDER}/report.json"
+EXPECT_PATH = f"{REPORT_FOLDER}/expect.json"
+INFER_SECONDS = 120.0
 FULL_SECONDS = 1800.0
 NOT_LOADED = "error: a suite does not load"
 """The begin of a line in which `validate` names a suite that is therefore not in the report."""
@@ -53,13 +60,15 @@ PROGRAM = "/usr/local/bin/validate"
 class ValidationRequest:
     """Say what to run: `static` or all suites, more arguments for `validate`, a time limit.
 
-    The limit `timeout` is in seconds.
+    The limit `timeout` is in seconds. `expect` is an expectation file of this host that counts in
+    place of the image's own.
     """
 
     static: bool = False
     arguments: tuple[str, ...] = ()
     look_into_layers: bool = True
     timeout: float = FULL_SECONDS
+    expect: str = ""
 
     @property
     def tier(self) -> str:
@@ -72,7 +81,8 @@ class ValidationRequest:
     def argv(self) -> list[str]:
         """Return the command that runs in the container."""
         static = ["--static"] if self.static else []
-        return [PROGRAM, *static, "--json", REPORT_PATH, *self.arguments]
+        expect = ["--expect", EXPECT_PATH] if self.expect else []
+        return [PROGRAM, *static, "--json", REPORT_PATH, *expect, *self.arguments]
 
 
 def launch_spec(image_id: str, contract: Contract) -> containers.LaunchSpec:
@@ -99,19 +109,16 @@ def validate_image(
     A failed check gives a record that did not pass. ValidationError is raised where `validate`
     itself could not run: no such image, no expectation file, a container that died.
     """
-    image = local_images.find(engine, ref)
-    if image is None:
-        raise ValidationError.of(
-            f"the engine has no image `{ref}`",
-            hint="build it first: `imagegen build`, or pull it",
-        )
+    image = _found(engine, ref)
     started = time.monotonic()
-    contract = contract_of(ref, image.labels)
-    with containers.running(engine, launch_spec(image.id, contract)) as container:
+    with (
+        _launch(engine, image, ref) as (spec, command),
+        containers.running(engine, spec) as container,
+    ):
         on_start(container.id)
         for note in container.notes:
             on_line(f"note: {note}")
-        report = _run(container, ref, request, on_line)
+        report = _run(container, ref, request, command, on_line)
     if request.look_into_layers:
         # The engine only exports an image as a whole; that takes minutes for some GB.
         on_line(f"looking for secrets in all layers, {human_bytes(image.size_bytes)}")
@@ -128,6 +135,47 @@ def validate_image(
         seconds=time.monotonic() - started,
         report=report,
     )
+
+
+def infer(engine: Engine, ref: str) -> str:
+    """Return the expectation file of what is found in an image, as JSON.
+
+    Raises ValidationError where there is no such image, or `validate` cannot run in it.
+    """
+    image = _found(engine, ref)
+    with (
+        _launch(engine, image, ref) as (spec, command),
+        containers.running(engine, spec) as container,
+    ):
+        if not container.alive():
+            raise _died(container, ref)
+        result = container.exec([*command(container), "--infer"], INFER_SECONDS)
+    if result.code != 0:
+        raise _no_report(ref, result.code, _tail(result.out + result.err))
+    return result.out
+
+
+def _found(engine: Engine, ref: str) -> LocalImage:
+    image = local_images.find(engine, ref)
+    if image is None:
+        raise ValidationError.of(
+            f"the engine has no image `{ref}`",
+            hint="build it first: `imagegen build`, or pull it",
+        )
+    return image
+
+
+@contextmanager
+def _launch(
+    engine: Engine, image: LocalImage, ref: str
+) -> Iterator[tuple[containers.LaunchSpec, Command]]:
+    """Describe how an image is started, and what its `validate` is: its own, or one brought."""
+    contract = contract_of(ref, image.labels)
+    if is_foreign(engine, image.id, image.labels, PROGRAM):
+        with foreign_launch(image.id) as spec:
+            yield spec, lambda container: program(container, ref)
+    else:
+        yield launch_spec(image.id, contract), lambda _: (PROGRAM,)
 
 
 def contract_of(ref: str, labels: Mapping[str, str]) -> Contract:
@@ -152,13 +200,17 @@ def _run(
     container: containers.Container,
     ref: str,
     request: ValidationRequest,
+    command: Command,
     on_line: Callable[[str], None],
 ) -> Report:
     if not container.alive():
         raise _died(container, ref)
     try:
         container.make_folder(REPORT_FOLDER)
-        result = container.exec(request.argv, request.timeout, on_output=on_line)
+        if request.expect:
+            container.write_file(EXPECT_PATH, Path(request.expect).read_bytes())
+        argv = [*command(container), *request.argv[1:]]
+        result = container.exec(argv, request.timeout, on_output=on_line)
     except EngineError:
         if container.alive():
             raise

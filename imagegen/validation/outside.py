@@ -32,7 +32,7 @@ def validate_hosts(
             "`--hosts` needs testinfra", hint="`pip install 'imagegen[hosts]'`"
         ) from None
     expose_validate()
-    from validate import cli
+    from validate.arguments import parsed
     from validate.outside.hosts import HINT, visits
     from validate.report.json_document import from_data
     from validate.report.report import summary
@@ -40,7 +40,7 @@ def validate_hosts(
 
     if not hosts.isprintable():
         raise ConfigError.of(f"`--hosts {hosts!a}` has characters that no host has", hint=HINT)
-    asked = cli.parsed(["--hosts", hosts, *arguments])
+    asked = parsed(["--hosts", hosts, *arguments])
     with waiting_for(hosts):
         reports, problems = visits([one for one in hosts.split(",") if one.strip()], asked)
     for one in reports:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from imagegen.journal.journal import open_journal
 from imagegen.journal.run import journal_run
 from imagegen.validation.export import export
 from imagegen.validation.failures import validation_failures
-from imagegen.validation.in_container import FULL_SECONDS, ValidationRequest
+from imagegen.validation.in_container import FULL_SECONDS, ValidationRequest, infer
 from imagegen.validation.outside import failures, validate_hosts
 from imagegen.validation.proving import TIERS, proof_of_image
 from imagegen.validation.reports import Files, of_problem, of_record, save
@@ -58,6 +59,7 @@ class ValidateOptions:
     markdown: Path | None = None
     overlay: Path | None = None
     export: Path | None = None
+    infer: bool = False
 
     @property
     def files(self) -> Files:
@@ -76,7 +78,8 @@ class ValidateOptions:
     @property
     def request(self) -> ValidationRequest:
         """Return what to run in each image."""
-        return ValidationRequest(self.static, self.arguments, timeout=self.timeout)
+        expect = self.expect or ""
+        return ValidationRequest(self.static, self.arguments, timeout=self.timeout, expect=expect)
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,10 @@ def validate(options: ValidateOptions, console: Console) -> None:
     if options.export is not None:
         payload = open_payload(options.overlay)
         export(options.export, payload, read_catalog(payload), console.line)
+    elif options.infer:
+        found = [infer(client.connect(), reference) for reference in _references(options)]
+        console.line("\n".join(found).rstrip())
+        console.data([json.loads(text) for text in found])
     elif options.hosts is not None:
         _validate_running(options.hosts, options, console)
     else:

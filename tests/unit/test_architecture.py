@@ -48,7 +48,7 @@ VALIDATE_FLOORS = (
     ("requirements",),
     ("report",),
     ("outside", "prefetch", "pytest_plugin", "testinfra_timeout"),
-    ("pytest_run",),
+    ("arguments", "pytest_run"),
     ("cli",),
     ("__main__", "pyz_main"),
 )

@@ -73,10 +73,7 @@ def _python(_: Any, around: Around) -> Any:
 
 def _openmpi(seen: Any, around: Around) -> Any:
     """Take the first Open MPI of PATH: that is the one which `mpirun` starts."""
-    path = ":".join([around.contents.env.get("PATH", ""), *MPI_PLACES])
-    for folder in dict.fromkeys(path.split(":")):
-        if not on_path(["mpirun"], under(around.root, folder) if folder else ""):
-            continue
+    for folder in _mpi_folders(around):
         prefix = os.path.dirname(folder.rstrip("/"))
         version = _mpirun_version(prefix, seen, around)
         if version:
@@ -84,6 +81,14 @@ def _openmpi(seen: Any, around: Around) -> Any:
             home = _mpi_home(prefix, around) or prefix
             return _row(version, prefix, prefix=prefix, home=home, runtime=runtime)
     return None
+
+
+def _mpi_folders(around: Around) -> List[str]:
+    """List the folders with an mpirun in their order; those of a whole Open MPI come first."""
+    path = ":".join([around.contents.env.get("PATH", ""), *MPI_PLACES])
+    folders = [one for one in dict.fromkeys(path.split(":")) if one]
+    there = [one for one in folders if on_path(["mpirun"], under(around.root, one))]
+    return sorted(there, key=lambda one: not on_path(["ompi_info"], under(around.root, one)))
 
 
 def _mpirun_version(prefix: str, seen: Any, around: Around) -> str:

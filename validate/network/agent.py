@@ -24,7 +24,7 @@ IDLE_SECONDS = 0.05
 DMI = "/sys/class/dmi/id/"
 
 
-def contents(path: str) -> str:
+def line_in(path: str) -> str:
     """Return the first line of a file; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -70,13 +70,13 @@ def interface_of(address: str) -> Dict[str, str]:
                 continue
         if socket.inet_ntoa(said[20:24]) == address:
             top = "/sys/class/net/{}/".format(name)
-            return {"name": name, "speed": contents(top + "speed"), "mtu": contents(top + "mtu")}
+            return {"name": name, "speed": line_in(top + "speed"), "mtu": line_in(top + "mtu")}
     return {}
 
 
-def machine(gpus: List[Dict[str, str]]) -> str:
+def machine_of(gpus: List[Dict[str, str]]) -> str:
     """Return a word that is the same in every container of this machine, also after it restarts."""
-    parts = [contents(DMI + name) for name in ("product_uuid", "board_serial")]
+    parts = [line_in(DMI + name) for name in ("product_uuid", "board_serial")]
     parts += sorted(one["uuid"] for one in gpus)
     if not any(parts):
         with open("/proc/meminfo", encoding="utf-8") as file:
@@ -91,8 +91,8 @@ def facts() -> Dict[str, Any]:
     spec = importlib.util.find_spec("torch")
     return {
         "host": os.uname().nodename,
-        "boot": contents("/proc/sys/kernel/random/boot_id"),
-        "machine": machine(gpus),
+        "boot": line_in("/proc/sys/kernel/random/boot_id"),
+        "machine": machine_of(gpus),
         "processor": _processor(),
         "gpus": [one["model"] for one in gpus],
         "python": sys.executable,

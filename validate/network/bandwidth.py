@@ -10,6 +10,7 @@ from validate.network.measured import Row, Run
 from validate.network.refused import Refused
 from validate.network.sizes import in_units
 from validate.network.transport import Effort
+from validate.remedy import on_host
 
 SWEEP_PACE, SWEEP_LIMIT = (300.0, 0.4), 600.0
 MOST_NAMED = 4
@@ -18,11 +19,16 @@ Show = Callable[[str], None]
 
 
 class Sweep(NamedTuple):
-    """Hold a sweep, with what it was measured on, and the sizes that are slower than they were."""
+    """Hold a sweep, what it was measured on, the sizes that are slower, and the reference."""
 
     run: Run
     facts: Dict[str, Any]
     falls: Sequence[reference.Fall] = ()
+    before: Dict[str, Any] = {}
+
+    def _before(self, row: Row) -> Dict[str, float]:
+        speed = reference.speeds_of(self.before).get(row.size)
+        return {} if speed is None else {"reference_busbw_GB_s": speed}
 
     def as_data(self) -> Dict[str, Any]:
         """Return the sweep for a JSON document."""
@@ -30,7 +36,7 @@ class Sweep(NamedTuple):
             self.facts,
             schema=reference.REFERENCE_SCHEMA,
             host=self.run.hosts[0],
-            rows=[row.as_data() for row in self.run.rows],
+            rows=[dict(row.as_data(), **self._before(row)) for row in self.run.rows],
             wrong=sum(row.wrong for row in self.run.rows),
             left_out=list(self.run.left_out),
             problem=self.run.problem,
@@ -50,13 +56,15 @@ def measure_bandwidth(job: Job, arguments: Any, show: Show) -> Sweep:
     for line in table.heading(facts):
         show(line)
     effort = Effort(arguments.sizes, SWEEP_PACE, SWEEP_LIMIT)
-    (run,) = job.runs.measure([tuple(job.hosts)], effort, lambda _, row: show(table.line_of(row)))
+    (run,) = job.runs.measure(
+        [tuple(job.hosts)], effort, lambda _, row: show(table.line_of(row, before))
+    )
     falls = reference.fallen(run.rows, before) if before and not run.problem else []
     if falls:
         run, falls = _again(job, run, before, show)
     for line in table.ending(run.rows, run.left_out, falls):
         show(line)
-    found = Sweep(run, facts, falls)
+    found = Sweep(run, facts, falls, before)
     if arguments.save_reference:
         _keep(found, arguments.save_reference)
     return found
@@ -67,7 +75,9 @@ def _again(job: Job, run: Run, before: Dict[str, Any], show: Show) -> Any:
     sizes = [one.size for one in reference.fallen(run.rows, before)]
     show("# measured again, because they were slow: " + ", ".join(map(in_units, sizes)))
     effort = Effort(sizes, SWEEP_PACE, SWEEP_LIMIT)
-    (second,) = job.runs.measure([run.hosts], effort, lambda _, row: show(table.line_of(row)))
+    (second,) = job.runs.measure(
+        [run.hosts], effort, lambda _, row: show(table.line_of(row, before))
+    )
     rows = reference.better(run.rows, second.rows)
     wrong = {host: run.wrong.get(host, 0) + second.wrong.get(host, 0) for host in run.hosts}
     wrong = {host: count for host, count in wrong.items() if count}
@@ -122,4 +132,7 @@ def _of_sums(run: Run) -> CheckResult:
     counts = ", ".join("{} on {}".format(count, host) for host, count in run.wrong.items())
     sizes = ", ".join(in_units(row.size) for row in wrong[:MOST_NAMED])
     text = "{} of {:,} elements are wrong ({}), at {}"
-    return bad(SUMS, text.format(sum(row.wrong for row in wrong), total, counts, sizes))
+    said = text.format(sum(row.wrong for row in wrong), total, counts, sizes)
+    if len(run.wrong) == 1 < len(run.hosts):
+        return bad(SUMS, said, "", on_host("start the job without {}".format(*run.wrong)))
+    return bad(SUMS, said)

@@ -18,7 +18,7 @@ FORWARDED = ("NCCL_", "GLOO_", "UCX_", "UCC_", "TP_", "OMP_", "MKL_", "CUDA_VISI
 """Ranks get variables that begin like this, and the two of mpirun's `-x`, as ranks of a launch."""
 PATHS = ("LD_LIBRARY_PATH", "PATH")
 LOGIN_SECONDS, LIFE_SECONDS, ENDING_SECONDS = 20.0, 1800.0, 3.0
-SSH = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-o", "ServerAliveInterval=3")
+SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", "-o", "ServerAliveInterval=3")
 BOOT = "import sys; exec(sys.stdin.buffer.raw.readline().decode())"
 PROGRAM = """\
 import sys, types
@@ -33,7 +33,7 @@ module.main()
 Message = Dict[str, Any]
 
 
-def program() -> str:
+def agent_program() -> str:
     """Return the agent as one line of Python, so that a host needs nothing of ours."""
     ours = [(one.__name__, inspect.getsource(one)) for one in (sweep, agent)]
     modules = [(name, "") for name in ("validate", "validate.network")] + ours
@@ -68,7 +68,7 @@ class Agent:
             self._command = RunningCommand(argv, LIFE_SECONDS, env, stdin)
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
-        self._write(program())
+        self._write(agent_program())
 
     def _write(self, text: str) -> None:
         with contextlib.suppress(OSError):  # it has ended: its result tells why
@@ -112,7 +112,7 @@ class Cluster:
         here = [pythons[0], "-u", "-c", BOOT]
         line = remote_command(pythons, env)
         for name in [self.me, *(one for one in dict.fromkeys(peers) if one != self.me)]:
-            argv = here if name == self.me else ["ssh", *SSH, name, line]
+            argv = here if name == self.me else [*SSH, name, line]
             self.agents[name] = Agent(name, argv, env, self._inbox)
 
     def login(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 from validate.check import SKIPPED, WARNED, CheckResult
 from validate.network.checks import HOSTS, LINKS, LOGIN, NETWORK, bad, good
 from validate.network.job import Job, described
-from validate.network.pairs import Pair, Seen, Verdict, next_round, schedule, verdict_of
+from validate.network.pairs import Blame, Pair, Speeds, blame_for, next_round, schedule
 from validate.network.transport import Effort
 from validate.remedy import NO_REMEDY, Remedy, at_launch, on_host, only_look
 
@@ -21,6 +21,8 @@ LEAST_SHARE = 0.1
 """The share of an interface's rate below which a link is slow, where nothing else compares."""
 
 ONE_OF_TWO = "one of the two hosts, or the link between them: a third host would tell"
+
+WRONG_SUMS = "memory, a GPU, or a library of the host changes data without a word"
 
 REFUSALS: Tuple[Tuple[str, str, Remedy], ...] = (
     (
@@ -53,10 +55,10 @@ class Search(NamedTuple):
     """Hold all that was measured, in rounds, and what was seen of each pair."""
 
     hosts: List[str]
-    seen: Seen
+    seen: Speeds
     problems: Dict[Pair, str]
     rounds: List[List[Dict[str, Any]]]
-    verdict: Verdict
+    verdict: Blame
     facts: Dict[str, Dict[str, Any]]
 
     def as_data(self) -> Dict[str, Any]:
@@ -72,7 +74,7 @@ def search(job: Job, show: Callable[[str], None]) -> Search:
     sizes = GPU_SIZES if job.runs.via == "nccl" else SMALL_SIZES
     effort = Effort(sizes, PAIR_PACE, PAIR_LIMIT)
     hosts, end = job.hosts, time.monotonic() + ALL_LINKS_SECONDS
-    seen: Seen = {}
+    seen: Speeds = {}
     problems: Dict[Pair, str] = {}
     rounds: List[List[Dict[str, Any]]] = []
     facts = described(job)
@@ -80,7 +82,7 @@ def search(job: Job, show: Callable[[str], None]) -> Search:
     while True:
         pairs = next_round(hosts, seen, time.monotonic() < end)
         if not pairs:
-            return Search(hosts, seen, problems, rounds, verdict_of(hosts, seen), job.facts)
+            return Search(hosts, seen, problems, rounds, blame_for(hosts, seen), job.facts)
         done = []
         for run in job.runs.measure(pairs, effort, lambda *_: None):
             pair = (run.hosts[0], run.hosts[1])
@@ -135,7 +137,11 @@ def _of_hosts(found: Search, seconds: float) -> CheckResult:
         "{} of {} hosts are slow: or the others are nearer to each other, on one machine or"
         " behind one switch".format(len(verdict.hosts), count)
     )  # fmt: skip
+    wrong = any("wrong sums" in found.problems.get(pair, "") for pair in found.seen)
     text = "start the job without {}, and have its network repaired"
+    if wrong:
+        text = "start the job without {}, and have its memory, GPUs and libraries checked"
+        cause = cause or WRONG_SUMS
     look = "ssh {} cat /proc/net/dev   # errors and drops of its interface".format(
         next(iter(verdict.hosts))
     )
@@ -148,7 +154,7 @@ def _slow_host(found: Search, host: str) -> str:
         text = "{} is slow with everyone: {:.3g} GB/s at best, {:.3g} GB/s is usual"
         return text.format(host, speed, usual) + _of_interface(found, host)
     said = [text for pair, text in found.problems.items() if host in pair and text]
-    return "{} moves no data to anyone: {}".format(host, said[0] if said else "nothing came")
+    return "{} works with nobody: {}".format(host, said[0] if said else "nothing came")
 
 
 def _of_interface(found: Search, host: str) -> str:

@@ -9,7 +9,7 @@ import math
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 Pair = Tuple[str, str]
-Seen = Dict[Pair, List[float]]
+Speeds = Dict[Pair, List[float]]
 """Pair, in the order of `hosts` -> every speed in GB/s that was measured; 0 if it did not work."""
 
 SLOW = 0.5
@@ -23,7 +23,7 @@ best counts, because hosts do other work in between.
 """
 
 
-class Verdict(NamedTuple):
+class Blame(NamedTuple):
     """Hold what is slow, with its best speed, and what is usual. A speed of 0 is a broken one.
 
     `hosts` are slow with everyone. `links` are slow between two hosts that are fast with others.
@@ -63,7 +63,7 @@ def enough(hosts: Sequence[str]) -> int:
     return min(count - 1 + count % 2, math.ceil(math.log2(count)) + 1)
 
 
-def verdict_of(hosts: Sequence[str], seen: Seen) -> Verdict:
+def blame_for(hosts: Sequence[str], seen: Speeds) -> Blame:
     """Name what is slow. Two hosts have nobody to compare with: only a broken link is named."""
     fastest = {pair: max(speeds) for pair, speeds in seen.items()}
     best = _best(hosts, seen)
@@ -76,7 +76,7 @@ def verdict_of(hosts: Sequence[str], seen: Seen) -> Verdict:
         if not (set(pair) & set(slow))
         and (speed == 0 or (usual and speed < SLOW * min(best[one] for one in pair)))
     }
-    return Verdict(slow, links, _cut(hosts, fastest, slow, links), usual)
+    return Blame(slow, links, _cut(hosts, fastest, slow, links), usual)
 
 
 def _cut(
@@ -96,10 +96,11 @@ def _cut(
             groups.remove(meeting[1])
             meeting[0].extend(meeting[1])
     several = len(groups) > 1 and all(len(group) > 1 for group in groups)
-    return groups if several and links else []
+    in_order = [[host for host in hosts if host in group] for group in groups]
+    return in_order if several and links else []
 
 
-def next_round(hosts: Sequence[str], seen: Seen, time_left: bool) -> List[Pair]:
+def next_round(hosts: Sequence[str], seen: Speeds, time_left: bool) -> List[Pair]:
     """Return pairs to measure at once, none of them with a host in common; empty: it is decided.
 
     What is slow is measured again before it is blamed, at last alone. Unless slow hosts alone, or
@@ -110,7 +111,7 @@ def next_round(hosts: Sequence[str], seen: Seen, time_left: bool) -> List[Pair]:
     left = [one for one in rounds if any(pair not in seen for pair in one)]
     if len(rounds) - len(left) < enough(hosts):
         return [pair for pair in left[0] if pair not in seen]
-    verdict = verdict_of(hosts, seen)
+    verdict = blame_for(hosts, seen)
     again = _disjoint([*_doubtful(hosts, seen, verdict), *_unproven(hosts, seen)])
     if again:
         first_times = all(len(seen.get(pair, ())) < TIMES for pair in again)
@@ -120,7 +121,7 @@ def next_round(hosts: Sequence[str], seen: Seen, time_left: bool) -> List[Pair]:
     return [pair for pair in left[0] if pair not in seen] if goes_on else []
 
 
-def _doubtful(hosts: Sequence[str], seen: Seen, verdict: Verdict) -> List[Pair]:
+def _doubtful(hosts: Sequence[str], seen: Speeds, verdict: Blame) -> List[Pair]:
     """List the pairs that have to be measured once more, the most important first."""
     found = []
     good = [host for host in hosts if host not in verdict.hosts]
@@ -133,11 +134,11 @@ def _doubtful(hosts: Sequence[str], seen: Seen, verdict: Verdict) -> List[Pair]:
     return found + [p for p, speed in links.items() if len(seen[p]) < _times(speed, verdict)]
 
 
-def _times(speed: float, verdict: Verdict) -> int:
+def _times(speed: float, verdict: Blame) -> int:
     return TIMES_NEAR if speed > NEAR * verdict.usual else TIMES
 
 
-def _unproven(hosts: Sequence[str], seen: Seen) -> List[Pair]:
+def _unproven(hosts: Sequence[str], seen: Speeds) -> List[Pair]:
     """List pairs of a host that was never fast and one that was, if the two never met.
 
     A good host may have met slow ones only.
@@ -151,7 +152,7 @@ def _unproven(hosts: Sequence[str], seen: Seen) -> List[Pair]:
     return found
 
 
-def _best(hosts: Sequence[str], seen: Seen) -> Dict[str, float]:
+def _best(hosts: Sequence[str], seen: Speeds) -> Dict[str, float]:
     """Return the best speed that each host had with anyone."""
     return {
         host: max([max(speeds) for pair, speeds in seen.items() if host in pair] or [0.0])

@@ -93,17 +93,21 @@ def refuse_other(path: str, now: Dict[str, Any], before: Dict[str, Any]) -> None
         raise Refused(text, "keep one of this: validate --bandwidth --save-reference FILE")
 
 
+def speeds_of(before: Dict[str, Any]) -> Dict[int, float]:
+    """Return the busbw of each size of a reference, in GB/s; none without a reference."""
+    return {int(row["bytes"]): float(row["busbw_GB_s"]) for row in before.get("rows", ())}
+
+
 def fallen(rows: Sequence[Row], before: Dict[str, Any]) -> List[Fall]:
     """List the sizes that are slower than in the reference."""
-    speeds = {int(row["bytes"]): float(row["busbw_GB_s"]) for row in before["rows"]}
+    speeds = speeds_of(before)
     falls = [Fall(row.size, row.busbw, speeds.get(row.size, 0.0)) for row in rows]
     return [one for one in falls if one.busbw < FALLS * one.before]
 
 
 def common(sizes: Sequence[int], before: Dict[str, Any]) -> List[int]:
     """List the sizes that the reference has too."""
-    there = {int(row["bytes"]) for row in before["rows"]}
-    return [size for size in sizes if size in there]
+    return [size for size in sizes if size in speeds_of(before)]
 
 
 def better(rows: Sequence[Row], again: Sequence[Row]) -> List[Row]:

@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, Sequence
 
 from validate.network.measured import Row
-from validate.network.reference import Fall
+from validate.network.reference import Fall, fallen
 from validate.network.sizes import in_units
 
 LINE = "{:>13}{:>14}{:>9}{:>8}{:>11}{:>9}{:>9}{:>8}"
@@ -23,12 +23,14 @@ def heading(facts: Dict[str, Any]) -> List[str]:
     return [first, "#", *columns]
 
 
-def line_of(row: Row) -> str:
-    """Return the line of a size."""
+def line_of(row: Row, before: Dict[str, Any]) -> str:
+    """Return the line of a size, with a warning if it is slower than in a reference."""
     time = "{:.1f}".format(row.seconds * 1e6)
     speeds = ("{:.{}f}".format(one, 2 if one >= 1 else 4) for one in (row.algbw, row.busbw))
     count = max(row.size // 4, 1)
-    return LINE.format(row.size, count, "float", "sum", time, *speeds, row.wrong)
+    slower = ["  warn: {}".format(one) for one in fallen([row], before)]
+    line = LINE.format(row.size, count, "float", "sum", time, *speeds, row.wrong)
+    return "".join([line, *slower])
 
 
 def ending(rows: Sequence[Row], left_out: Sequence[int], falls: Sequence[Fall]) -> List[str]:

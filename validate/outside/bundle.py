@@ -73,15 +73,23 @@ bin/python -I -c 'import ctypes, json, struct, select, math' 2> /dev/null || tou
 """
 
 
-def archive(folder: str) -> bytes:
-    """Pack all files for a folder on the target into the bytes of a .tar.gz."""
+def archive(folder: str, below: str = "") -> bytes:
+    """Pack all files for a folder on the target into the bytes of a .tar.gz.
+
+    Names begin with `below`. The files are root's, and everybody may read and run them.
+    """
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=6) as tar:
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=3) as tar:
         for name, path in _files():
-            tar.add(path, name, recursive=False)
-        _text(tar, "bin/python", LAUNCHER.format(folder=folder))
-        _text(tar, "start.py", START.format(folder=folder))
+            tar.add(path, below + name, recursive=False, filter=_for_everybody)
+        _text(tar, below + "bin/python", LAUNCHER.format(folder=folder))
+        _text(tar, below + "start.py", START.format(folder=folder))
     return buffer.getvalue()
+
+
+def _for_everybody(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.mode, info.uid, info.gid, info.uname, info.gname = 0o755, 0, 0, "root", "root"
+    return info
 
 
 def _text(tar: tarfile.TarFile, name: str, text: str) -> None:

@@ -3,12 +3,13 @@
 import json
 import os
 import re
+from shlex import quote
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from validate.fixtures import Situation
-from validate.probes import mpi, process_group
+from validate.probes import mpi, peers, process_group, rank_interfaces
 from validate.probes.interpreter import find_python
-from validate.process import Result, run
+from validate.process import Result, RunningCommand, run
 
 PROGRAM = os.path.join(os.path.dirname(process_group.PROGRAM), "collectives.py")
 LARGEST, LARGEST_FAR = 1 << 18, 65537
@@ -16,6 +17,11 @@ LARGEST, LARGEST_FAR = 1 << 18, 65537
 SECONDS = 100.0
 LINE = re.compile(r"ddp-collectives (\{.*?\})\s*$", re.MULTILINE)
 MOST_SAID = 3
+FORWARDED = ("NCCL_", "GLOO_", "MASTER_", "TP_")
+ALWAYS_FORWARDED = ("PATH", "LD_LIBRARY_PATH", "OMP_NUM_THREADS")
+"""Variables that ranks on other hosts get, by how they begin or by their names."""
+WRONG = re.compile(r" at \d+, not |: gradients ")
+"""How a rank says that it got other numbers than it should."""
 GLOO, NCCL = "gloo", "nccl"
 
 
@@ -50,11 +56,61 @@ def on_this_host(image: Situation, backend: str, ranks: int) -> Exchange:
     return read(run(argv, SECONDS, env), ranks)
 
 
+def between_hosts(image: Situation, hosts: Sequence[str], backend: str) -> Exchange:
+    """Exchange between ranks on several hosts, one on each; the first host is this one.
+
+    mpirun starts them where there is Open MPI, else torchrun on each host, over ssh.
+    """
+    command = program(find_python(image.env, image.expected), backend, LARGEST_FAR)
+    address, port = rendezvous(hosts), str(process_group.free_port())
+    env = dict(process_group.own_job(image.env), MASTER_ADDR=address, MASTER_PORT=port)
+    if image.expected.has("openmpi"):
+        names = sorted(name for name in env if name.startswith(FORWARDED))
+        prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
+        argv = mpi.launch(prefix, len(hosts), command, env, names)
+        argv[1:1] = ["-H", ",".join(name + ":1" for name in hosts)]
+        return read(run(argv, SECONDS, env), len(hosts))
+    return read(by_torchrun(image, hosts, command[1:]), len(hosts))
+
+
+def by_torchrun(image: Situation, hosts: Sequence[str], program: Sequence[str]) -> Result:
+    """Start torchrun on every host at the same time, over ssh, and join what all of them say.
+
+    As mpirun does, it gives the ranks of other hosts the PATH of this one.
+    """
+    meet = ["--master_addr", rendezvous(hosts), "--master_port", str(process_group.free_port())]
+    env = process_group.own_job(image.env)
+    started = []
+    for number, host in enumerate(hosts):
+        place = ["--nnodes", str(len(hosts)), "--node_rank", str(number), "--nproc_per_node", "1"]
+        argv = [*process_group.TORCHRUN, *place, *meet, *program]
+        if number:
+            kept = [n for n in sorted(env) if n.startswith(FORWARDED) or n in ALWAYS_FORWARDED]
+            line = ["env", *("{}={}".format(name, env[name]) for name in kept), *argv]
+            argv = ["ssh", *peers.OPTIONS, host, " ".join(map(quote, line))]
+        started.append(RunningCommand(argv, SECONDS, env))
+    ended = [one.result() for one in started]
+    worst = next((one for one in ended if not one.ok), ended[0])
+    out, err = "\n".join(one.out for one in ended), "\n".join(one.err for one in ended)
+    return worst._replace(out=out, err=err)
+
+
+def rendezvous(hosts: Sequence[str]) -> str:
+    """Return the address of this host, the first one, at which the others reach it."""
+    ways = [rank_interfaces.address_towards(host) for host in hosts[1:]]
+    found = list(dict.fromkeys(filter(None, ways)))
+    if len(found) > 1:
+        seen = rank_interfaces.seen_from(hosts[1:], found)
+        found.sort(key=lambda one: sum(one not in peer.reached for peer in seen))
+    return found[0] if found else hosts[0]
+
+
 def read(result: Result, ranks: int) -> Exchange:
     """Read the line of each rank; every rank has to be there, and to have seen nothing wrong."""
     said = sorted(_lines(result.out), key=lambda one: int(one.get("rank", -1)))
-    wrong = ["rank {}: {}".format(one["rank"], text) for one in said for text in one["wrong"]]
     hosts = tuple(sorted({str(one["host"]) for one in said}))
+    label = "rank {rank} on {host}: " if len(hosts) > 1 else "rank {rank}: "
+    wrong = [label.format(**one) + text for one in said for text in one["wrong"]]
     if wrong:
         more = sum(int(one["count"]) for one in said) - MOST_SAID
         rest = ["and {} more".format(more)] if more > 0 else []

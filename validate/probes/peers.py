@@ -7,6 +7,7 @@ from validate.probes.ssh import answer_of
 from validate.process import Result, run
 
 SECONDS = 20.0
+OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
 AT_A_TIME = 16
 
 FACTS = """\
@@ -47,8 +48,7 @@ def ask(name: str, script: str, seconds: float = SECONDS) -> Tuple[Result, Dict[
     ssh may not ask for anything, such as a password. The facts are the lines `name=value` between
     the marks that the script prints.
     """
-    options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5"]
-    result = run(["ssh", *options, name, script], seconds)
+    result = run(["ssh", *OPTIONS, name, script], seconds)
     lines = [line.partition("=") for line in answer_of(result.out).splitlines()]
     return result, {key: value for key, equals, value in lines if equals}
 

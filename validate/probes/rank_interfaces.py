@@ -59,6 +59,12 @@ class Named(NamedTuple):
             return [] if self.choose(there) else self.asked
         return [one for one in self.asked if one not in there]
 
+    def missing(self, there: Sequence[str]) -> str:
+        """Say in words what is named and not there."""
+        if self.name == NCCL:
+            return "none of the interfaces"
+        return "{}, which is not one".format(" and ".join(self.absent(there)))
+
 
 def settings(image: Situation) -> List[Named]:
     """Return the settings that are made; NCCL reads those of its files too."""
@@ -92,16 +98,21 @@ def own_address() -> str:
         return ""
 
 
-def towards(peer: str) -> str:
-    """Return the interface by which packets to a peer leave; empty if nobody knows."""
+def address_towards(peer: str) -> str:
+    """Return the address of this host with which packets to a peer leave; empty if to nowhere."""
     try:
-        found = socket.getaddrinfo(peer, 9, socket.AF_INET, socket.SOCK_DGRAM)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-            one.connect(found[0][4])  # sends nothing
-            mine = one.getsockname()[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(peer, 9, 0, socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind, protocol) as one:
+            one.connect(address)  # sends nothing
+            return str(one.getsockname()[0])
     except OSError:
         return ""
-    return next((name for name in interfaces("/") if address_of(name) == mine), "")
+
+
+def towards(peer: str) -> str:
+    """Return the interface by which packets to a peer leave; empty if nobody knows."""
+    mine = address_towards(peer)
+    return next((name for name in interfaces("/") if mine and address_of(name) == mine), "")
 
 
 class Seen(NamedTuple):

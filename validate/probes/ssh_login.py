@@ -122,6 +122,15 @@ def _account(image: Situation, groups: Tuple[str, ...]) -> Problem:
     return found if found.seen else Problem("", "sshd refuses root: {}".format(groups[0]), LOOK)
 
 
+def _closed(image: Situation, groups: Tuple[str, ...]) -> Problem:
+    text = "securityContext: {{fsGroup: {}}}   # of the pod; or defaultMode: 0644 for the Secret"
+    number = current(image.root).number
+    cause = "user id {} may not read {}, whose mode is for its owner alone".format(
+        number, groups[0]
+    )
+    return Problem("", cause, at_launch(text.format(number)))
+
+
 def _no_process(_: Situation, __: Tuple[str, ...]) -> Problem:
     remedy = at_launch("docker run --pids-limit -1 IMAGE")
     return Problem("", "the container may start no more processes", remedy)
@@ -183,6 +192,7 @@ KNOWN = (
         "/etc/ssh/ssh*_config /etc/ssh/ssh*_config.d/*.conf" + AGAIN)),
     Known(r"Permissions \d+ for '([^']+)' are too open", _fixed(
         "{0} can be read by others, so ssh does not use it", "chmod 600 {0}")),
+    Known(r"Load key \"([^\"]+)\": Permission denied", _closed),
     Known(r"Load key \"([^\"]+)\": (?!No such)([^\n]*)", _fixed(
         "{0} is no whole key: {1}",
         "mv {0} {0}.off && IMAGEGEN_SSHD=off imagegen-entrypoint true")),

@@ -226,15 +226,12 @@ def made_anew(root: str, keys: List[str]) -> Remedy:
              if os.path.lexists(under(root, name))]  # fmt: skip
     lines = [moved_out(files)]
     for path in server_files(root, ROOT):
-        named = [key for key in keys if re.search(_host_key(key), read(under(root, path)))]
+        text, line = read(under(root, path)), r"(?im)^ *HostKey +{} *$"
+        named = [key for key in keys if re.search(line.format(re.escape(key)), text)]
         lines += ["sed -i -E 's|^ *HostKey +{}|# &|I' {}".format(pattern(key), quote(path))
                   for key in named]  # fmt: skip
     where = "   # in the recipe: take out the step that makes them; others are made at start"
     return in_shell("; ".join([*lines, "sh -c {}".format(START)]) + where)
-
-
-def _host_key(key: str) -> str:
-    return r"(?im)^ *HostKey +{} *$".format(re.escape(key))
 
 
 def private(root: str, user: User) -> Remedy:

@@ -16,7 +16,7 @@ from typing import Any, Dict
 from validate.check import Check, CheckResult
 from validate.remedy import Remedy
 from validate.report.report import PREFLIGHT, Report, counts, skips
-from validate.report.screen import verdict_of
+from validate.report.screen import decision_of
 
 REPORT_SCHEMA = 1
 
@@ -30,7 +30,7 @@ def as_data(report: Report) -> Dict[str, Any]:
     """Return the document of a report as data."""
     more: Dict[str, Any] = {"unloaded": list(report.unloaded)} if report.unloaded else {}
     if report.tier == PREFLIGHT:
-        more["verdict"] = dict(verdict_of(report)._asdict())
+        more["verdict"] = dict(decision_of(report)._asdict())
     return {
         **more,
         **report.figures,

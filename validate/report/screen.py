@@ -3,7 +3,7 @@
 from typing import List
 
 from validate.check import ERROR, FAILED, WARNED, CheckResult
-from validate.preflight import Verdict, verdict
+from validate.preflight import Decision, verdict
 from validate.remedy import lines as remedy_lines
 from validate.report.report import MARKS, Report, summary, unmet
 from validate.report.table import COLOURS, SCREEN, paint
@@ -12,7 +12,7 @@ MOST_LETTERS = 240
 """The most of a text that a line of the screen shows: three lines of a terminal."""
 
 
-def verdict_of(report: Report) -> Verdict:
+def decision_of(report: Report) -> Decision:
     """Return what a run leads to."""
     return verdict(report.results, unmet(report))
 
@@ -24,7 +24,7 @@ def as_screen(report: Report, colour: bool) -> str:
     """
     found = [one for one in report.results if one.outcome in (FAILED, ERROR)]
     found += [one for one in report.results if one.outcome == WARNED]
-    last = [*unmet(report), summary(report), str(verdict_of(report))]
+    last = [*unmet(report), summary(report), str(decision_of(report))]
     lines: List[str] = []
     for number, one in enumerate(found):
         more = _finding(one, colour)

@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 
 from validate.check import check, fail, skip, warn
 from validate.fixtures import Measure, Situation
-from validate.probes import mpi, peers
+from validate.probes import collectives, cuda, mpi, peers, process_group
 from validate.probes.interpreter import find_python
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
@@ -22,6 +22,11 @@ KEYS = at_launch(
     "mount the same keys at /root/.ssh in every container: docker run -v KEYS:/root/.ssh:ro IMAGE"
     "   # or add this one's key to authorized_keys of the peer",
     look="cat ~/.ssh/id_ed25519.pub",
+)
+
+WITHOUT_WAY = (
+    "ranks do not meet: no way between them, a firewall, or another PyTorch there",
+    only_look("validate --only torch --peers HOST1,HOST2   # ddp.iface and ddp.2rank say more"),
 )
 
 
@@ -136,6 +141,8 @@ def test_limits(image: Situation, measure: Measure) -> None:
 )
 def test_daemon(image: Situation, measure: Measure) -> None:
     """`command -v orted` (prted since Open MPI 5) over ssh, without a login shell"""
+    if not image.expected.has("openmpi"):
+        skip("not-in-recipe", "the image has no Open MPI")
     found = _peers(image)
     measure(", ".join(sorted({one.facts.get("daemon", "") for one in found})))
     lost = [one.name for one in found if not one.facts.get("daemon")]
@@ -143,24 +150,17 @@ def test_daemon(image: Situation, measure: Measure) -> None:
         fail("no {} on {}".format(_daemon(image), ", ".join(lost)))
 
 
-def _launch(image: Situation, command: List[str]) -> Any:
-    hosts = _hosts(image)
-    prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
-    argv = mpi.launch(prefix, len(hosts), command, image.env)
-    argv[1:1] = ["-H", ",".join(name + ":1" for name in hosts)]
-    return run(argv, LAUNCH_SECONDS, image.env)
-
-
 @check(
     "peers.ranks",
-    "mpirun starts a rank on every host, not all of them here",
+    "a rank starts on every host, not all of them here",
     tier="live",
     cause="the launcher does not reach the daemons: names, a firewall, or the wrong interface",
     remedy=only_look("mpirun -np 2 -H HOST1,HOST2 -mca plm_base_verbose 10 hostname"),
-    needs=("peers.image", "peers.daemon", "mpi.2rank"),
+    needs=("peers.login", "peers.image", "mpi.2rank"),
 )
 def test_ranks(image: Situation, measure: Measure) -> None:
-    """`mpirun -np N -H a:1,b:1 hostname`: the set of names has N members"""
+    """`mpirun -np N -H a:1,b:1 hostname`, or where there is no Open MPI `torchrun --nnodes N
+    --no_python hostname` on every host, over ssh: the set of names has N members"""
     hosts = _hosts(image)
     if len(hosts) < 2:
         skip("needs-peer", "the only peer that was named is this container")
@@ -173,18 +173,65 @@ def test_ranks(image: Situation, measure: Measure) -> None:
         fail("{} ranks were started, they ran on {}".format(len(hosts), ", ".join(names)))
 
 
+def _launch(image: Situation, command: List[str]) -> Any:
+    hosts = _hosts(image)
+    if image.expected.has("openmpi"):
+        _daemons(image)
+        prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
+        argv = mpi.launch(prefix, len(hosts), command, image.env)
+        argv[1:1] = ["-H", ",".join(name + ":1" for name in hosts)]
+        return run(argv, LAUNCH_SECONDS, image.env)
+    if not image.expected.has("torch"):
+        skip("not-in-recipe", "neither Open MPI nor PyTorch is there to start ranks")
+    if not process_group.has_torchrun(image.expected.version("torch")):
+        skip("not-applicable", "no Open MPI, and torchrun came with PyTorch 1.10")
+    return collectives.by_torchrun(image, hosts, ["--no_python", *command])
+
+
+def _daemons(image: Situation) -> None:
+    """Skip a check that starts ranks under mpirun if a peer has no daemon: peers.daemon failed."""
+    if not all(one.facts.get("daemon") for one in _peers(image)):
+        skip("blocked-by", "peers.daemon")
+
+
 @check(
     "peers.allreduce",
-    "Horovod sums over all hosts, and every rank gets the right sum",
+    "Horovod or torch.distributed sums over all hosts, and every rank gets the right sum",
     tier="live",
     cause="ranks do not find each other: another MPI there, or an interface without a way",
     remedy=only_look("HOROVOD_LOG_LEVEL=debug validate --only peers --peers HOST1,HOST2"),
     needs=("peers.ranks", "hvd.size"),
 )
 def test_allreduce(image: Situation, measure: Measure) -> None:
-    """hvd.allreduce of rank + 1 with one rank on each host under mpirun: n (n + 1) / 2"""
-    if not (image.expected.has("horovod") or image.expected.has("lightcc")):
-        skip("not-in-recipe", "the image has no Horovod")
+    """hvd.allreduce of rank + 1 with one rank on each host under mpirun: n (n + 1) / 2. Without
+    Horovod the exchanges of ddp.2rank, up to 65537 elements, over gloo (NCCL too on GPUs), under
+    mpirun or torchrun; the tool works out where the ranks meet"""
+    if image.expected.has("horovod") or image.expected.has("lightcc"):
+        _by_horovod(image, measure)
+    elif image.expected.has("torch"):
+        _by_torch(image, measure)
+    else:
+        skip("not-in-recipe", "the image has neither Horovod nor PyTorch")
+
+
+def _by_torch(image: Situation, measure: Measure) -> None:
+    hosts, said = _hosts(image), []
+    gpus = image.expected.device == "gpu" and cuda.gpus(image.root)
+    for backend in (collectives.GLOO, *((collectives.NCCL,) if gpus else ())):
+        found = collectives.between_hosts(image, hosts, backend)
+        said.append(found.measured)
+        measure("; ".join(said))
+        if found.problem:
+            wrong = collectives.WRONG.search(found.problem)
+            why = (
+                ("a PyTorch, or something put in front of it, gives wrong numbers",)
+                if wrong
+                else ()
+            )
+            fail("{}: {}".format(backend, found.problem), *(why or WITHOUT_WAY))
+
+
+def _by_horovod(image: Situation, measure: Measure) -> None:
     python = find_python(image.env, image.expected)
     count = len(_hosts(image))
     result = _launch(image, [python, "-c", peers.ALLREDUCE])

@@ -154,6 +154,8 @@ def test_load(image: Situation, measure: Measure) -> None:
         )
         remedy = in_image(*REQUEST) if image.expected.has("harp") else _away(image)
         text = "NCCL {} keeps no plugin: {}".format(copy.version, why)
+        if "crashed" in opened.why:
+            fail(text, "{} ends each program that opens NCCL".format(plugin_path(image)), remedy)
         _judge(image, text, "{} does not load into NCCL".format(plugin_path(image)), remedy)
 
 

@@ -20,6 +20,8 @@ BETWEEN = at_launch(
     " lets its ranks talk",
     look="ip route; ip -brief address",
 )
+NOT_THERE = "all ranks get the same setting, and this host and the peer name interfaces otherwise"
+LOOK = only_look("ip -brief address; ip route")
 WRONG_WAY = (
     "ranks tell each other this address, and it is of a network that the peer is not in, or a "
     "firewall is between them"
@@ -90,7 +92,7 @@ def _of_interface(env: Dict[str, str]) -> List[Known]:
     "the interfaces that ranks of PyTorch are told to use are there, and lead to the peers",
     tier="live",
     cause="the name is of another machine, or of a network that the peers are not in",
-    remedy=only_look("ip -brief address; ip route"),
+    remedy=LOOK,
 )
 def test_iface(image: Situation, measure: Measure) -> None:
     """GLOO_SOCKET_IFNAME (whole names) and NCCL_SOCKET_IFNAME (prefixes, =, ^) against
@@ -114,8 +116,8 @@ def _is_there(one: ifaces.Named, there: List[str], usable: List[str]) -> None:
         remedy = in_shell(nccl.removal(one.name, one.place))
     absent = one.absent(there)
     if absent:
-        text = "{} in {}: no interface {} here, there are {}"
-        fail(text.format(one.text, one.place, " or ".join(absent), ", ".join(there)), "", remedy)
+        text = "{} in {} names {}, here are {}"
+        fail(text.format(one.text, one.place, one.missing(there), ", ".join(there)), "", remedy)
     idle = [name for name in one.choose(there) if name not in ("lo", *usable)]
     if idle and (one.name == ifaces.GLOO or not set(one.choose(there)) & set(usable)):
         cause = "an interface that is down, or has no address, leads to no peer"
@@ -137,8 +139,11 @@ def _leads_to(others: List[str], named: List[ifaces.Named], there: List[str]) ->
         best = ifaces.towards(seen.peer)
         for one in named:
             if one.absent(seen.there):
-                text = "{}: {} has {}"
-                fail(text.format(one.text, seen.peer, ", ".join(seen.there)))
+                text = "{} names {} on {}: there are {}"
+                lost = text.format(
+                    one.text, one.missing(seen.there), seen.peer, ", ".join(seen.there)
+                )
+                fail(lost, NOT_THERE, export({one.name: best}) if best else LOOK)
         for text, name, address in ways:
             if address and address not in seen.reached:
                 where = "{} ({})".format(name, address) if name else address

@@ -8,7 +8,7 @@ import tarfile
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from imagegen.engine import sdk
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import docker
 
-__all__ = ["Container", "ExecResult", "LaunchSpec", "network", "running"]
+__all__ = ["Container", "ExecResult", "LaunchSpec", "image_has", "network", "running"]
 
 LATE_SECONDS = 1.0
 """The seconds in which an engine makes a container, mostly."""
@@ -35,7 +35,7 @@ class LaunchSpec:
 
     `ulimits` are soft and hard limits alike, -1 is unlimited. `mounts` are (host path, path, `ro`
     or `rw`). `network` is a name, `host` or `none`. Where `command` or `entrypoint` is None, the
-    image's own is used.
+    image's own is used. `files` is a tar file of this host that is unpacked at / before the start.
     """
 
     image: str
@@ -51,6 +51,7 @@ class LaunchSpec:
     gpus: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     entrypoint: tuple[str, ...] | None = None
+    files: str = ""
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,21 @@ def running(engine: Engine, spec: LaunchSpec) -> Iterator[Container]:
         _remove(engine, name)
 
 
+def image_has(engine: Engine, image: str, path: str) -> bool:
+    """Return whether an image has a file; no container of it is started."""
+    name = owner.new_name()
+    try:
+        with engine_errors(f"look for `{path}` in {image}"):
+            container_id = _create(engine, LaunchSpec(image, ("true",)), name)
+            try:
+                engine.api.get_archive(container_id, path)
+            except sdk.errors.NotFound:
+                return False
+            return True
+    finally:
+        _remove(engine, name)
+
+
 _swept: set[str] = set()
 
 
@@ -184,6 +200,8 @@ def _start(engine: Engine, spec: LaunchSpec, name: str) -> Container:
     while True:
         try:
             container_id = _create(engine, spec, name)
+            if spec.files:
+                engine.api.put_archive(container_id, "/", Path(spec.files).read_bytes())
             engine.api.start(container_id)
             return Container(engine, container_id, name, tuple(notes))
         except sdk.errors.APIError as error:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-import secrets
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from one_job import KEYS, one_job
 from outside import from_outside, verdicts
-from running_image import SLEEP, said, started
+from running_image import SLEEP, said
 
-from imagegen.engine.containers.containers import (
-    Container,
-    LaunchSpec,
-    network,
-    running,
-)
+from imagegen.engine.containers.containers import Container, LaunchSpec, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,35 +18,14 @@ if TYPE_CHECKING:
 
     from imagegen.engine.client import Engine
 
-KEYS = "/root/.ssh/authorized_keys"
 PEERS = ("login", "image", "env", "limits", "daemon", "ranks", "allreduce")
 
 
 @pytest.fixture(scope="module")
 def pair(engine: Engine, cpu_family: dict[str, str]) -> Iterator[tuple[Container, Container]]:
     """Start `left` and `right`; each knows the key that the other made at its start."""
-    with ExitStack() as stack:
-        net = stack.enter_context(network(engine, f"test-{secrets.token_hex(6)}"))
-        hosts = [
-            stack.enter_context(
-                started(
-                    engine,
-                    LaunchSpec(
-                        cpu_family["debian12-none"],
-                        SLEEP,
-                        caps=("SYS_PTRACE",),
-                        shm_bytes=1 << 30,
-                        network=net,
-                        hostname=name,
-                    ),
-                )
-            )
-            for name in ("left", "right")
-        ]
-        public = "".join(said(one, "cat", "/root/.ssh/id_ed25519.pub") for one in hosts)
-        for one in hosts:
-            one.write_file(KEYS, public.encode(), 0o600)
-        yield hosts[0], hosts[1]
+    with one_job(engine, cpu_family["debian12-none"], ("left", "right")) as (left, right):
+        yield left, right
 
 
 def peers(container: Container, names: str, code: int) -> dict[str, Any]:
@@ -99,6 +72,7 @@ def test_a_peer_whose_sessions_do_not_find_the_daemon(pair: tuple[Container, Con
         said(right, "sh", "-c", "cat /tmp/kept > /etc/environment; rm /tmp/kept")
     assert failed(found) == ["daemon"]
     assert found["daemon"]["measured"] == "no orted on right"
+    assert (found["ranks"]["reason"], found["ranks"]["measured"]) == ("blocked-by", "peers.daemon")
     assert found["env"]["outcome"] == "warned"
 
 

@@ -32,7 +32,7 @@ from pages import (
 )
 
 from imagegen.cli.main import VERBS, cli
-from validate.cli import parsed
+from validate.arguments import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from kubeflow_trainer_api import models as trainer
 from kubernetes import client
 
 from unit.conftest import REPOSITORY
-from validate import cli
+from validate import arguments
 from validate.preflight import ORDER, START
 from validate.remedy import DRAIN
 from validate.requirements import PROFILES, parse_required
@@ -127,7 +127,7 @@ def commands() -> Iterator[list[str]]:
 @pytest.mark.parametrize("words", [*commands()], ids=" ".join)
 def test_the_commands_are_those_of_the_command_line(words: list[str]) -> None:
     assert words[0] == "validate"
-    asked = cli.parsed(words[1:])
+    asked = arguments.parsed(words[1:])
     assert asked.preflight
     assert asked.profile in ("", *PROFILES)
     names, gpus = parse_required(asked.require)

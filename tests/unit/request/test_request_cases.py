@@ -23,7 +23,9 @@ def cases() -> list[Any]:
     found = []
     for path in sorted(FOLDER.glob("*.yaml")):
         for case in yaml.load(path.read_text(), yaml.BaseLoader):
-            assert set(case) <= {"ask", "answer", "pins", "warns", "says", "instead"}, case
+            assert set(case) <= {"ask", "answer", "pins", "warns", "silent", "says", "instead"}, (
+                case
+            )
             found.append(pytest.param(case, id=case["ask"]))
     return found
 
@@ -49,6 +51,8 @@ def test_a_request_has_its_known_answer(case: dict[str, Any], project: Project) 
         assert pins[name].startswith(version), pins
     for text in case.get("warns", []):
         assert any(text in warning for warning in answer.warnings), answer.warnings
+    for text in case.get("silent", []):
+        assert not any(text in warning for warning in answer.warnings), answer.warnings
 
 
 def _refused(answer: Refusal, case: dict[str, Any], project: Project) -> None:

@@ -29,7 +29,7 @@ from validate.remedy import (
 from validate.report.json_document import as_data, from_data
 from validate.report.junit import as_junit
 from validate.report.report import PREFLIGHT, Report, exit_code
-from validate.report.screen import as_screen, verdict_of
+from validate.report.screen import as_screen, decision_of
 from validate.report.table import SCREEN
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def test_an_action_is_in_every_report() -> None:
 def test_the_strongest_action_counts(strongest: int) -> None:
     weaker = ANY_REMEDY[strongest:]
     results = [finding(f"a.{n}", remedy) for n, remedy in enumerate(reversed(weaker))]
-    found = verdict_of(report(*results))
+    found = decision_of(report(*results))
     assert found.action == preflight.ORDER[strongest]
     assert found.reason == f"a.{len(weaker) - 1}: 64 MiB"
 
@@ -87,18 +87,18 @@ def test_what_is_required_and_absent_asks_for_a_relaunch() -> None:
     passed = CheckResult(ONE, "limits", PASSED, "ok")
     one = report(passed, missing=("gpu",))
     assert one.exit_code == 3
-    assert verdict_of(one).action == RELAUNCH
-    assert "required, but it did not run: gpu" in verdict_of(one).reason
+    assert decision_of(one).action == RELAUNCH
+    assert "required, but it did not run: gpu" in decision_of(one).reason
 
 
 def test_a_warning_starts_the_job_and_is_named() -> None:
     one = report(finding("gpu.pcie", on_host("x"), WARNED), CheckResult(ONE, "limits", PASSED, ""))
     assert one.exit_code == 0
-    assert str(verdict_of(one)) == "start: 2 checks, nothing failed; warned: gpu.pcie"
+    assert str(decision_of(one)) == "start: 2 checks, nothing failed; warned: gpu.pcie"
 
 
 def test_a_check_that_broke_itself_is_asked_about() -> None:
-    assert verdict_of(report(finding("a.b", only_look("x"), ERROR))).action == ASK
+    assert decision_of(report(finding("a.b", only_look("x"), ERROR))).action == ASK
 
 
 @pytest.mark.parametrize("number", [0, 1, 5, 60])
@@ -109,14 +109,14 @@ def test_whatever_is_found_fits_one_screen(number: int) -> None:
     one = report(*results)
     lines = as_screen(one, colour=False).splitlines()
     assert len(lines) <= SCREEN
-    assert lines[-1] == str(verdict_of(one))
+    assert lines[-1] == str(decision_of(one))
     assert len(lines[-1]) < preflight.MOST_LETTERS + 20
     named = "\n".join(lines)
     assert all(f"a.{n}" in named for n in range(number))
 
 
 def test_the_reason_is_one_line() -> None:
-    found = verdict_of(report(finding("a.b", on_host("x"), seen="first\nsecond " + "x" * 500)))
+    found = decision_of(report(finding("a.b", on_host("x"), seen="first\nsecond " + "x" * 500)))
     assert found.reason.startswith("a.b: first second xxx")
     assert "\n" not in found.reason
     assert len(found.reason) <= preflight.MOST_LETTERS

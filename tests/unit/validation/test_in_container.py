@@ -34,7 +34,8 @@ class Refusing:
 
 def run_in(container: Refusing) -> object:
     request = validation.ValidationRequest()
-    return validation._run(cast("Container", container), "an-image", request, print)
+    own = cast("Container", container)
+    return validation._run(own, "an-image", request, lambda _: ("validate",), print)
 
 
 def test_a_container_that_dies_before_the_command_starts_is_the_image_s_fault() -> None:

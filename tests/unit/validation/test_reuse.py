@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from imagegen.model.validation import Report
 
 ENGINE = cast("Engine", object())
-IMAGE = LocalImage("sha256:a", ("cpu:a",), {}, 1)
+IMAGE = LocalImage("sha256:a", ("cpu:a",), {"io.imagegen.recipe": "of a recipe"}, 1)
 WHOLE = ValidationRequest()
 HEALTHY = {"os": "passed", "ssh": "passed", "rdma": "no-rdma-hw"}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from validate.network.pairs import Pair, Seen, Verdict, enough, next_round, schedule, verdict_of
+from validate.network.pairs import Blame, Pair, Speeds, blame_for, enough, next_round, schedule
 
 SIZES = (3, 4, 5, 6, 7, 8, 9, 13, 16, 31, 64)
 
@@ -38,9 +38,9 @@ class Cluster:
         return limit * self.chance.uniform(1 - self.noise, 1 + self.noise)
 
 
-def search(cluster: Cluster, time_left: bool = True) -> tuple[Verdict, int, Seen]:
+def search(cluster: Cluster, time_left: bool = True) -> tuple[Blame, int, Speeds]:
     """Return the verdict, the number of rounds, and what was measured."""
-    seen: Seen = {}
+    seen: Speeds = {}
     rounds = 0
     while pairs := next_round(cluster.hosts, seen, time_left):
         ends = [one for pair in pairs for one in pair]
@@ -49,7 +49,7 @@ def search(cluster: Cluster, time_left: bool = True) -> tuple[Verdict, int, Seen
             seen.setdefault(pair, []).append(cluster.measure(pair))
         rounds += 1
         assert rounds <= len(cluster.hosts) + 8
-    return verdict_of(cluster.hosts, seen), rounds, seen
+    return blame_for(cluster.hosts, seen), rounds, seen
 
 
 @pytest.mark.parametrize("count", [2, *SIZES])

@@ -35,6 +35,10 @@ def image(tmp_path: Path) -> Situation:
 @pytest.mark.parametrize(
     ("said", "cause"),
     [
+        (
+            'Load key "/home/m/.ssh/id_rsa": Permission denied\nm@localhost: Permission denied.',
+            "user id 0 may not read /home/m/.ssh/id_rsa",
+        ),
         ("debug1: x\nno more sessions\ndebug1: y", "MaxSessions of sshd allows no session"),
         ("sshd: no hostkeys available -- exiting.", "sshd has no host keys"),
         (

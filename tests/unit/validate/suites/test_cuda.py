@@ -206,6 +206,38 @@ def test_a_compatibility_package_on_the_loaders_path_warns(machine: Machine) -> 
     assert "803" in one.cause
 
 
+def test_a_recipe_with_cuda_compat_wants_its_library_first(machine: Machine) -> None:
+    machine.promise("cuda-compat", "12.4.1")
+    write(machine.root, "/usr/local/cuda/compat/libcuda.so.1")
+    driver(machine)
+    write(machine.root, "/etc/ld.so.conf", "/usr/local/cuda/compat\n")
+    one = machine.findings("cuda", static=True)["cuda.libcuda-origin"]
+    assert (one.outcome, "/compat/" in one.measured) == (PASSED, True)
+    write(machine.root, "/etc/ld.so.conf", "/nowhere\n")
+    one = machine.findings("cuda", static=True)["cuda.libcuda-origin"]
+    assert one.outcome == FAILED
+    assert "the recipe has cuda-compat, the loader takes" in one.measured
+
+
+@pytest.mark.parametrize(
+    ("there", "outcome"),
+    [
+        (("libcuda.so.1", "libcuda.so.550.163.01"), PASSED),
+        (("libcuda.so.1", "libcuda.so.535.54.03"), FAILED),
+        (("libcuda.so.550.163.01",), FAILED),
+        ((), FAILED),
+    ],
+)
+def test_the_library_of_cuda_compat_is_of_the_recipes_driver(
+    machine: Machine, there: tuple[str, ...], outcome: str
+) -> None:
+    folder = "/usr/local/cuda/compat"
+    machine.promise("cuda-compat", "12.4.1", folder=folder, libcuda="550.54.15")
+    for name in there:
+        write(machine.root, f"{folder}/{name}")
+    assert machine.findings("cuda-compat", static=True)["cuda-compat.lib"].outcome == outcome
+
+
 def test_a_driver_library_of_the_image_itself_warns(machine: Machine) -> None:
     driver(machine)
     write(machine.root, "/proc/self/mountinfo")

@@ -13,6 +13,7 @@ import pytest
 from unit.validate import trees
 from validate.check import CheckFailed
 from validate.fixtures import Measure, Situation
+from validate.probes import collectives
 from validate.probes.peers import Peer
 from validate.process import Result
 from validate.suites import test_peers as suite
@@ -98,3 +99,53 @@ def test_a_sum_that_is_wrong_or_of_another_size_fails(
     assert told(suite.test_allreduce, image) == "wanted 3.0 of 2 ranks: nothing"
     mpirun(SUM.format(1, "3.0") + SUM.format(0, "3.0"))
     suite.test_allreduce(image, Measure())
+
+
+def without_horovod(image: Situation, **components: Any) -> Situation:
+    data = {**image.expected.data, "components": {"torch": {"version": "2.6.0"}, **components}}
+    return image._replace(expected=image.expected._replace(data=data))
+
+
+@pytest.mark.parametrize(
+    ("problem", "says", "cause"),
+    [
+        ("rank 1 on b: all_reduce int64 x1: 4 at 0, not 3", "gloo: rank 1 on b", "wrong numbers"),
+        ("RuntimeError: timed out", "gloo: RuntimeError: timed out", "do not meet"),
+    ],
+)
+def test_without_horovod_ranks_of_torch_are_compared(
+    image: Situation, monkeypatch: pytest.MonkeyPatch, problem: str, says: str, cause: str
+) -> None:
+    found = collectives.Exchange("gloo: 9 exchanges right on each of 2 ranks", "")
+    monkeypatch.setattr(collectives, "between_hosts", lambda *_: found)
+    measure = Measure()
+    suite.test_allreduce(without_horovod(image), measure)
+    assert measure.text == found.measured
+    wrong = collectives.Exchange("", problem)
+    monkeypatch.setattr(collectives, "between_hosts", lambda *_: wrong)
+    with pytest.raises(CheckFailed) as failed:
+        suite.test_allreduce(without_horovod(image), measure)
+    assert says in str(failed.value)
+    assert cause in failed.value.cause
+
+
+def test_without_open_mpi_torchrun_starts_the_ranks(
+    image: Situation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def launched(_: Situation, hosts: list[str], program: list[str]) -> Result:
+        asked.append((hosts, program))
+        return Result(["torchrun"], 0, "a\nb\n", "")
+
+    monkeypatch.setattr(collectives, "by_torchrun", launched)
+    suite.test_ranks(without_horovod(image), Measure())
+    assert asked == [(["a", "b"], ["--no_python", "hostname"])]
+    with pytest.raises(pytest.skip.Exception, match="no Open MPI"):
+        suite.test_daemon(without_horovod(image), Measure())
+
+
+def test_ranks_of_mpirun_rest_where_a_peer_has_no_daemon(image: Situation) -> None:
+    with_mpi = without_horovod(image, openmpi={"version": "4.1.4"})
+    with pytest.raises(pytest.skip.Exception, match=r"peers\.daemon"):
+        suite.test_ranks(with_mpi, Measure())

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from unit.validate import trees
 from unit.validate.gpu_machines import Machine, write
-from validate.check import FAILED, PASSED, SKIPPED
-from validate.probes import process_group
+from validate.check import FAILED, PASSED, SKIPPED, CheckFailed
+from validate.fixtures import Measure, Situation
+from validate.probes import collectives, process_group, rank_interfaces
+from validate.probes.interpreter import Answer
+from validate.probes.training import Imported
+from validate.process import Result
+from validate.suites import test_torch_ddp as suite
+from validate.suites import test_torch_ddp_ranks as ranks_suite
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,3 +172,181 @@ def test_a_torch_without_distributed_fails(
         FAILED,
         "this build of PyTorch leaves torch.distributed out",
     )
+
+
+def interface(machine: Machine, name: str, state: str = "up") -> None:
+    write(machine.root, f"/sys/class/net/{name}/operstate", f"{state}\n")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "outcome"),
+    [
+        ("GLOO_SOCKET_IFNAME", "eth0", PASSED),
+        ("GLOO_SOCKET_IFNAME", "eth", FAILED),
+        ("GLOO_SOCKET_IFNAME", "eth0,ib0", FAILED),
+        ("GLOO_SOCKET_IFNAME", "eth1", FAILED),
+        ("NCCL_SOCKET_IFNAME", "eth", PASSED),
+        ("NCCL_SOCKET_IFNAME", "=eth", FAILED),
+        ("NCCL_SOCKET_IFNAME", "=eth1", FAILED),
+        ("NCCL_SOCKET_IFNAME", "^lo,docker0", PASSED),
+        ("NCCL_SOCKET_IFNAME", "^lo,eth", FAILED),
+    ],
+)
+def test_an_interface_that_is_named_has_to_be_there_and_up(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, setting: str, value: str, outcome: str
+) -> None:
+    for name, state in {"eth0": "up", "eth1": "down", "lo": "unknown"}.items():
+        interface(machine, name, state)
+    monkeypatch.setenv(setting, value)
+    found = machine.findings("torch")
+    one = found["ddp.iface"]
+    assert one.outcome == outcome
+    assert f"{setting}={value}" in one.measured
+    if outcome == FAILED:
+        assert one.remedy.startswith(f"unset {setting}; ")
+        assert (found["ddp.init"].outcome, found["ddp.init"].measured) == (SKIPPED, "ddp.iface")
+
+
+def seen(peer: str, there: str, *reached: str, code: int = 0) -> rank_interfaces.Seen:
+    return rank_interfaces.Seen(peer, Result(["ssh"], code, "", ""), tuple(there.split()), reached)
+
+
+@pytest.mark.parametrize(
+    ("env", "peer", "says"),
+    [
+        ({"GLOO_SOCKET_IFNAME": "eth0"}, seen("b", "eth0 lo", "10.0.0.1"), ""),
+        ({"GLOO_SOCKET_IFNAME": "eth0"}, seen("b", "", code=255), ""),
+        ({"GLOO_SOCKET_IFNAME": "eth0"}, seen("b", "ens3 lo", "10.0.0.1"), "not one on b"),
+        (
+            {"GLOO_SOCKET_IFNAME": "eth0"},
+            seen("b", "eth0 lo"),
+            "b does not reach this host at eth0",
+        ),
+        (
+            {"NCCL_SOCKET_IFNAME": "eth"},
+            seen("b", "eth0 lo", "10.0.0.9"),
+            "reach this host at eth0",
+        ),
+        ({}, seen("b", "eth0 lo", "10.0.0.9"), ""),
+        ({}, seen("b", "eth0 lo"), "the name of this host: b does not reach this host at 10.0.0.9"),
+    ],
+)
+def test_an_interface_has_to_lead_to_the_peers(
+    machine: Machine,
+    monkeypatch: pytest.MonkeyPatch,
+    env: dict[str, str],
+    peer: rank_interfaces.Seen,
+    says: str,
+) -> None:
+    interface(machine, "eth0")
+    monkeypatch.setattr(rank_interfaces, "address_of", lambda _: "10.0.0.1")
+    monkeypatch.setattr(rank_interfaces, "own_address", lambda: "10.0.0.9")
+    monkeypatch.setattr(rank_interfaces, "towards", lambda _: "ens5")
+    monkeypatch.setattr(rank_interfaces, "seen_from", lambda *_: [peer])
+    recipe = trees.expected(machine.root, components=machine.components)
+    image = Situation(recipe, env, str(machine.root), {}, peers=("b",))
+    measure = Measure()
+    if not says:
+        suite.test_iface(image, measure)
+        return
+    with pytest.raises(CheckFailed) as failed:
+        suite.test_iface(image, measure)
+    assert says in str(failed.value)
+    assert failed.value.remedy.startswith("export ")
+    assert "=ens5 " in failed.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "remedy"),
+    [("", "localhost", "127.0.0.1 localhost"), ("MASTER_ADDR", "worker-0", "--add-host worker-0:")],
+)
+def test_a_host_where_the_ranks_meet_has_to_have_an_address(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, name: str, host: str, remedy: str
+) -> None:
+    monkeypatch.setattr(process_group, "unresolved", lambda _: [(name, host)])
+    found = process_group.Group((), (), "")
+    monkeypatch.setattr(process_group, "by_torchrun", lambda _: found)
+    memory = {"training": Imported(Answer({"version": "2.6.0"}, ""), Answer({}, ""))}
+    image = Situation(trees.expected(machine.root), {}, "/", memory)
+    with pytest.raises(CheckFailed) as failed:
+        suite.test_torchrun(image, Measure())
+    assert host in str(failed.value)
+    assert remedy in failed.value.remedy
+
+
+BACKENDS = """
+is_gloo_available = lambda: {gloo}
+is_nccl_available = lambda: {nccl}
+"""
+
+
+@pytest.mark.parametrize(
+    ("device", "gloo", "nccl", "outcome", "measured"),
+    [
+        ("cpu", True, False, PASSED, "gloo"),
+        ("gpu", True, True, PASSED, "gloo, nccl"),
+        ("gpu", True, False, FAILED, "no nccl, it has gloo"),
+        ("cpu", False, False, FAILED, "no gloo, it has no backend at all"),
+    ],
+)
+def test_the_backends_that_a_device_needs(
+    machine: Machine, device: str, gloo: bool, nccl: bool, outcome: str, measured: str
+) -> None:
+    machine.device = device
+    file = machine.site / "torch/distributed.py"
+    file.write_text(file.read_text() + BACKENDS.format(gloo=gloo, nccl=nccl))
+    one = machine.findings("torch")["ddp.backend"]
+    assert (one.outcome, one.measured) == (outcome, measured)
+
+
+def exchanged(monkeypatch: pytest.MonkeyPatch, *found: collectives.Exchange) -> list[Any]:
+    asked: list[Any] = []
+    answers = iter(found)
+
+    def answer(_: Situation, backend: str, ranks: int) -> collectives.Exchange:
+        asked.append((backend, ranks))
+        return next(answers)
+
+    monkeypatch.setattr(collectives, "on_this_host", answer)
+    return asked
+
+
+def test_what_two_ranks_exchange_is_measured(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = exchanged(monkeypatch, collectives.Exchange("gloo: 9 exchanges right", ""))
+    one = machine.findings("torch")["ddp.2rank"]
+    assert (one.outcome, one.measured) == (PASSED, "gloo: 9 exchanges right")
+    assert asked == [("gloo", 2)]
+
+
+def test_wrong_numbers_fail(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = "rank 1: all_reduce int64 x7: 4 at 0, not 3"
+    exchanged(monkeypatch, collectives.Exchange("", problem))
+    one = machine.findings("torch")["ddp.2rank"]
+    assert (one.outcome, one.measured) == (FAILED, f"gloo: {problem}")
+    assert "gives ranks wrong numbers" in one.cause
+
+
+def test_ranks_that_torchrun_cannot_join_either_are_reported_once(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchanged(monkeypatch, collectives.Exchange("", "RuntimeError: no way"))
+    torchrun(machine, end="raise RuntimeError('no way')")
+    found = machine.findings("torch")
+    assert found["ddp.torchrun"].outcome == FAILED
+    one = found["ddp.2rank"]
+    assert (one.outcome, one.reason, one.measured) == (SKIPPED, "blocked-by", "ddp.torchrun")
+
+
+@pytest.mark.parametrize(("gpus", "ranks"), [(1, 1), (8, 2)])
+def test_gpus_exchange_over_nccl_too(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, gpus: int, ranks: int
+) -> None:
+    right = collectives.Exchange("right", "")
+    asked = exchanged(monkeypatch, right, right)
+    facts = {"version": "2.6.0", "gpus": gpus, "backends": ["gloo", "nccl"]}
+    memory = {"training": Imported(Answer(facts, ""), Answer({}, ""))}
+    image = Situation(trees.expected(machine.root), {}, str(machine.root), memory)
+    ranks_suite.test_2rank(image, Measure())
+    assert asked == [("gloo", 2), ("nccl", ranks)]
