@@ -39,6 +39,9 @@ def _head(description: Description) -> Iterator[Flag]:
     say, tasks = _line, description.gpus_per_node
     yield say(description, "name", f"#SBATCH --job-name={description.name}")
     yield say(description, "nodes", f"#SBATCH --nodes={description.nodes}")
+    if description.hosts:
+        hosts = ",".join(description.hosts)
+        yield say(description, "hosts", f"#SBATCH --nodelist={hosts}")
     per_node = 1 if one_step_a_node(description) else tasks
     yield say(description, "tasks", f"#SBATCH --ntasks-per-node={per_node}")
     if description.device == "gpu":

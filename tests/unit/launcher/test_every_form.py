@@ -119,6 +119,15 @@ def test_slurm_meets_on_the_first_node_of_the_job(run: Callable[..., Ended]) -> 
 
 
 @pytest.mark.usefixtures("project")
+def test_names_of_nodes_are_for_those_who_choose_them(run: Callable[..., Ended]) -> None:
+    asked = ("launch", "cpu/debian13-none", "--hosts", "gpu1,gpu2", "--name", "bench")
+    assert "#SBATCH --nodelist=gpu1,gpu2\n" in run(*asked, "--as", "sbatch").out
+    job = run(*asked, "--as", "mpijob").out
+    assert "gpu1" not in job
+    assert "MASTER_ADDR=bench-worker-0.bench" in job
+
+
+@pytest.mark.usefixtures("project")
 def test_arguments_after_two_dashes_are_the_scripts(run: Callable[..., Ended]) -> None:
     asked = ("launch", "cpu/debian12-none", "--as", "mpirun", "--gpus-per-node", "2")
     out = run(*asked, "--", "/mine/train.py", "--lr", "0.1").out
