@@ -52,8 +52,8 @@ LEFT_OUT = {
     "compare with",
     "bench.threshold": "what is fast enough depends on the machine: the numbers are in the report, "
     "and whoever keeps the history of a machine compares them",
-    "nccl-tests": "all_reduce_perf is in no catalog row; `validate --bandwidth` makes the same "
-    "sweep with the NCCL, gloo or MPI of the image",
+    "nccl-tests": "nccl-tests.programs looks at the programs; `validate --bandwidth` makes the "
+    "sweep of all_reduce_perf with the NCCL, gloo or MPI of any image",
 }
 """Checks that were considered and left out, each with the reason."""
 

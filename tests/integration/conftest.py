@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from contextlib import closing
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +20,7 @@ from zoo_keeper import Keeper, Zoo
 from imagegen.engine.client import Engine, connect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from xdist.remote import Producer
@@ -146,13 +147,28 @@ def tiny(make_tiny: TinyMaker) -> TinyFamily:
     return make_tiny()
 
 
+def built(folder: Path, matrix: str) -> dict[str, str]:
+    """Build a matrix with the real command line; cell -> image. The images stay."""
+    run = command_line_in(folder)
+    rows = run("build", "--matrix", matrix, "--format", "json", seconds=COLD_SECONDS).result
+    return {row["cell"]: row["image"] for row in rows}
+
+
 @pytest.fixture(scope="session")
 def cpu_family(this_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Build the matrix `cpu` with the real command line; cell -> image. The images stay."""
+    """Build the matrix `cpu`; cell -> image."""
     del this_engine
-    run = command_line_in(tmp_path_factory.mktemp("cpu"))
-    rows = run("build", "--matrix", "cpu", "--format", "json", seconds=COLD_SECONDS).result
-    return {row["cell"].removeprefix("cpu/"): row["image"] for row in rows}
+    family = built(tmp_path_factory.mktemp("cpu"), "cpu")
+    return {cell.removeprefix("cpu/"): image for cell, image in family.items()}
+
+
+@pytest.fixture(scope="session")
+def other_family(
+    this_engine: Engine, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], dict[str, str]]:
+    """Build another shipped matrix when a test first asks for it; `matrix/cell` -> image."""
+    del this_engine
+    return cache(lambda matrix: built(tmp_path_factory.mktemp(matrix), matrix))
 
 
 @pytest.fixture(scope="session")
@@ -163,9 +179,12 @@ def cpu_image(cpu_family: dict[str, str]) -> str:
 
 @pytest.fixture(scope="module")
 def zoo(
-    this_engine: Engine, cpu_family: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    this_engine: Engine,
+    cpu_family: dict[str, str],
+    other_family: Callable[[str], dict[str, str]],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Zoo]:
-    """Build broken images on the family, and remove them."""
+    """Build broken images on the families, and remove them."""
     keeper = Keeper(this_engine, tmp_path_factory.mktemp("parts"))
-    yield Zoo(keeper, cpu_family)
+    yield Zoo(keeper, cpu_family, other_family)
     keeper.clean()

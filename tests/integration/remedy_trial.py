@@ -76,9 +76,10 @@ def cases() -> list[Case]:
 
 
 def short_cases(all_of_them: list[Case]) -> list[Case]:
-    """Choose a case of each kind, on the image that is checked fastest."""
+    """Choose a case of each kind, on the image that is checked fastest, of the matrix `cpu`."""
     found: dict[str, Case] = {}
-    for case in sorted(all_of_them, key=lambda one: one.animal.image != "small"):
+    usual = [one for one in all_of_them if "/" not in one.animal.image]
+    for case in sorted(usual, key=lambda one: one.animal.image != "small"):
         found.setdefault(case.kind, case)
     return [*found.values()]
 

@@ -17,7 +17,7 @@ from imagegen.engine.images import local_images
 from imagegen.validation.in_container import ValidationRequest, validate_image
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from imagegen.engine.builds.context import HostFile
     from imagegen.engine.client import Engine
@@ -96,9 +96,13 @@ def animals() -> list[Animal]:
 
 
 def examples(all_of_them: Iterable[Animal]) -> set[str]:
-    """Choose animals that cover every class, each class on the image that is checked fastest."""
+    """Choose animals that cover every class, each class on the image that is checked fastest.
+
+    What stands on a cell of another matrix than `cpu` is no example: such an image is built first.
+    """
     found: dict[str, str] = {}
-    for animal in sorted(all_of_them, key=lambda one: (_QUICK.get(one.image, 3), one.name)):
+    usual = [one for one in all_of_them if "/" not in one.image]
+    for animal in sorted(usual, key=lambda one: (_QUICK.get(one.image, 3), one.name)):
         for one in animal.classes:
             found.setdefault(one, animal.name)
     return {*found.values()}
@@ -212,6 +216,7 @@ class Zoo:
 
     keeper: Keeper
     family: Mapping[str, str]
+    other_family: Callable[[str], Mapping[str, str]]
     _reports: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = field(default_factory=dict)
     _bases: dict[str, str] = field(default_factory=dict)
 
@@ -229,9 +234,11 @@ class Zoo:
             self.keeper.remove(ref)
 
     def image(self, name: str) -> str:
-        """Return the healthy image of this name: a cell of the family, or one of the bases."""
+        """Return the healthy image of this name: a cell, or one of the bases."""
         if name in self.family:
             return self.family[name]
+        if "/" in name:
+            return self.other_family(name.partition("/")[0])[name]
         if name not in self._bases:
             make = {"small": self._small, "harp": self._harp}[name]
             self._bases[name] = make()

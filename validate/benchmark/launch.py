@@ -9,7 +9,10 @@ from validate.probes.interpreter import find_python
 from validate.probes.mpi import launch
 from validate.probes.process_group import free_port, has_torchrun, own_job
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "synthetic.py")
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCRIPTS = {"torch": "synthetic.py", "tensorflow": "synthetic_tensorflow.py"}
+"""Framework -> the script that trains with it. `auto` takes PyTorch, if the image has both."""
+TITLES = {"torch": "PyTorch", "tensorflow": "TensorFlow"}
 FORWARDED = ("NCCL_", "HOROVOD_", "GLOO_", "MASTER_", lightcc.PREFIX)
 """mpirun passes variables with these prefixes to the ranks: they change what is measured."""
 
@@ -24,10 +27,19 @@ def choose(asked: str, expected: Expected) -> str:
     return next((one for one in ("lightcc", "horovod") if expected.has(one)), "ddp")
 
 
-def obstacle(via: str, ranks: int, expected: Expected) -> str:
+def choose_framework(asked: str, expected: Expected) -> str:
+    """Return the framework that trains; PyTorch, if the image has none."""
+    if asked != "auto":
+        return asked
+    return next((one for one in sorted(SCRIPTS, reverse=True) if expected.has(one)), "torch")
+
+
+def obstacle(via: str, ranks: int, expected: Expected, framework: str = "torch") -> str:
     """Say why ranks cannot be started and joined so in this image; empty if they can."""
-    if not expected.has("torch"):
-        return expected.omission("torch") or WITHOUT.format("PyTorch")
+    if not expected.has(framework):
+        return expected.omission(framework) or WITHOUT.format(TITLES[framework])
+    if via == "ddp" and framework != "torch" and ranks > 1:
+        return "DDP joins ranks of PyTorch: those of {} need Horovod".format(TITLES[framework])
     needed = {"horovod": ("horovod", "lightcc"), "lightcc": ("lightcc",)}.get(via, ())
     if needed and not any(expected.has(one) for one in needed):
         return expected.omission(needed[0]) or WITHOUT.format(NAMES[via])
@@ -59,13 +71,16 @@ def _of_lightcc(name: str) -> bool:
     return name.startswith(lightcc.PREFIX)
 
 
-def command(arguments: Any, via: str, expected: Expected, env: Dict[str, str]) -> List[str]:
+def command(
+    arguments: Any, via: str, expected: Expected, env: Dict[str, str], framework: str = "torch"
+) -> List[str]:
     """Build the command line: what starts the ranks, the image's own Python, the script.
 
     That is mpirun where the image has Open MPI, else torchrun; one rank needs neither.
     """
     python = find_python(env, expected)
-    script = [SCRIPT, *_options(arguments, via, expected)]
+    joined = "alone" if framework != "torch" and via == "ddp" else via
+    script = [os.path.join(HERE, SCRIPTS[framework]), *_options(arguments, joined, expected)]
     if expected.has("openmpi"):
         names = sorted(name for name in env if name.startswith(FORWARDED))
         prefix = str(expected.fact("openmpi", "prefix", "/usr/local/openmpi"))

@@ -5,6 +5,8 @@ import argparse
 VIAS = ("auto", "horovod", "lightcc", "ddp")
 """What joins the ranks; `auto` takes what the image has, in this order: LightCC, Horovod, DDP."""
 LENGTHS = ("quick", "reference")
+FRAMEWORKS = ("auto", "torch", "tensorflow")
+"""What trains; `auto` takes what the image has, PyTorch first."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +16,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--ranks", type=_positive, default=1, help="how many (%(default)s)")
     joins = "what joins them: Horovod, LightCC, or DDP of PyTorch (%(default)s)"
     group.add_argument("--via", choices=VIAS, default="auto", help=joins)
-    models = "resnet50, vgg16, small, or one of torchvision (%(default)s)"
+    trains = "what trains (%(default)s)"
+    group.add_argument("--framework", choices=FRAMEWORKS, default="auto", help=trains)
+    models = "resnet50, vgg16, small, or one of torchvision or Keras (%(default)s)"
     group.add_argument("--model", metavar="NAME", default="small", help=models)
     group.add_argument("--batch-size", type=_positive, default=8, help="of a rank (%(default)s)")
     long = "reference: 10 + 10 x 10 batches, as Horovod's own script (%(default)s)"

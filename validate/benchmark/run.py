@@ -37,7 +37,8 @@ def run_benchmark(arguments: Any, expected: Expected) -> List[CheckResult]:
     `arguments` are those of the command line.
     """
     via = launch.choose(arguments.via, expected)
-    why = launch.obstacle(via, arguments.ranks, expected)
+    framework = launch.choose_framework(arguments.framework, expected)
+    why = launch.obstacle(via, arguments.ranks, expected, framework)
     if why:
         return _skipped(why)
     stream = sys.stderr if arguments.json == "-" else sys.stdout
@@ -47,7 +48,7 @@ def run_benchmark(arguments: Any, expected: Expected) -> List[CheckResult]:
         stream.flush()
 
     env = launch.settings(dict(os.environ), via, expected)
-    argv = launch.command(arguments, via, expected, env)
+    argv = launch.command(arguments, via, expected, env, framework)
     result = run(argv, LIMIT_SECONDS[arguments.length], env, show)
     found = judge(result, parse(result.out), arguments.ranks, expected, via)
     if not result.broken:

@@ -11,16 +11,11 @@ import sys
 import timeit
 from typing import Any
 
+import synthetic_lines as lines
 import synthetic_models as models
 import synthetic_ranks as ranks
 import torch
 from torch import nn
-
-LENGTHS = {
-    "quick": {"num_warmup_batches": 2, "num_batches_per_iter": 2, "num_iters": 3},
-    "reference": {"num_warmup_batches": 10, "num_batches_per_iter": 10, "num_iters": 10},
-}
-"""How much is trained; `reference` is what Horovod's script does."""
 
 
 def arguments() -> argparse.Namespace:
@@ -29,10 +24,7 @@ def arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("--model", default="resnet50", help="resnet50, vgg16, small, or a model of torchvision")
     add("--batch-size", type=int, default=32, help="of each rank")
-    add("--length", choices=sorted(LENGTHS), default="reference", help="sets the next three")
-    add("--num-warmup-batches", type=int)
-    add("--num-batches-per-iter", type=int)
-    add("--num-iters", type=int)
+    lines.add_length(parser)
     add("--via", choices=ranks.VIAS, default=ranks.AUTO, help="what joins the ranks")
     add("--horovod", action="store_const", const=ranks.HOROVOD, dest="via", help="--via horovod")
     add("--fp16-allreduce", action="store_true", help="send gradients as float16")
@@ -40,16 +32,8 @@ def arguments() -> argparse.Namespace:
     add("--allreduce", action="store_true", help="first sum rank + 1 over all ranks")
     add("--no-cuda", action="store_true", help="train on processors")
     found = parser.parse_args()
-    for name, usual in LENGTHS[found.length].items():
-        if getattr(found, name) is None:
-            setattr(found, name, usual)
+    lines.fill_length(found)
     return found
-
-
-def say(text: str) -> None:
-    """Print a line in one write, so that the lines of several ranks do not mix."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 class Training:
@@ -84,29 +68,6 @@ class Training:
             torch.cuda.synchronize()
 
 
-def measure(args: argparse.Namespace, comm: Any, device: str) -> None:
-    """Train, and print the images per second in rank 0."""
-    log = say if comm.rank == 0 else (lambda _: None)
-    training = Training(args, comm, device == "GPU")
-    log("Model: %s" % args.model)
-    log("Batch size: %d" % args.batch_size)
-    log("Number of %ss: %d" % (device, comm.size))
-    log("Running warmup...")
-    training.seconds(args.num_warmup_batches)
-    log("Running benchmark...")
-    speeds = []
-    for number in range(args.num_iters):
-        seconds = training.seconds(args.num_batches_per_iter)
-        speeds.append(args.batch_size * args.num_batches_per_iter / seconds)
-        log("Iter #%d: %.1f img/sec per %s" % (number, speeds[-1], device))
-    mean = sum(speeds) / len(speeds)
-    # 1.96 standard deviations of the iterations, as Horovod's script has it
-    spread = 1.96 * (sum((speed - mean) ** 2 for speed in speeds) / len(speeds)) ** 0.5
-    log("Img/sec per %s: %.1f +-%.1f" % (device, mean, spread))
-    total = (comm.size, device, comm.size * mean, comm.size * spread)
-    log("Total img/sec on %d %s(s): %.1f +-%.1f" % total)
-
-
 def main() -> None:
     """Join the other ranks, and measure."""
     args = arguments()
@@ -115,11 +76,12 @@ def main() -> None:
     ranks.share_processors()
     comm = ranks.join(args.via, cuda)
     if args.allreduce:
-        say("Allreduce: rank %d of %d sum %.1f" % (comm.rank, comm.size, comm.sum(comm.rank + 1.0)))
+        lines.say_sum(comm)
     try:
-        measure(args, comm, "GPU" if cuda else "CPU")
+        training = Training(args, comm, cuda)
     except models.UnknownModel as error:
         sys.exit("error: {}".format(error))
+    lines.measure(args, comm, "GPU" if cuda else "CPU", training.seconds)
     comm.leave()
 
 

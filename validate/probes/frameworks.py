@@ -8,7 +8,7 @@ from typing import Dict, List
 from validate.check import fail, skip
 from validate.fixtures import Situation
 from validate.probes import cuda
-from validate.probes.imports import HOROVOD, Imported, read_answers
+from validate.probes.imports import HOROVOD, FrameworkAndHorovod, read_answers
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, ask, find_python
 from validate.probes.python_start import why_not
 from validate.process import run
@@ -63,10 +63,10 @@ def script_of(image: Situation, component: str) -> str:
     return SCRIPTS[component] + (HOROVOD.format(name=component) if horovod else "")
 
 
-def imported(image: Situation, component: str) -> Imported:
+def imported(image: Situation, component: str) -> FrameworkAndHorovod:
     """Return the answers of a framework and of its Horovod; the import runs once in a run."""
     argv = [python(image), "-c", script_of(image, component)]
-    found: Imported = image.once(
+    found: FrameworkAndHorovod = image.once(
         component, lambda: read_answers(run(argv, IMPORT_SECONDS, image.env), component)
     )
     return found

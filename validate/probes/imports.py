@@ -26,20 +26,20 @@ print("\\n" + json.dumps({{"horovod": {{
 """The end of such a script; `name` is the framework's module below horovod."""
 
 
-class Imported(NamedTuple):
+class FrameworkAndHorovod(NamedTuple):
     """Hold the answers of both."""
 
     framework: Answer
     horovod: Answer
 
 
-def read_answers(result: Result, name: str) -> Imported:
+def read_answers(result: Result, name: str) -> FrameworkAndHorovod:
     """Read the answers from what the script printed; `name` is the key of the framework's facts.
 
     A process that fails after both have answered fails both; but not where it says that the import
     itself went well and something else was asked after it.
     """
-    facts = facts_of(result.out)
+    facts = printed_facts(result.out)
     problem = "" if result.ok or facts.get("imported") else result.says()
     none = Answer(
         {},
@@ -49,12 +49,12 @@ def read_answers(result: Result, name: str) -> Imported:
         result.err,
     )
     if name not in facts or (problem and "horovod" in facts):
-        return Imported(none, none)
+        return FrameworkAndHorovod(none, none)
     horovod = Answer(facts["horovod"], "") if "horovod" in facts else none
-    return Imported(Answer(facts[name], ""), horovod)
+    return FrameworkAndHorovod(Answer(facts[name], ""), horovod)
 
 
-def facts_of(text: str) -> Dict[str, Any]:
+def printed_facts(text: str) -> Dict[str, Any]:
     """Merge all objects that the script printed; libraries may print lines of their own."""
     found: Dict[str, Any] = {}
     for line in text.splitlines():

@@ -26,8 +26,10 @@ LEFT_OUT = tuple(
 )
 """What images are made without, with or without a word in dpkg's settings."""
 OTHER_INSTALLERS = ("conda",)
-WRITTEN_AGAIN = (".pyc", ".dist-info/METADATA")
 """conda changes files while it installs them, and leaves RECORD as it was."""
+WRITTEN_AGAIN = (".pyc", ".dist-info/METADATA")
+"""pip compiles again what a wheel brings; some wheels get another version after RECORD was written.
+"""
 
 
 class Diversion(NamedTuple):

@@ -7,7 +7,7 @@ PyTorch has answered.
 from typing import Any, Dict, NamedTuple
 
 from validate.fixtures import Situation, SlowProbe
-from validate.probes.imports import facts_of, read_answers
+from validate.probes.imports import printed_facts, read_answers
 from validate.probes.interpreter import IMPORT_SECONDS, Answer, find_python
 from validate.probes.torch_scripts import in_turn
 from validate.process import Result, RunningCommand
@@ -101,7 +101,7 @@ def parse_answers(result: Result) -> Imported:
     torch, horovod = read_answers(result, "torch")
     if not torch.ok:
         return Imported(torch, horovod)
-    facts = facts_of(result.out)
+    facts = printed_facts(result.out)
     torch.facts.update(mapped=facts.get("mapped", torch.facts["mapped"]))
     return Imported(torch, horovod, facts)
 

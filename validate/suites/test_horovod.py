@@ -1,7 +1,6 @@
 """Check that one Horovod is there, built for this PyTorch and MPI, and that two ranks meet."""
 
 import os
-import re
 from typing import Dict, Optional, Tuple
 
 from validate.check import check, fail
@@ -11,8 +10,8 @@ from validate.probes import horovod
 from validate.probes.elf import read_elf
 from validate.probes.import_errors import SLOW
 from validate.probes.interpreter import HOROVOD_DIST, IMPORT_SECONDS, ask, find_python
+from validate.probes.linked import loaded_library
 from validate.probes.python_start import why_not
-from validate.process import run
 from validate.remedy import in_image, only_look
 
 REBUILD = in_image("imagegen build   # compiles Horovod again, against what is in the image")
@@ -114,7 +113,7 @@ def test_link(image: Situation, measure: Measure) -> None:
     """the libmpi that `ldd` finds for Horovod's extension in each framework of the recipe
     (mpi_lib_v2, mpi_lib), against the one that it finds for ompi_info"""
     program = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi")) + "/bin/ompi_info"
-    launcher = _libmpi(os.path.realpath(program))
+    launcher = loaded_library(os.path.realpath(program), "libmpi")
     libraries = {
         title: str(answer.facts["library"]) for title, answer in horovod.answers(image).items()
     }
@@ -132,16 +131,10 @@ def _linked(image: Situation, library: str) -> Tuple[str, str]:
     wanted = [name for name in (elf.needed if elf else ()) if name.startswith("libmpi.so")]
     if image.expected.fact("horovod", "mpi") and not wanted:
         fail("{} needs no libmpi".format(os.path.basename(library)))
-    own = _libmpi(library) if wanted else ""
+    own = loaded_library(library, "libmpi") if wanted else ""
     if wanted and not own:
         fail("the loader does not find {}".format(", ".join(wanted)))
     return ("{} is {}".format(", ".join(wanted), own) if wanted else "no libmpi"), own
-
-
-def _libmpi(path: str) -> str:
-    """Return the real path of the libmpi that the loader takes for a program or a library."""
-    found = re.search(r"libmpi\.so\S* => (/\S+)", run(["ldd", path]).out)
-    return os.path.realpath(found.group(1)) if found else ""
 
 
 @check(

@@ -212,7 +212,49 @@ def test_without_open_mpi_torchrun_starts_the_ranks(tmp_path: Path) -> None:
     assert argv[4:6] == ["--nproc_per_node", "2"]
     assert argv[argv.index("--master_port") + 1] == made["MASTER_PORT"]
     alone = launch.command(_arguments(1), "ddp", recipe, made)
-    assert alone[:3] == ["/usr/bin/python3", "-u", launch.SCRIPT]
+    assert alone[:3] == ["/usr/bin/python3", "-u", f"{launch.HERE}/synthetic.py"]
+
+
+OF_TENSORFLOW = {name: one for name, one in TRAINING.items() if name != "torch"} | {
+    "tensorflow": {"version": "2.5.0"}
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "names", "chosen"),
+    [
+        ("auto", ("torch", "tensorflow"), "torch"),
+        ("auto", ("tensorflow",), "tensorflow"),
+        ("auto", (), "torch"),
+        ("tensorflow", ("torch", "tensorflow"), "tensorflow"),
+    ],
+)
+def test_the_framework_that_trains_is_one_of_the_image(
+    tmp_path: Path, asked: str, names: tuple[str, ...], chosen: str
+) -> None:
+    recipe = trees.expected(tmp_path, components={name: {"version": "1.0"} for name in names})
+    assert launch.choose_framework(asked, recipe) == chosen
+
+
+def test_tensorflow_trains_with_its_own_script_through_horovod(tmp_path: Path) -> None:
+    recipe = trees.expected(
+        tmp_path, components={**OF_TENSORFLOW, "horovod": {"version": "0.28.1"}}
+    )
+    assert launch.obstacle("horovod", 2, recipe, "tensorflow") == ""
+    argv = launch.command(_arguments(2), "horovod", recipe, {"PATH": "/bin"}, "tensorflow")
+    script = argv.index(f"{launch.HERE}/synthetic_tensorflow.py")
+    assert argv[script - 1] == "-u"
+    assert argv[argv.index("--via") + 1] == "horovod"
+
+
+def test_tensorflow_without_horovod_trains_in_one_rank_alone(tmp_path: Path) -> None:
+    recipe = trees.expected(tmp_path, components=OF_TENSORFLOW)
+    assert launch.obstacle("ddp", 1, recipe, "tensorflow") == ""
+    argv = launch.command(_arguments(1), "ddp", recipe, {"PATH": "/bin"}, "tensorflow")
+    assert argv[argv.index("--via") + 1] == "alone"
+    why = launch.obstacle("ddp", 2, recipe, "tensorflow")
+    assert why == "DDP joins ranks of PyTorch: those of TensorFlow need Horovod"
+    assert launch.obstacle("ddp", 1, recipe, "torch") == "the image has no PyTorch"
 
 
 def test_horovod_in_an_image_with_lightcc_is_lightcc_without_its_settings(tmp_path: Path) -> None:
