@@ -57,7 +57,7 @@ def main(argv: List[str]) -> int:
             with _asked_to_end():
                 return hosts.check_hosts(arguments)
         with _asked_to_end():
-            return _infer(arguments) if arguments.infer else _main(arguments)
+            return put_inferred(arguments.root) if arguments.infer else _main(arguments)
     except network.Refused as error:
         return misused(error.text, error.hint)
     except KeyboardInterrupt:
@@ -83,15 +83,6 @@ def _asked_to_end() -> Iterator[None]:
     finally:
         for number, handler in before:
             signal.signal(number, handler)
-
-
-def _infer(arguments: Any) -> int:
-    problem = put_inferred(arguments.root)
-    return (
-        misused("cannot write: {}".format(problem), "validate --infer > image.json")
-        if problem
-        else 0
-    )
 
 
 def _main(arguments: Any) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 from validate.check import CheckResult
 from validate.discovery.infer import document, inferred
@@ -32,10 +33,13 @@ def expectation(path: str, root: str) -> Expected:
     return load(path)
 
 
-def put_inferred(root: str) -> str:
-    """Print an expectation file of what is found; return what went wrong, empty if nothing."""
+def put_inferred(root: str) -> int:
+    """Print an expectation file of what is found, and return the exit code."""
     text = json.dumps(document(root, dict(os.environ)), indent=2, sort_keys=True)
-    return put_out([text + "\n"])
+    problem = put_out([text + "\n"])
+    if problem:
+        sys.stderr.write("error: cannot write: {}\n\nhint: name another file\n".format(problem))
+    return 2 if problem else 0
 
 
 def in_its_words(result: CheckResult, expected: Expected) -> CheckResult:

@@ -87,10 +87,10 @@ def _settings(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--memory", default="", help="Kubernetes: memory of a worker, such as 100Gi")
 @click.option(
     "--runtime",
-    type=click.Choice(("pyxis", "apptainer")),
+    type=click.Choice(("pyxis", "apptainer", "none")),
     default="pyxis",
     show_default=True,
-    help="Slurm: what starts containers",
+    help="Slurm: what starts containers; none: nodes have the files of the image themselves",
 )
 @click.option("--explain", is_flag=True, help="each argument: why, what without it, the source")
 @options.common

@@ -33,6 +33,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--hosts", help="containers that run already: docker://NAME,kubectl://POD,ssh://HOST")
 @click.option("--benchmark", is_flag=True, help="the synthetic benchmark too")
 @click.option("--ranks", type=click.IntRange(1), help="ranks of the benchmark")
+@click.option("--via", help="what joins its ranks: `auto`, or a way that the image has")
+@click.option("--model", help="what it trains")
+@click.option("--length", help="how long it trains: `quick` or `reference`")
 @click.option(
     "--soft-roce",
     is_flag=True,

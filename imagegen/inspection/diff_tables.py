@@ -18,6 +18,17 @@ _WRAPPING = re.compile(
     r"^(RUN )?(/bin/\w+ (-o pipefail )?-c |\|\d+ .*?/bin/\w+ -c )|\s*# buildkit$"
 )
 _WIDTH = 90
+_INPUTS = {
+    "frame": "the Dockerfile around its stages",
+    "tool": "the release of imagegen",
+    "os": "the facts of the OS",
+    "order": "the order of layers",
+    "release": "the release of",
+    "env": "the variables of stage",
+    "part": "the vendor part",
+    "promise": "in image.json:",
+}
+"""Kinds of inputs, as `renderer/provenance` names them, in words."""
 _KINDS = {"deb": "dpkg", "pypi": "pip", "conda": "conda"}
 
 
@@ -34,7 +45,8 @@ def show(made: Difference, console: Console, most: int | None) -> None:
         console.line("nothing differs" + (" in what could be read" if read else ""))
     _changes("component", made.components, console, most)
     if made.inputs:
-        console.line(f"inputs of the recipes that differ: {_list(made.inputs, most)}")
+        differing = _list([*map(in_words, made.inputs)], most)
+        console.line(f"inputs of the recipes that differ: {differing}")
     for kind, title in _KINDS.items():
         _changes(title, [one for one in made.packages if one.kind == kind], console, most)
     _changes("shared library", made.sonames, console, most)
@@ -60,6 +72,12 @@ def _changes(what: str, changes: Sequence[Change], console: Console, most: int |
     summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     more = len(ranked) - len(rows)
     console.line(summary + (f"; {more} not shown (`--all`)" if more else ""))
+
+
+def in_words(name: str) -> str:
+    """Write the name of an input of a recipe, such as `promise cell`, for people."""
+    kind, _, what = name.partition(" ")
+    return f"{_INPUTS.get(kind, kind)} {what}".strip()
 
 
 def _list(names: Sequence[str], most: int | None) -> str:

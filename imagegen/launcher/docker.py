@@ -41,6 +41,8 @@ def _flags(description: Description) -> Iterator[Flag]:
     say, contract = description.flag, description.contract
     yield say("docker.run", "docker", "run")
     yield say("docker.detach", "-itd", "--rm")
+    if description.user is not None:
+        yield say("docker.user", "--user", str(description.user.uid))
     if description.device == "gpu" and description.cdi:
         yield say("docker.cdi", "--device", "nvidia.com/gpu=all")
     elif description.device == "gpu":

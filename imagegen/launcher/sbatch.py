@@ -1,4 +1,4 @@
-"""Write the script for Slurm: containers by pyxis and enroot, or by apptainer."""
+"""Write the script for Slurm: containers by pyxis and enroot, by apptainer, or none."""
 
 from __future__ import annotations
 
@@ -39,6 +39,9 @@ def _head(description: Description) -> Iterator[Flag]:
     say, tasks = _line, description.gpus_per_node
     yield say(description, "name", f"#SBATCH --job-name={description.name}")
     yield say(description, "nodes", f"#SBATCH --nodes={description.nodes}")
+    if description.hosts:
+        hosts = ",".join(description.hosts)
+        yield say(description, "hosts", f"#SBATCH --nodelist={hosts}")
     per_node = 1 if one_step_a_node(description) else tasks
     yield say(description, "tasks", f"#SBATCH --ntasks-per-node={per_node}")
     if description.device == "gpu":
@@ -97,6 +100,8 @@ def _steps(description: Description) -> Iterator[Flag]:
 
 def _container(description: Description) -> Iterator[Flag]:
     say, mounts = description.flag, description.given.mounts
+    if description.cluster.runtime == "none":
+        return
     pairs = [(f"{one.host.rstrip('/')}:{one.path.rstrip('/')}", one.reason) for one in mounts]
     if description.cluster.runtime == "apptainer":
         yield say("sbatch.apptainer", "apptainer", "exec")

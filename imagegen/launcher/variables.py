@@ -55,10 +55,8 @@ def _filled(description: Description, chosen: list[Variable]) -> dict[str, Flag]
         wanted = one.transport in ("", description.transport)
         wanted = wanted and (description.nodes > 1 or not one.several_nodes)
         wanted = wanted and holds(one.only, description.versions)
-        unknown = [
-            key for key, value in values.items() if not value and f"{{{key}}}" in one.setting
-        ]
-        if wanted and not unknown:
+        unknown = [f"{{{key}}}" for key, value in values.items() if not value]
+        if wanted and not any(field in one.setting for field in unknown):
             found[one.name] = Flag((one.setting.format_map(values),), one.reason)
     table = {one.name: one for one in description.accelerated.settings}
     off = {name for name, value in asked_values(description).items() if value == "0"}

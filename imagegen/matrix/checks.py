@@ -267,6 +267,13 @@ def _check_excludes(document: MatrixDocument) -> Iterator[Problem]:
                 evidence=[f"{axis}: {', '.join(v)}" for axis, v in data["axes"].items()],
                 hint="remove it, or correct its values",
             )
+    if next(cell_names(document), None) is None:
+        yield _problem(
+            document,
+            ["exclude"],
+            "the excludes leave no cell of this matrix",
+            hint="remove one of them, or add an `include`",
+        )
 
 
 def _check_same_names(document: MatrixDocument) -> Iterator[Problem]:

@@ -160,6 +160,10 @@ PACKAGES = ("wheel", "deb", "conda", "host")
 """The kinds of packages that a row may name; those of the host are not in the image."""
 
 
+KNOWN_BAD = "(known bad "
+"""What ends a warning of a combination that is known to fail, before the name of its row."""
+
+
 @dataclass(frozen=True)
 class KnownBad:
     """One `dockerfiles/known-bad/<name>.yaml`: it is bad where all that it names is there."""
@@ -186,7 +190,7 @@ class KnownBad:
     @property
     def text(self) -> str:
         """Say what happens, and what helps."""
-        return f"{self.symptom}; workaround: {self.workaround} (known bad {self.name})"
+        return f"{self.symptom}; workaround: {self.workaround} {KNOWN_BAD}{self.name})"
 
     @property
     def what(self) -> tuple[str, ...]:

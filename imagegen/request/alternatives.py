@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from imagegen.model.catalog import Catalog
+    from imagegen.model.image import ImageSpec
     from imagegen.request.distances import Distance
     from imagegen.resolver.candidates import Space
 
-    Answer = Callable[[Mapping[str, str]], Mapping[str, str] | None]
-    """Maps constraints to the pins of their answer; None where there is none."""
+    Answer = Callable[[Mapping[str, str]], tuple[Mapping[str, str], ImageSpec] | None]
+    """Maps constraints to the pins of their answer and the answer; None where there is none."""
     Reader = Callable[[Mapping[str, str]], Sequence[Want]]
 
 HARDWARE = ("gpu", "instance", DRIVER)
@@ -48,11 +49,17 @@ class Alternatives:
     def nearest(self, constraints: Mapping[str, str]) -> list[Alternative]:
         """Find one for each key of which a change alone will do, then those of several keys."""
         keys = [key for key, value in constraints.items() if value != ANY]
-        by_key = {key: list(self._of_one(constraints, key)) for key in keys}
+        by_key = {
+            key: sorted(self._of_one(constraints, key), key=lambda one: one.known_bad)
+            for key in keys
+        }
         first = [found[0] for found in by_key.values() if found]
         first += [*self._added(constraints), *self._successors(constraints)]
         more = [one for found in by_key.values() for one in found[1:]]
-        found = sorted(first, key=_order) + sorted(more, key=_order)[: max(0, FEW - len(first))]
+        found = (
+            sorted(first, key=nearest_first)
+            + sorted(more, key=nearest_first)[: max(0, FEW - len(first))]
+        )
         if len(found) < FEW:
             alone = {key for key, some in by_key.items() if some}
             found += self._of_several(constraints, [key for key in keys if key not in alone])
@@ -123,21 +130,21 @@ class Alternatives:
     ) -> Iterator[Alternative]:
         """Take what an open request has, or leave the key out altogether."""
         opened = self._answer({**constraints, key: ANY})
-        one = self._made(constraints, {key: opened.get(component, ANY)}) if opened else None
+        one = self._made(constraints, {key: opened[0].get(component, ANY)}) if opened else None
         rest = {name: value for name, value in constraints.items() if name != key}
-        pins = self._answer(rest) if rest and not one else None
+        found = self._answer(rest) if rest and not one else None
         if one:
             yield one
-        elif pins is not None:
-            yield Alternative(((component, constraints[key], ANY),), rest, (FAR,), pins)
+        elif found is not None:
+            yield Alternative(((component, constraints[key], ANY),), rest, (FAR,), *found)
 
     def _made(
         self, constraints: Mapping[str, str], changed: Mapping[str, str], *, added: str = ""
     ) -> Alternative | None:
         new = {**constraints, **changed}
         new = {key: value for key, value in new.items() if not self._says_nothing(key, value)}
-        pins = self._answer(new) if new else None
-        if pins is None:
+        found = self._answer(new) if new else None
+        if found is None:
             return None
         changes = tuple(
             (self._component(key), constraints.get(key, added or NONE), value)
@@ -147,7 +154,7 @@ class Alternatives:
             distance(component, old, value) for component, old, value in changes
         ]
         summed = tuple(sum(parts) for parts in zip(*total, strict=True))
-        return Alternative(changes, new, summed, pins)
+        return Alternative(changes, new, summed, *found)
 
     def _says_nothing(self, key: str, value: str) -> bool:
         return value == ANY and self._component(key) not in self._catalog.components
@@ -166,8 +173,8 @@ class Alternatives:
                 continue
             if use not in domains_of(self._space, self._wants(opened)).present:
                 continue
-            pins = self._answer(opened)
-            found.append(self._made(constraints, {own: pins[own]}) if pins else None)
+            answer = self._answer(opened)
+            found.append(self._made(constraints, {own: answer[0][own]}) if answer else None)
         return [one for one in found if one]
 
     def _of_several(
@@ -182,7 +189,7 @@ class Alternatives:
                 for one in self._of_these(constraints, some)
             ]
             if found:
-                yield from sorted(found, key=_order)[:FEW]
+                yield from sorted(found, key=nearest_first)[:FEW]
                 return
 
     def _of_these(
@@ -204,9 +211,10 @@ class Alternatives:
             yield one
 
 
-def _order(one: Alternative) -> tuple[int, bool, Distance]:
+def nearest_first(one: Alternative) -> tuple[int, bool, bool, Distance]:
+    """Make a key: the fewest changes first, none of hardware, none known to fail, the nearest."""
     hardware = any(key in HARDWARE for key, _, _ in one.changes)
-    return len(one.changes), hardware, one.distance
+    return len(one.changes), hardware, one.known_bad, one.distance
 
 
 def _distinct(found: Sequence[Alternative]) -> list[Alternative]:

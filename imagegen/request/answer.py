@@ -171,9 +171,9 @@ def _alternatives(
         cell = replace(as_cell(some, catalog), allow_unknown=allow_unknown)
         return constraints_of(_completed(space, cell))
 
-    def answer(some: Mapping[str, str]) -> dict[str, str] | None:
+    def answer(some: Mapping[str, str]) -> tuple[dict[str, str], ImageSpec] | None:
         spec = _found(meant(some, catalog), catalog, allow_unknown)
-        return None if spec is None else pinned(spec)
+        return None if spec is None else (pinned(spec), spec)
 
     finder = Alternatives(catalog, space, read, answer, allow_unknown=allow_unknown)
     return finder.nearest(constraints)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from imagegen.model.image import exact_pins
-from imagegen.request.answer import answer_to
+from imagegen.request.answer import answer_to, pinned
 from imagegen.resolver.candidates import OS
 from imagegen.resolver.refusal import Refusal
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from imagegen.model.catalog import Catalog
     from imagegen.model.image import ImageSpec
     from imagegen.model.validation import Proof
+    from imagegen.resolver.refusal import Alternative
 
 PROVEN, KNOWN, LIKELY = "proven", "known", "likely"
 UNKNOWN_FACTS = "(rule unknown-facts)"
@@ -78,11 +79,20 @@ def _failed_since(proof: Proof, others: list[Proof]) -> bool:
 def proven_answer_to(
     constraints: Mapping[str, str], catalog: Catalog, *, allow_unknown: bool = False
 ) -> ImageSpec | Refusal:
-    """Answer a request; among equal answers the proven one comes first."""
+    """Answer a request; among equal answers, and equal alternatives, the proven one comes first."""
     found = answer_to(constraints, catalog, allow_unknown=allow_unknown)
     if isinstance(found, Refusal):
-        return found
+        instead = (_proven(one, catalog, allow_unknown) for one in found.alternatives)
+        return replace(found, alternatives=tuple(instead))
     return proven_instead(found, constraints, catalog, allow_unknown=allow_unknown)
+
+
+def _proven(one: Alternative, catalog: Catalog, allow_unknown: bool) -> Alternative:
+    """Give an alternative the pins that its request is answered with."""
+    if one.spec is None:
+        return one
+    spec = proven_instead(one.spec, one.constraints, catalog, allow_unknown=allow_unknown)
+    return one if spec is one.spec else replace(one, pins=pinned(spec), spec=spec)
 
 
 def proven_instead(

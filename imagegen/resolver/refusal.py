@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from imagegen.errors import Problem
+from imagegen.model.catalog import KNOWN_BAD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import NotRequired
 
+    from imagegen.model.image import ImageSpec
     from imagegen.resolver.conflict import Conflict
 
 EVERY_IMAGE, THE_REQUEST = "every image", "the request"
@@ -58,13 +60,19 @@ class AnswerData(TypedDict):
 class Alternative:
     """Constraints that have an answer, with its pins.
 
-    `changes` are (key, asked, instead).
+    `changes` are (key, asked, instead). `spec` is the whole answer, for who prefers another one.
     """
 
     changes: tuple[tuple[str, str, str], ...]
     constraints: Mapping[str, str]
     distance: tuple[int, ...]
     pins: Mapping[str, str]
+    spec: ImageSpec | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def known_bad(self) -> bool:
+        """Say whether it is a combination that is known to fail."""
+        return self.spec is not None and any(KNOWN_BAD in text for text in self.spec.warnings)
 
 
 @dataclass(frozen=True)

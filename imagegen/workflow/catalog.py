@@ -225,7 +225,10 @@ def _with_metadata(proposal: Proposal) -> Proposal:
 
 def _show_all(catalog: Catalog, console: Console) -> None:
     every = [*catalog.components.values(), *catalog.virtual.values()]
-    rows = [(one.name, len(one.releases), _span(one), one.title) for one in every]
+    rows = [
+        (one.name, len(one.releases), "" if one.name in catalog.virtual else _span(one), one.title)
+        for one in every
+    ]
     console.data(
         [dict(zip(("name", "releases", "span", "title"), row, strict=True)) for row in rows]
     )

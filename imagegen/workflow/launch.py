@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from imagegen.model.image import ImageSpec
     from imagegen.model.launch import Habits, Launch
 
-JOBS = ("mpijob", "trainjob", "arena", "sbatch")
-"""The forms whose nodes the cluster chooses."""
+BY_OPERATORS = ("mpijob", "trainjob", "arena")
+JOBS = (*BY_OPERATORS, "sbatch")
+"""The forms whose nodes the cluster chooses; Slurm may be told which."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,8 @@ def describe(options: LaunchOptions, project: Project, spec: ImageSpec, image: s
     if not hosts and habits.hosts and options.form not in JOBS and nodes > 1:
         numbers = range(habits.first_host, habits.first_host + nodes)
         hosts = tuple(habits.hosts.format(n=number, name=name) for number in numbers)
+    if options.form in BY_OPERATORS:
+        hosts = ()
     script, own = _script(options, spec, launches, habits)
     facts = {str(k): str(v) for pin in spec.pins for k, v in pin.release.facts.items()}
     return Description(

@@ -60,7 +60,8 @@ def _built(judged: Sequence[Staleness]) -> list[Built]:
     for found in judged:
         cell = found.recipe.spec.cell
         if found.why or found.image is None:
-            text, hint = f"`{cell.id}` is not built: {found.why}", "imagegen build"
+            state = "not built" if found.image is None else "stale"
+            text, hint = f"`{cell.id}` is {state}: {found.why}", "imagegen build"
         elif LABEL_LOCK in found.image.labels:
             text = f"`{cell.id}` was built from a lock"
             hint = "`imagegen build --force` takes what is there now, and that can be locked"
@@ -89,4 +90,5 @@ def _show(path: Path, made: Lock, console: Console) -> None:
         ("system", "cells", "packages", "wheels", "base"),
         [tuple(str(value) for value in row.values()) for row in rows],
     )
-    console.line(f"{path}: {len(made.cells)} cells locked")
+    what = "cell" if len(made.cells) == 1 else "cells"
+    console.line(f"{path}: {len(made.cells)} {what} locked")

@@ -89,6 +89,8 @@ def _launch(asked: Mapping[str, object]) -> str:
         values = asked[kind]
         if isinstance(values, list) and values:
             words.append(f"{label} {' '.join(values)}")
+    if "user" in asked:
+        words.append(f"user {asked['user']}")
     return f"at launch: {', '.join(words)}; `imagegen launch` writes the command"
 
 

@@ -50,6 +50,9 @@ class ValidateOptions:
     hosts: str | None = None
     benchmark: bool = False
     ranks: int | None = None
+    via: str | None = None
+    model: str | None = None
+    length: str | None = None
     soft_roce: bool = False
     timeout: float = FULL_SECONDS
     again: bool = False
@@ -71,6 +74,7 @@ class ValidateOptions:
         """List the arguments of `validate` in the image, as far as they were given."""
         valued = {"--only": self.only, "--require": self.require, "--profile": self.profile}
         valued["--ranks"] = str(self.ranks) if self.ranks else None
+        valued |= {"--via": self.via, "--model": self.model, "--length": self.length}
         flags = {"--benchmark": self.benchmark, "--loopback": self.loopback}
         given = [part for name, value in valued.items() if value for part in (name, value)]
         return (*given, *(name for name, wanted in flags.items() if wanted))

@@ -52,7 +52,7 @@ def obstacle(via: str, ranks: int, expected: Expected, framework: str = "torch")
     return ""
 
 
-def settings(env: Dict[str, str], via: str, expected: Expected) -> Dict[str, str]:
+def rank_environment(env: Dict[str, str], via: str, expected: Expected) -> Dict[str, str]:
     """Return the environment of the ranks: a job of their own, on this machine.
 
     Horovod is what LightCC is without its settings.

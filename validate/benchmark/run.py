@@ -47,7 +47,7 @@ def run_benchmark(arguments: Any, expected: Expected) -> List[CheckResult]:
         stream.write(line + "\n")
         stream.flush()
 
-    env = launch.settings(dict(os.environ), via, expected)
+    env = launch.rank_environment(dict(os.environ), via, expected)
     argv = launch.command(arguments, via, expected, env, framework)
     result = run(argv, LIMIT_SECONDS[arguments.length], env, show)
     found = judge(result, parse(result.out), arguments.ranks, expected, via)

@@ -10,7 +10,7 @@ from validate.network.measured import Row, Run
 from validate.network.refused import Refused
 from validate.network.sizes import in_units
 from validate.network.transport import Effort
-from validate.remedy import on_host
+from validate.remedy import ASK, on_host
 
 SWEEP_PACE, SWEEP_LIMIT = (300.0, 0.4), 600.0
 MOST_NAMED = 4
@@ -134,5 +134,7 @@ def _of_sums(run: Run) -> CheckResult:
     text = "{} of {:,} elements are wrong ({}), at {}"
     said = text.format(sum(row.wrong for row in wrong), total, counts, sizes)
     if len(run.wrong) == 1 < len(run.hosts):
-        return bad(SUMS, said, "", on_host("start the job without {}".format(*run.wrong)))
+        return bad(
+            SUMS, said, "", on_host("start the job without {}".format(*run.wrong)).leads_to(ASK)
+        )
     return bad(SUMS, said)

@@ -1,7 +1,7 @@
 """Define the checks of `--bandwidth` and `--find-slow`, and make their results."""
 
 from validate.check import FAILED, PASSED, SKIPPED, WARNED, Check, CheckResult
-from validate.remedy import NO_REMEDY, Remedy, on_host, only_look
+from validate.remedy import ASK, NO_REMEDY, Remedy, on_host, only_look
 
 NETWORK = "network"
 
@@ -56,7 +56,7 @@ HOSTS = Check(
     "fail",
     "asked",
     "its interface, its cable, its port at the switch, or other work on the host",
-    on_host("start the job without this host until its network is repaired"),
+    on_host("start the job without this host until its network is repaired").leads_to(ASK),
     ("net.login",),
     "all_reduce of pairs of hosts, disjoint pairs at once, in rounds of half against half: a host "
     "is slow if its best pair has less than half of the usual speed; measured twice before it is "
@@ -68,7 +68,9 @@ LINKS = Check(
     "fail",
     "asked",
     "a cable, a port, or a route between these two",
-    on_host("start the job without one of the two until the way between them is repaired"),
+    on_host("start the job without one of the two until the way between them is repaired").leads_to(
+        ASK
+    ),
     ("net.login",),
     "the same rounds: a link is slow if its best speed is less than half of what both hosts have "
     "with others",

@@ -9,7 +9,7 @@ from validate.network.checks import HOSTS, LINKS, LOGIN, NETWORK, bad, good
 from validate.network.job import Job, described
 from validate.network.pairs import Blame, Pair, Speeds, blame_for, next_round, schedule
 from validate.network.transport import Effort
-from validate.remedy import NO_REMEDY, Remedy, at_launch, on_host, only_look
+from validate.remedy import ASK, NO_REMEDY, Remedy, at_launch, on_host, only_look
 
 KIB, MIB = 1 << 10, 1 << 20
 SMALL_SIZES = (4 * KIB, 256 * KIB, 4 * MIB, 32 * MIB)
@@ -112,7 +112,7 @@ def of_logins(lost: Dict[str, str], hosts: Sequence[str]) -> CheckResult:
         if names:
             causes.append("{}: {}".format(", ".join(names), cause))
             what, look = (one.format(names[0]) for one in (str(remedy), remedy.look))
-            remedies.append(Remedy(what, remedy.kind, look))
+            remedies.append(Remedy(what, remedy.kind, look, ASK))
     return bad(LOGIN, text, "; ".join(causes), remedies[0] if remedies else NO_REMEDY)
 
 
@@ -145,7 +145,7 @@ def _of_hosts(found: Search, seconds: float) -> CheckResult:
     look = "ssh {} cat /proc/net/dev   # errors and drops of its interface".format(
         next(iter(verdict.hosts))
     )
-    return bad(HOSTS, said, cause, on_host(text.format(names), look), seconds)
+    return bad(HOSTS, said, cause, on_host(text.format(names), look).leads_to(ASK), seconds)
 
 
 def _slow_host(found: Search, host: str) -> str:
@@ -179,14 +179,14 @@ def _of_links(found: Search) -> CheckResult:
         some = ",".join(sorted(verdict.cut, key=len)[-1])
         remedy = on_host(
             "start the job on {} only, and have the way to the others repaired".format(some)
-        )
+        ).leads_to(ASK)
         return bad(LINKS, text.format(groups, worst, verdict.usual), cause, remedy)
     if verdict.links:
         said = "; ".join(_slow_link(found, pair) for pair in verdict.links)
         first = next(iter(verdict.links))
         text = "start the job without {} or without {}, and have the way between them repaired"
         look = "ssh {0} cat /proc/net/dev; ssh {1} cat /proc/net/dev   # errors and drops"
-        remedy = on_host(text.format(*first), look.format(*first))
+        remedy = on_host(text.format(*first), look.format(*first)).leads_to(ASK)
         alone = len(found.hosts) < 3
         everything = len(verdict.links) == len(found.seen) > 1
         cause = (

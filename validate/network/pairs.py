@@ -18,8 +18,8 @@ SLOW = 0.5
 
 NEAR = 0.2
 TIMES, TIMES_NEAR = 2, 4
-"""How often a pair is measured before it is blamed: more often if it is slow by less than NEAR. The
-best counts, because hosts do other work in between.
+"""How often a pair is measured before it is blamed: more often if a host is slow by less than NEAR,
+or if a link works at all, for which no other pair speaks. The best counts: hosts do other work too.
 """
 
 
@@ -131,7 +131,10 @@ def _doubtful(hosts: Sequence[str], seen: Speeds, verdict: Blame) -> List[Pair]:
         if max(times + [0]) < _times(speed, verdict):
             found += sorted(pairs, key=lambda pair: -len(seen.get(pair, ())))
     links = {} if verdict.cut else verdict.links
-    return found + [p for p, speed in links.items() if len(seen[p]) < _times(speed, verdict)]
+    for pair, speed in links.items():
+        if len(seen[pair]) < (TIMES_NEAR if speed else TIMES):
+            found.append(pair)
+    return found
 
 
 def _times(speed: float, verdict: Blame) -> int:

@@ -33,7 +33,7 @@ class Exchange(NamedTuple):
     hosts: Tuple[str, ...] = ()
 
 
-def program(python: str, backend: str, largest: int) -> List[str]:
+def rank_command(python: str, backend: str, largest: int) -> List[str]:
     """Return the command of a rank."""
     return [python, PROGRAM, backend, str(largest)]
 
@@ -45,7 +45,7 @@ def on_this_host(image: Situation, backend: str, ranks: int) -> Exchange:
     """
     port = str(process_group.free_port())
     env = process_group.own_job(image.env)
-    command = program(find_python(image.env, image.expected), backend, LARGEST)
+    command = rank_command(find_python(image.env, image.expected), backend, LARGEST)
     if image.expected.has("openmpi"):
         env.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
         prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
@@ -53,7 +53,7 @@ def on_this_host(image: Situation, backend: str, ranks: int) -> Exchange:
     else:
         own = ["--nproc_per_node", str(ranks), "--master_port", port]
         argv = [*process_group.TORCHRUN, *own, *command[1:]]
-    return read(run(argv, SECONDS, env), ranks)
+    return read_ranks(run(argv, SECONDS, env), ranks)
 
 
 def between_hosts(image: Situation, hosts: Sequence[str], backend: str) -> Exchange:
@@ -61,7 +61,7 @@ def between_hosts(image: Situation, hosts: Sequence[str], backend: str) -> Excha
 
     mpirun starts them where there is Open MPI, else torchrun on each host, over ssh.
     """
-    command = program(find_python(image.env, image.expected), backend, LARGEST_FAR)
+    command = rank_command(find_python(image.env, image.expected), backend, LARGEST_FAR)
     address, port = rendezvous(hosts), str(process_group.free_port())
     env = dict(process_group.own_job(image.env), MASTER_ADDR=address, MASTER_PORT=port)
     if image.expected.has("openmpi"):
@@ -69,11 +69,11 @@ def between_hosts(image: Situation, hosts: Sequence[str], backend: str) -> Excha
         prefix = str(image.expected.fact("openmpi", "prefix", "/usr/local/openmpi"))
         argv = mpi.launch(prefix, len(hosts), command, env, names)
         argv[1:1] = ["-H", ",".join(name + ":1" for name in hosts)]
-        return read(run(argv, SECONDS, env), len(hosts))
-    return read(by_torchrun(image, hosts, command[1:]), len(hosts))
+        return read_ranks(run(argv, SECONDS, env), len(hosts))
+    return read_ranks(torchrun_on_hosts(image, hosts, command[1:]), len(hosts))
 
 
-def by_torchrun(image: Situation, hosts: Sequence[str], program: Sequence[str]) -> Result:
+def torchrun_on_hosts(image: Situation, hosts: Sequence[str], program: Sequence[str]) -> Result:
     """Start torchrun on every host at the same time, over ssh, and join what all of them say.
 
     As mpirun does, it gives the ranks of other hosts the PATH of this one.
@@ -105,7 +105,7 @@ def rendezvous(hosts: Sequence[str]) -> str:
     return found[0] if found else hosts[0]
 
 
-def read(result: Result, ranks: int) -> Exchange:
+def read_ranks(result: Result, ranks: int) -> Exchange:
     """Read the line of each rank; every rank has to be there, and to have seen nothing wrong."""
     said = sorted(_lines(result.out), key=lambda one: int(one.get("rank", -1)))
     hosts = tuple(sorted({str(one["host"]) for one in said}))
@@ -116,7 +116,7 @@ def read(result: Result, ranks: int) -> Exchange:
         rest = ["and {} more".format(more)] if more > 0 else []
         return Exchange("", "; ".join([*_of_each_rank(wrong), *rest]), hosts)
     if not result.ok:
-        return Exchange("", process_group.why(result), hosts)
+        return Exchange("", process_group.first_error(result), hosts)
     if [(one["rank"], one["ranks"]) for one in said] != [(r, ranks) for r in range(ranks)]:
         seen = ["rank {} of {}".format(one["rank"], one["ranks"]) for one in said]
         text = "{} ranks were started, these answered: {}"

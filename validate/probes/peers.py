@@ -42,7 +42,7 @@ class Peer(NamedTuple):
     facts: Dict[str, str]
 
 
-def ask(name: str, script: str, seconds: float = SECONDS) -> Tuple[Result, Dict[str, str]]:
+def ask_peer(name: str, script: str, seconds: float = SECONDS) -> Tuple[Result, Dict[str, str]]:
     """Log in to a peer and run a script there; the port is the one in the image's ssh_config.
 
     ssh may not ask for anything, such as a password. The facts are the lines `name=value` between
@@ -55,7 +55,7 @@ def ask(name: str, script: str, seconds: float = SECONDS) -> Tuple[Result, Dict[
 
 def visit(name: str, daemon: str) -> Peer:
     """Log in to a peer and ask for its facts."""
-    return Peer(name, *ask(name, FACTS.format(daemon=daemon)))
+    return Peer(name, *ask_peer(name, FACTS.format(daemon=daemon)))
 
 
 def visit_all(names: Sequence[str], daemon: str) -> List[Peer]:

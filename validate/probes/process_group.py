@@ -122,11 +122,11 @@ def _read(result: Result, ranks: int) -> Group:
     total = str(ranks * (ranks + 1) // 2)
     right = sorted(one[:3] for one in lines) == [(str(r), str(ranks), total) for r in range(ranks)]
     if not result.ok:
-        return Group(said, torch, why(result))
+        return Group(said, torch, first_error(result))
     return Group(said, torch, "" if right else "; ".join(said) or "the ranks said nothing")
 
 
-def why(result: Result) -> str:
+def first_error(result: Result) -> str:
     """Return the first error that a rank or the launcher printed, else how it ended."""
     if result.timed_out:
         return result.says()

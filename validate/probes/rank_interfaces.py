@@ -66,7 +66,7 @@ class Named(NamedTuple):
         return "{}, which is not one".format(" and ".join(self.absent(there)))
 
 
-def settings(image: Situation) -> List[Named]:
+def named_interfaces(image: Situation) -> List[Named]:
     """Return the settings that are made; NCCL reads those of its files too."""
     found = [Named(GLOO, image.env[GLOO], "the environment")] if image.env.get(GLOO) else []
     value, place = nccl.settings(image.root, image.env).get(NCCL, ("", ""))
@@ -115,7 +115,7 @@ def towards(peer: str) -> str:
     return next((name for name in interfaces("/") if mine and address_of(name) == mine), "")
 
 
-class Seen(NamedTuple):
+class PeerView(NamedTuple):
     """Hold what a peer said: its interfaces, and the addresses of this host that it reaches."""
 
     peer: str
@@ -124,7 +124,7 @@ class Seen(NamedTuple):
     reached: Tuple[str, ...]
 
 
-def seen_from(hosts: Sequence[str], addresses: Sequence[str]) -> List[Seen]:
+def seen_from(hosts: Sequence[str], addresses: Sequence[str]) -> List[PeerView]:
     """Let each peer try to open a connection to each address of this host, over ssh."""
     with socket.socket() as listener:
         listener.bind(("", 0))
@@ -137,7 +137,7 @@ def seen_from(hosts: Sequence[str], addresses: Sequence[str]) -> List[Seen]:
             return list(pool.map(lambda host: _ask(host, script, seconds), hosts))
 
 
-def _ask(host: str, script: str, seconds: float) -> Seen:
-    result, facts = peers.ask(host, script, seconds)
+def _ask(host: str, script: str, seconds: float) -> PeerView:
+    result, facts = peers.ask_peer(host, script, seconds)
     reached = tuple(name for name, value in facts.items() if value == "yes")
-    return Seen(host, result, tuple(facts.get("there", "").split()), reached)
+    return PeerView(host, result, tuple(facts.get("there", "").split()), reached)

@@ -97,6 +97,15 @@ def baked(root: str, keys: List[str], host: str) -> List[str]:
     return [key for key in keys if key not in made and not is_mounted(key, points)]
 
 
+def closed_keys(root: str, user: User) -> List[str]:
+    """List the keys of the user that the user may not read, such as those of a Secret of root."""
+    folder = os.path.join(user.home, ".ssh")
+    there = [name for name in names(under(root, folder)) if re.match(r"id_|authorized_keys", name)]
+    there.sort(key=lambda name: not name.startswith("id_"))
+    paths = [os.path.join(folder, name) for name in there]
+    return [path for path in paths if not os.access(under(root, path), os.R_OK)]
+
+
 class Mode(NamedTuple):
     """Hold who may do what with a path; `owner` is a user id."""
 

@@ -122,13 +122,15 @@ def _account(image: Situation, groups: Tuple[str, ...]) -> Problem:
     return found if found.seen else Problem("", "sshd refuses root: {}".format(groups[0]), LOOK)
 
 
-def _closed(image: Situation, groups: Tuple[str, ...]) -> Problem:
+def closed(user: User, path: str) -> Problem:
+    """Explain that the user may not read a key."""
     text = "securityContext: {{fsGroup: {}}}   # of the pod; or defaultMode: 0644 for the Secret"
-    number = current(image.root).number
-    cause = "user id {} may not read {}, whose mode is for its owner alone".format(
-        number, groups[0]
-    )
-    return Problem("", cause, at_launch(text.format(number)))
+    cause = "user id {} may not read {}, which is for another one alone".format(user.number, path)
+    return Problem("", cause, at_launch(text.format(user.number)))
+
+
+def _closed(image: Situation, groups: Tuple[str, ...]) -> Problem:
+    return closed(current(image.root), groups[0])
 
 
 def _no_process(_: Situation, __: Tuple[str, ...]) -> Problem:

@@ -28,13 +28,9 @@ OWN_SESSION = "/usr/local/bin/imagegen-session"
 FILES = {"sshd": "/etc/ssh/sshd_config", "ssh": "/etc/ssh/ssh_config"}
 ADDED_UP = ("Port",)
 """Settings of which sshd uses every line, and not only the first one."""
-OWN_CHOICES = (
-    *("X11Forwarding", "AllowAgentForwarding", "ForwardX11", "ForwardAgent"),
-    *("StrictHostKeyChecking", "UserKnownHostsFile"),
-)
-"""Settings for which images of imagegen have a rule, and others the distribution's default: they
-keep nobody out, or a launch gives them.
-"""
+OWN_CHOICES = ["X11Forwarding", "AllowAgentForwarding", "ForwardX11", "ForwardAgent"]
+OWN_CHOICES += ["StrictHostKeyChecking", "UserKnownHostsFile"]
+"""Settings that keep nobody out: images of imagegen have a rule for them, others need none."""
 READ_AGAIN = "; [ ! -s /run/sshd.pid ] || kill -HUP $(cat /run/sshd.pid)"
 PAM = "/etc/pam.d/sshd"
 SHARED_PAM = ("/etc/pam.d/common-session", "/etc/pam.d/common-session-noninteractive")

@@ -33,7 +33,7 @@ NEW_NAME = hasattr(distributed, "reduce_scatter_tensor")
 MOST_SAID = 4
 
 
-def place() -> Tuple[int, int, int]:
+def own_place() -> Tuple[int, int, int]:
     """Return the number of this rank, how many there are, and its number on this host."""
     for start in ("", "OMPI_COMM_WORLD_"):
         if start + "RANK" in os.environ:
@@ -48,7 +48,7 @@ def number(rank: int, index: int) -> int:
     return (rank % 3 + 1) * (index % 5 + 1)
 
 
-def pattern(rank: int, size: int) -> List[int]:
+def given(rank: int, size: int) -> List[int]:
     """Return what a rank gives, for each place."""
     period = [number(rank, index) for index in range(5)]
     return (period * (size // 5 + 1))[:size]
@@ -61,7 +61,7 @@ def total(ranks: int, size: int, kind: str) -> List[int]:
     return (period * (size // 5 + 1))[:size]
 
 
-class Exchange:
+class Rank:
     """Hold this rank, and what it found wrong."""
 
     def __init__(self, backend: str, rank: int, ranks: int, device: Any) -> None:
@@ -114,33 +114,33 @@ class Exchange:
 Pairs = List[Tuple[List[Any], List[int]]]
 
 
-def all_reduce(one: Exchange, kind: str, size: int) -> Pairs:
+def all_reduce(one: Rank, kind: str, size: int) -> Pairs:
     """Add up what all ranks give."""
-    mine = one.tensor(pattern(one.rank, size), kind)
+    mine = one.tensor(given(one.rank, size), kind)
     distributed.all_reduce(mine)
     return [(mine.tolist(), total(one.ranks, size, kind))]
 
 
-def broadcast(one: Exchange, kind: str, size: int) -> Pairs:
+def broadcast(one: Rank, kind: str, size: int) -> Pairs:
     """Give every rank what the first one has, then what the last one has."""
     found = []
     for root in {0, one.ranks - 1}:
-        mine = one.tensor(pattern(one.rank, size), kind)
+        mine = one.tensor(given(one.rank, size), kind)
         distributed.broadcast(mine, root)
-        found.append((mine.tolist(), pattern(root, size)))
+        found.append((mine.tolist(), given(root, size)))
     return found
 
 
-def all_gather(one: Exchange, kind: str, size: int) -> Pairs:
+def all_gather(one: Rank, kind: str, size: int) -> Pairs:
     """Give every rank what all ranks have, in their order."""
     parts = [one.tensor([0] * size, kind) for _ in range(one.ranks)]
-    distributed.all_gather(parts, one.tensor(pattern(one.rank, size), kind))
-    return [(part.tolist(), pattern(rank, size)) for rank, part in enumerate(parts)]
+    distributed.all_gather(parts, one.tensor(given(one.rank, size), kind))
+    return [(part.tolist(), given(rank, size)) for rank, part in enumerate(parts)]
 
 
-def reduce_scatter(one: Exchange, kind: str, size: int) -> Pairs:
+def reduce_scatter(one: Rank, kind: str, size: int) -> Pairs:
     """Add up what all ranks give, and leave one part of the sums with each rank."""
-    whole = pattern(one.rank, size * one.ranks)
+    whole = given(one.rank, size * one.ranks)
     parts = [one.tensor(whole[r * size : (r + 1) * size], kind) for r in range(one.ranks)]
     mine = one.tensor([0] * size, kind)
     try:
@@ -160,7 +160,7 @@ COLLECTIVES = {
 }
 
 
-def gradients(one: Exchange) -> None:
+def gradients(one: Rank) -> None:
     """Note if DistributedDataParallel does not average the gradients of all ranks."""
     model = torch.nn.Linear(3, 1, bias=False).to(one.device)
     ids = [one.device.index] if one.device.type == "cuda" else None
@@ -174,7 +174,7 @@ def gradients(one: Exchange) -> None:
         one.wrong.append(text.format(got, wanted))
 
 
-def exchange(one: Exchange, largest: int) -> None:
+def exchange(one: Rank, largest: int) -> None:
     """Do everything, in the same order in every rank."""
     asked = ((name, kind, size) for name in COLLECTIVES for kind in KINDS for size in SIZES)
     for name, kind, size in asked:
@@ -189,7 +189,7 @@ def main() -> None:
     if not distributed.is_available():
         sys.exit("PyTorch was built without torch.distributed")
     backend, largest = sys.argv[1], int(sys.argv[2])
-    rank, ranks, local = place()
+    rank, ranks, local = own_place()
     device = torch.device("cuda", local) if backend == "nccl" else torch.device("cpu")
     if backend == "nccl":
         torch.cuda.set_device(local)
@@ -197,7 +197,7 @@ def main() -> None:
     distributed.init_process_group(
         backend, init_method="env://", rank=rank, world_size=ranks, timeout=limit
     )
-    one = Exchange(backend, rank, ranks, device)
+    one = Rank(backend, rank, ranks, device)
     exchange(one, largest)
     facts = {"rank": rank, "ranks": distributed.get_world_size(), "done": one.done}
     facts.update(host=os.uname().nodename, wrong=one.wrong[:MOST_SAID], count=len(one.wrong))

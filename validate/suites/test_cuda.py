@@ -24,7 +24,6 @@ from validate.process import run
 from validate.remedy import in_image, in_shell, on_host
 
 REFUSES = on_host("dmesg | grep -i nvrm   # names the fault; then reboot", look="nvidia-smi")
-COMPAT = in_image("imagegen build", look="ls -l /usr/local/cuda/compat; echo $LD_LIBRARY_PATH")
 
 
 def _promised(image: Situation) -> str:
@@ -118,8 +117,8 @@ def _without_driver(image: Situation, answers: LibraryAnswers, path: str) -> str
     cause="the build put the stubs on the loader's path to link against them, and left them there",
 )
 def test_libcuda_origin(image: Situation, measure: Measure) -> None:
-    """real path of the libcuda.so.1 and libcuda.so that dlopen finds: it is a mount, and not below
-    /stubs/ or /compat/; the one of cuda-compat where the recipe has that"""
+    """real path of the libcuda.so.1 and libcuda.so that dlopen finds: a mount, not below /stubs/ or
+    /compat/, but the one of cuda-compat where the recipe has that"""
     loader = libraries(image).loader
     found = loader.find(gpu.DRIVER) + loader.find("libcuda.so")
     real = list(dict.fromkeys(os.path.realpath(path) for path in found))
@@ -130,10 +129,10 @@ def test_libcuda_origin(image: Situation, measure: Measure) -> None:
         fail("the loader finds {}".format(", ".join(stubs)), remedy=in_shell(one_line(lines)))
     compat = os.path.realpath(found[0]) if found else ""
     if "cuda-compat" in image.expected.components:
-        if "/compat" not in compat:
-            text = "the recipe has cuda-compat, the loader takes {}".format(compat or "none")
-            fail(text, "its folder is not the first on the loader's path", COMPAT)
-        return
+        if "/compat" in compat:
+            return
+        text = "the recipe has cuda-compat, the loader takes {}".format(compat or "none")
+        fail(text, "its folder is not the first on the loader's path", in_image("imagegen build"))
     if "/compat/" in compat:
         warn(
             "the loader takes {}".format(compat),

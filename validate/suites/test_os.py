@@ -17,6 +17,7 @@ from validate.probes.import_errors import explain_version
 from validate.probes.interpreter import find_python
 from validate.probes.os_release import read_os_release
 from validate.probes.own_address import OWN_ADDRESS
+from validate.probes.programs import find_program
 from validate.probes.sites import LOADED, extension_modules, frameworks, site_packages
 from validate.probes.sysfs import interfaces_up, with_address
 from validate.process import run
@@ -256,6 +257,8 @@ def test_hostname(image: Situation, host: Any, measure: Measure) -> None:
     name = os.uname().nodename
     if not with_address(image.root, interfaces_up(image.root)):
         skip("not-applicable", "no network interface but lo has an address")
+    if not find_program("getent", image.env.get("PATH", "") or os.defpath):
+        skip("not-installed", "there is no getent to ask")
     found = host.addr(name)
     addresses = found.ipv4_addresses or [
         one for one in found.ipv6_addresses if not one.startswith(("::1", "fe80:", "::ffff:"))

@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 
 from validate.check import check, fail, skip, warn
 from validate.fixtures import Measure, Situation
-from validate.probes import collectives, cuda, mpi, peers, process_group
+from validate.probes import collectives, cuda, horovod, mpi, peers, process_group
 from validate.probes.interpreter import find_python
 from validate.probes.sysfs import rdma_devices
 from validate.process import run
@@ -185,7 +185,7 @@ def _launch(image: Situation, command: List[str]) -> Any:
         skip("not-in-recipe", "neither Open MPI nor PyTorch is there to start ranks")
     if not process_group.has_torchrun(image.expected.version("torch")):
         skip("not-applicable", "no Open MPI, and torchrun came with PyTorch 1.10")
-    return collectives.by_torchrun(image, hosts, ["--no_python", *command])
+    return collectives.torchrun_on_hosts(image, hosts, ["--no_python", *command])
 
 
 def _daemons(image: Situation) -> None:
@@ -232,10 +232,13 @@ def _by_torch(image: Situation, measure: Measure) -> None:
 
 
 def _by_horovod(image: Situation, measure: Measure) -> None:
-    python = find_python(image.env, image.expected)
+    python, framework = find_python(image.env, image.expected), horovod.promised(image)[:1]
     count = len(_hosts(image))
-    result = _launch(image, [python, "-c", peers.ALLREDUCE])
+    other = framework and framework[0].component != "torch"
+    result = _launch(image, [python, "-c", framework[0].program if other else peers.ALLREDUCE])
     sums = sorted(re.findall(r"sum rank (\d+) of (\d+) is ([\d.]+)", result.out))
+    if other:
+        sums = [(rank, str(count), total) for rank, total in horovod.sums_of(result)]
     wanted = count * (count + 1) / 2
     measure("{:.0f} on each of {} ranks".format(wanted, count))
     if not result.ok:

@@ -131,6 +131,10 @@ def _baked(image: Situation, keys: List[str], measure: Measure) -> None:
 def test_perms(image: Situation, measure: Measure) -> None:
     """mode and owner of ~, ~/.ssh, authorized_keys and private keys"""
     user = current(image.root)
+    closed = ssh.closed_keys(image.root, user)
+    if closed:
+        why = ssh_login.closed(user, closed[0])
+        fail("closed: {}".format(", ".join(closed)), why.cause, why.remedy)
     problems = ssh.mode_problems(image.root, user)
     measure("{}/.ssh is private".format(user.home))
     if problems:

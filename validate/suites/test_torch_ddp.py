@@ -99,7 +99,7 @@ def test_iface(image: Situation, measure: Measure) -> None:
     /sys/class/net, operstate and an address; with --peers each peer has them too, and opens a
     connection to the address of each of them here; if gloo is told nothing, to that of this host's
     name"""
-    named, there = ifaces.settings(image), ifaces.interfaces(image.root)
+    named, there = ifaces.named_interfaces(image), ifaces.interfaces(image.root)
     measure("; ".join(one.text for one in named) or "neither is set: by the name of this host")
     if there:
         usable = with_address(image.root, interfaces_up(image.root))

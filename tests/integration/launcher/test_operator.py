@@ -28,15 +28,21 @@ if TYPE_CHECKING:
 
     from imagegen.engine.client import Engine
 
-CELL = "cpu/debian12-none"
+NAMES = ("bench-worker-0.bench", "bench-worker-1.bench")
+"""The names of the workers in the hostfile, with the domain of their service."""
 SECONDS = 300
+SCRIPT = (
+    *("/opt/imagegen/validate/benchmark/synthetic.py", "--model", "small"),
+    *("--batch-size", "4", "--length", "quick"),
+)
 HOSTFILE = "/etc/mpi/hostfile"
 
 
-def manifest(run: CommandLine, *more: str) -> dict[str, Any]:
+def manifest(run: CommandLine, cell: str) -> dict[str, Any]:
     """Return the job as it is printed."""
-    asked = ("--as", "mpijob", "--nodes", "2", "--model", "small", "--batch-size", "4", *more)
-    text = str(run("launch", CELL, *asked, "--format", "json").result["command"])
+    asked = ("--as", "mpijob", "--nodes", "2", "--name", "bench", "--format", "json")
+    ended = run("launch", cell, *asked, "--", *SCRIPT)
+    text = str(ended.result["command"])
     found: dict[str, Any] = yaml.safe_load(text)
     return found
 
@@ -97,13 +103,13 @@ def started(
     """Return what starts the workers of a job, and a container like its launcher."""
     with ExitStack() as stack:
 
-        def start(job: dict[str, Any], *, bare: bool) -> Container:
+        def start(cell: str, job: dict[str, Any], *, bare: bool) -> Container:
             net = stack.enter_context(network(this_engine, f"launch-{secrets.token_hex(6)}"))
             worker = containers_of(job, "Worker")
             if bare:
                 worker.pop("args")
-            image = cpu_family["debian12-none"]
-            for name in ("bench-worker-0", "bench-worker-1"):
+            image = cpu_family[cell.removeprefix("cpu/")]
+            for name in NAMES:
                 spec = pod(image, net, name, worker, secret)
                 stack.enter_context(running(this_engine, spec))
             launcher = {**containers_of(job, "Launcher"), "args": ["sleep", "infinity"]}
@@ -115,29 +121,31 @@ def started(
 
 
 @pytest.mark.parametrize(
-    "bare",
+    ("cell", "bare"),
     [
-        pytest.param(False, id="workers with args"),
-        pytest.param(True, id="workers as the operator starts them", marks=pytest.mark.long),
+        pytest.param("cpu/debian12-none", False, id="workers with args"),
+        pytest.param("cpu/debian12-none", True, id="workers without", marks=pytest.mark.long),
+        pytest.param("cpu/debian13-none", False, id="DDP, Open MPI 5", marks=pytest.mark.long),
     ],
 )
 def test_a_job_runs_as_the_operator_starts_it(
-    started: Callable[..., Container], command_line: CommandLine, bare: bool
+    started: Callable[..., Container], command_line: CommandLine, cell: str, bare: bool
 ) -> None:
-    job = manifest(command_line)
-    launcher = started(job, bare=bare)
-    env, hostfile = of_operator(job["spec"]["slotsPerWorker"], ("bench-worker-0", "bench-worker-1"))
+    job = manifest(command_line, cell)
+    launcher = started(cell, job, bare=bare)
+    env, hostfile = of_operator(job["spec"]["slotsPerWorker"], NAMES)
     launcher.make_folder("/etc/mpi")
     launcher.write_file(HOSTFILE, hostfile.encode(), 0o644)
     args = containers_of(job, "Launcher")["args"]
-    done = launcher.exec(["/usr/local/bin/imagegen-entrypoint", *args], SECONDS, env)
+    done = launcher.exec(args, SECONDS, env)
     assert done.code == 0, done.out + done.err
     assert len(re.findall(r"^Total img/sec on 2 CPU\(s\): ", done.out, re.MULTILINE)) == 1
-    hosts = launcher.exec([args[0], "--allow-run-as-root", "hostname"], SECONDS, env)
-    assert sorted(hosts.out.split()) == ["bench-worker-0", "bench-worker-1"], hosts.err
+    start = args[: args.index("-x")]
+    hosts = launcher.exec([*start, "hostname"], SECONDS, env)
+    assert sorted(hosts.out.split()) == [*NAMES], hosts.err
 
 
 def test_what_is_printed_is_one_document(command_line: CommandLine) -> None:
-    job = manifest(command_line)
+    job = manifest(command_line, "cpu/debian12-none")
     assert json.loads(json.dumps(job)) == job
     assert "command" not in containers_of(job, "Worker")

@@ -143,6 +143,9 @@ def test_a_job_runs_over_two_containers(
         ranks = said(left, *launch, "-mca", "btl", "^openib", "sh", "-c", show)
         wanted = [f"{host} {user} {pod.home} WARN" for host in ("left", "right")]
         assert sorted(ranks.splitlines()) == wanted
+        # A number that a cluster chose has the account of the image, and root keeps its own.
+        accounts = said(left, "getent", "passwd", "0", user.split()[1]).splitlines()
+        assert [one.partition(":")[0] for one in accounts] == ["root", user.split()[0]]
         # What a session gets is the environment of its container, without what may be a secret.
         assert "MY_TOKEN" not in said(left, "ssh", "right", "env")
         found = checks(left, "--only", "ssh,peers,limits", "--peers", "right")
@@ -163,7 +166,7 @@ def test_keys_that_the_user_may_not_read_are_named_with_what_helps(
         until(left, "test", "-s", "/run/imagegen-user/started")
         assert f"user id 1000 may not read {HOME}/.ssh/id_rsa" in left.logs()
         assert "set defaultMode 0644 for the Secret, or fsGroup for the pod" in left.logs()
-        found = checks(left, "--only", "ssh")["ssh.login"]
+        found = checks(left, "--only", "ssh")["ssh.perms"]
         assert found["outcome"] == "failed"
         assert f"user id 1000 may not read {HOME}/.ssh/id_rsa" in found["cause"]
         assert found["remedy"].startswith("securityContext: {fsGroup: 1000}")

@@ -8,6 +8,7 @@ import pytest
 
 from imagegen.catalog import data as catalog
 from imagegen.config import patterns, schemas
+from imagegen.config.launch_schema import LAUNCH
 from imagegen.matrix import document as matrix
 from imagegen.sources import artifacts, lock_form, mirrors
 
@@ -34,6 +35,7 @@ CASES = {
     "os release": (part(schemas.OS, "properties", "release"), catalog.OsReleaseData),
     "component": (schemas.COMPONENT, catalog.ComponentData),
     "contract": (schemas.CONTRACT, catalog.ContractData),
+    "launch": (LAUNCH, catalog.LaunchData),
     "virtual": (schemas.VIRTUAL, catalog.VirtualData),
     "release": (schemas.RELEASE, catalog.ReleaseData),
     "matrix": (schemas.MATRIX, matrix.MatrixData),

@@ -18,7 +18,7 @@ from imagegen.inspection.diff import (
     difference,
     weights,
 )
-from imagegen.inspection.diff_tables import show
+from imagegen.inspection.diff_tables import in_words, show
 from imagegen.inspection.leftovers import Leftover, leftovers
 from imagegen.model.labels import LABEL_INPUTS
 
@@ -179,3 +179,16 @@ def test_bytes_that_later_layers_hide() -> None:
     (found,) = leftovers(replace(A, layers=fat, contents=contents))
     assert (found.kind, found.size_bytes) == ("bytes that later layers hide", 30_000_010)
     assert leftovers(replace(A, layers=(*fat, Layer("z")), contents=contents)) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("frame", "the Dockerfile around its stages"),
+        ("promise cell", "in image.json: cell"),
+        ("release torch", "the release of torch"),
+        ("step torch/0", "step torch/0"),
+    ],
+)
+def test_inputs_of_recipes_have_words(name: str, words: str) -> None:
+    assert in_words(name) == words

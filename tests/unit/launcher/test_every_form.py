@@ -79,7 +79,7 @@ def test_two_nodes_of_every_image(run: Callable[..., Ended], cell: str, form: st
 
 @pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("runtime", ["pyxis", "apptainer"])
+@pytest.mark.parametrize("runtime", ["pyxis", "apptainer", "none"])
 def test_a_script_for_slurm_is_one_for_bash(
     run: Callable[..., Ended], cell: str, runtime: str
 ) -> None:
@@ -91,7 +91,8 @@ def test_a_script_for_slurm_is_one_for_bash(
     if runtime == "pyxis":
         assert "--container-image=" in text
     else:
-        assert "apptainer exec" in text
+        assert ("apptainer exec" in text) == (runtime == "apptainer")
+        assert "--container-image=" not in text
 
 
 @pytest.mark.usefixtures("project")
@@ -115,6 +116,15 @@ def test_slurm_meets_on_the_first_node_of_the_job(run: Callable[..., Ended]) -> 
     done = subprocess.run(["bash"], input=body, text=True, capture_output=True, check=True)
     assert "--rdzv_endpoint=n1:29500" in done.stdout.splitlines()
     assert "#SBATCH --ntasks-per-node=1\n" in text
+
+
+@pytest.mark.usefixtures("project")
+def test_names_of_nodes_are_for_those_who_choose_them(run: Callable[..., Ended]) -> None:
+    asked = ("launch", "cpu/debian13-none", "--hosts", "gpu1,gpu2", "--name", "bench")
+    assert "#SBATCH --nodelist=gpu1,gpu2\n" in run(*asked, "--as", "sbatch").out
+    job = run(*asked, "--as", "mpijob").out
+    assert "gpu1" not in job
+    assert "MASTER_ADDR=bench-worker-0.bench" in job
 
 
 @pytest.mark.usefixtures("project")

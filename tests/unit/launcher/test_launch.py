@@ -14,6 +14,7 @@ from imagegen.config.payload import Payload
 from imagegen.errors import ConfigError
 from imagegen.launcher.description import Cluster, Description
 from imagegen.launcher.launch import explained, launched
+from imagegen.model.cell import User
 from imagegen.model.launch import Launch, Reason, Variable
 from unit.conftest import REPOSITORY
 
@@ -429,3 +430,12 @@ def test_arena_cannot_give_harp_its_rights() -> None:
     components = {**GPU.components, "harp": "1"}
     (text,) = problems(replace(GPU, form="arena", transport="harp", components=components))
     assert "arena gives no pod the rights" in text
+
+
+def test_the_lines_of_an_image_for_a_user_say_that_user() -> None:
+    user = User("mpiuser", 1000)
+    assert "--user 1000" in launched(replace(CPU, form="docker", user=user)).text
+    assert "--user" not in launched(replace(CPU, form="docker")).text
+    assert "--allow-run-as-root" in launched(replace(CPU, form="mpirun", accel="none")).text
+    other = launched(replace(CPU, form="mpirun", accel="none", user=user))
+    assert "--allow-run-as-root" not in other.text

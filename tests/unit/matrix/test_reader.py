@@ -94,6 +94,13 @@ def test_an_exclude_that_matches_nothing_is_an_error_with_its_line(overlay: Over
     assert found.evidence == ("os: debian12, debian13", "delta: core, none")
 
 
+def test_excludes_that_leave_no_cell_are_an_error(overlay: Overlay) -> None:
+    rows = "".join(f"  - {{os: {os}, reason: why}}\n" for os in ("debian12", "debian13"))
+    found = problem(overlay, SMALL + "exclude:\n" + rows)
+    assert found.text == "the excludes leave no cell of this matrix"
+    assert found.key == "exclude"
+
+
 def test_an_exclude_without_a_reason_is_refused(overlay: Overlay) -> None:
     found = problem(overlay, SMALL + "exclude:\n  - {os: debian13}\n")
     assert found.text == "key `reason` is missing"

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from imagegen.model.catalog import Catalog
 from imagegen.model.image import exact_pins
 from imagegen.model.validation import Proof
+from imagegen.request.alternatives import nearest_first
 from imagegen.request.answer import answer_to
 from imagegen.request.arguments import parse
 from imagegen.request.proven import ground_of, proven_answer_to
-from imagegen.resolver.refusal import Refusal
+from imagegen.resolver.refusal import Alternative, Refusal
 
 if TYPE_CHECKING:
     from imagegen.model.image import ImageSpec
@@ -134,3 +135,31 @@ def test_among_equals_the_proven_answer_comes_first(project: Project) -> None:
     assert found.tag == newest.tag
     asked = answer(catalog, "torch=2.0.1", "os=ubuntu22.04", "openmpi=4.1.2")
     assert exact_pins(asked)["openmpi"].startswith("4.1.2")
+
+
+def test_an_alternative_has_the_pins_of_its_own_proven_answer(project: Project) -> None:
+    plain = with_proofs(project)
+    asked = ("torch=2.0.1", "os=ubuntu22.04", "python=3.6")
+    refused = proven_answer_to(parse(asked, plain), plain)
+    assert isinstance(refused, Refusal)
+    first = next(one for one in refused.alternatives if one.constraints["torch"] == "2.0.1")
+    older = answer_to({**first.constraints, "openmpi": "4.0.5 source"}, plain)
+    assert not isinstance(older, Refusal)
+    catalog = with_proofs(project, proof(older))
+    again = proven_answer_to(parse(asked, catalog), catalog)
+    assert isinstance(again, Refusal)
+    found = next(one for one in again.alternatives if one.constraints == first.constraints)
+    assert (first.pins["openmpi"], found.pins["openmpi"]) == ("4.1.2", "4.0.5")
+
+
+def test_an_alternative_that_is_known_to_fail_comes_after_the_others(project: Project) -> None:
+    request = parse(("nccl=2.17.1", "cuda=12.1", "os=debian10", "gpu=H100"), project.catalog)
+    refused = answer_to(request, project.catalog)
+    assert isinstance(refused, Refusal)
+    sizes = [(len(one.changes), one.known_bad) for one in refused.alternatives]
+    assert any(bad for _, bad in sizes)
+    same = Alternative((("os", "a", "b"),), {}, (0,), {}, refused.alternatives[0].spec)
+    good = Alternative((("os", "a", "c"),), {}, (9,), {})
+    bad = next(one for one in refused.alternatives if one.known_bad)
+    near = replace(same, spec=bad.spec)
+    assert sorted([near, good], key=nearest_first) == [good, near]

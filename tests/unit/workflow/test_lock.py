@@ -60,7 +60,7 @@ def test_the_lock_is_written_beside_its_matrix(
     assert ended.out.splitlines() == [
         "system    cells  packages  wheels  base",
         "debian12  1      1         0       sha256:base",
-        "matrices/small.lock.yaml: 1 cells locked",
+        "matrices/small.lock.yaml: 1 cell locked",
     ]
     assert "libc6: '2.36'" in (small.root / "matrices/small.lock.yaml").read_text()
 
@@ -68,7 +68,7 @@ def test_the_lock_is_written_beside_its_matrix(
 @pytest.mark.parametrize(
     ("labels", "why", "text"),
     [
-        ({}, "its recipe changed", "`small/debian12-none` is not built: its recipe changed"),
+        ({}, "its recipe changed", "`small/debian12-none` is stale: its recipe changed"),
         ({LABEL_LOCK: "x"}, "", "`small/debian12-none` was built from a lock"),
     ],
 )

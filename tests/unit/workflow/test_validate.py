@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 from xml.etree import ElementTree
 
@@ -125,6 +126,7 @@ def test_options_that_say_nothing_together_are_refused(options: ValidateOptions,
 
 def test_options_are_those_of_validate_in_the_image() -> None:
     options = ValidateOptions(only="nccl", require="gpu=8", ranks=2, benchmark=True, static=True)
+    options = replace(options, via="ddp", length="reference", model="vgg16")
     assert options.arguments == (
         "--only",
         "nccl",
@@ -132,6 +134,12 @@ def test_options_are_those_of_validate_in_the_image() -> None:
         "gpu=8",
         "--ranks",
         "2",
+        "--via",
+        "ddp",
+        "--model",
+        "vgg16",
+        "--length",
+        "reference",
         "--benchmark",
     )
     assert options.request.tier == "partial"

@@ -138,7 +138,7 @@ def _command(folder: Path, ranks: int, via: str, *components: str, **env: str) -
     """Return the command of a launch on an image with these components too."""
     recipe = trees.expected(folder, components=_components(*components))
     chosen = launch.choose(via, recipe)
-    made = launch.settings({"PATH": "/bin", **env}, chosen, recipe)
+    made = launch.rank_environment({"PATH": "/bin", **env}, chosen, recipe)
     return launch.command(_arguments(ranks), chosen, recipe, made)
 
 
@@ -199,14 +199,14 @@ def test_the_ranks_of_ddp_are_a_job_of_their_own(tmp_path: Path) -> None:
     argv = _command(tmp_path, 2, "ddp", RANK="3", WORLD_SIZE="16", MASTER_ADDR="worker-0")
     assert "MASTER_ADDR" in argv  # for the ranks of mpirun
     recipe = trees.expected(tmp_path, components=TRAINING)
-    made = launch.settings({"RANK": "3", "MASTER_ADDR": "worker-0"}, "ddp", recipe)
+    made = launch.rank_environment({"RANK": "3", "MASTER_ADDR": "worker-0"}, "ddp", recipe)
     assert (made["MASTER_ADDR"], "RANK" in made) == ("127.0.0.1", False)
 
 
 def test_without_open_mpi_torchrun_starts_the_ranks(tmp_path: Path) -> None:
     components = {name: one for name, one in TRAINING.items() if name != "openmpi"}
     recipe = trees.expected(tmp_path, components=components)
-    made = launch.settings({"PATH": "/bin"}, "ddp", recipe)
+    made = launch.rank_environment({"PATH": "/bin"}, "ddp", recipe)
     argv = launch.command(_arguments(2), "ddp", recipe, made)
     assert argv[:6] == ["/usr/bin/python3", "-u", "-m", "torch.distributed.run", *argv[4:6]]
     assert argv[4:6] == ["--nproc_per_node", "2"]
@@ -260,13 +260,13 @@ def test_tensorflow_without_horovod_trains_in_one_rank_alone(tmp_path: Path) -> 
 def test_horovod_in_an_image_with_lightcc_is_lightcc_without_its_settings(tmp_path: Path) -> None:
     recipe = trees.expected(tmp_path, components=_components("lightcc"))
     env = {"LIGHT_2D_ALLREDUCE": "1", "HOROVOD_CYCLE_TIME": "0"}
-    assert launch.settings(env, "lightcc", recipe) == env
-    assert launch.settings(env, "horovod", recipe) == {"HOROVOD_CYCLE_TIME": "0"}
+    assert launch.rank_environment(env, "lightcc", recipe) == env
+    assert launch.rank_environment(env, "horovod", recipe) == {"HOROVOD_CYCLE_TIME": "0"}
 
 
 def test_a_gpu_image_shows_the_network_of_nccl(tmp_path: Path) -> None:
     recipe = trees.expected(tmp_path, device="gpu", components=TRAINING)
-    made = launch.settings({}, "ddp", recipe)
+    made = launch.rank_environment({}, "ddp", recipe)
     argv = launch.command(_arguments(2), "ddp", recipe, made)
     assert "NCCL_DEBUG" in argv
     assert "--no-cuda" not in argv

@@ -27,7 +27,7 @@ def line(rank: int, ranks: int = 2, **changes: Any) -> str:
 
 
 def read(*lines: str, code: int = 0, err: str = "") -> collectives.Exchange:
-    return collectives.read(Result(["mpirun"], code, "".join(lines), err), 2)
+    return collectives.read_ranks(Result(["mpirun"], code, "".join(lines), err), 2)
 
 
 def test_every_rank_that_saw_nothing_wrong() -> None:
@@ -83,12 +83,12 @@ def program(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_the_sums_are_those_of_all_ranks_in_every_type(program: ModuleType) -> None:
     for ranks in (1, 2, 3, 40):
-        rows = [program.pattern(rank, 12) for rank in range(ranks)]
+        rows = [program.given(rank, 12) for rank in range(ranks)]
         wanted = [sum(column) for column in zip(*rows, strict=True)]
         assert program.total(ranks, 12, "int64") == wanted
         assert program.total(ranks, 12, "uint8") == [one % 256 for one in wanted]
-    assert len(set(program.pattern(0, 5))) == 5  # a shifted result differs
-    assert program.pattern(0, 7) != program.pattern(1, 7)
+    assert len(set(program.given(0, 5))) == 5  # a shifted result differs
+    assert program.given(0, 7) != program.given(1, 7)
 
 
 def one_rank(program: ModuleType, result: Any) -> Any:
@@ -100,7 +100,7 @@ def one_rank(program: ModuleType, result: Any) -> Any:
         return [(result, [3, 6])]
 
     vars(program)["COLLECTIVES"] = {"all_reduce": pairs, "reduce_scatter": pairs}
-    return program.Exchange("gloo", 0, 2, None)
+    return program.Rank("gloo", 0, 2, None)
 
 
 def test_each_element_is_compared(program: ModuleType) -> None:
@@ -135,13 +135,13 @@ def test_open_mpi_says_the_place_of_a_rank(
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(f"OMPI_COMM_WORLD_{name}", raising=False)
     with pytest.raises(SystemExit):
-        program.place()
+        program.own_place()
     for name, value in {"RANK": "3", "SIZE": "4", "LOCAL_RANK": "1"}.items():
         monkeypatch.setenv(f"OMPI_COMM_WORLD_{name}", value)
-    assert program.place() == (3, 4, 1)
+    assert program.own_place() == (3, 4, 1)
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    assert program.place() == (0, 2, 0)
+    assert program.own_place() == (0, 2, 0)
 
 
 COMPONENTS = {"torch": {"version": "2.6.0"}, "python": {"version": "3.13"}}

@@ -170,6 +170,14 @@ def test_a_file_of_two_wheels_is_right_as_either_of_them_says(tmp_path: Path) ->
     assert changed_files.look("/", listed, lambda _: True, rules, 60.0).changed == []
 
 
+def test_metadata_with_another_version_than_record_has_is_no_finding(tmp_path: Path) -> None:
+    """That of torch 1.11.0 says 1.11.0, and has the sum of a file that says 1.11.0+cu102."""
+    built = "Name: torch\nVersion: 1.0+cu102\n"
+    _wheel(tmp_path, "torch", {"torch/a.py": "a", "torch-1.0.dist-info/METADATA": built})
+    listed = list(package_lists.of_wheels([str(tmp_path)], ()))
+    assert [one.path for one in listed] == [str(tmp_path / "torch/a.py")]
+
+
 def test_the_record_of_a_package_or_of_conda_is_left_to_them(tmp_path: Path) -> None:
     _wheel(tmp_path, "chardet", {"chardet/a.py": "a"})
     _wheel(tmp_path, "pip", {"pip/a.py": "a"}, installer="conda")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from unit.validate import trees
-from validate.probes import peers, ssh
-from validate.probes.ssh_user import ROOT
+from validate.probes import peers, ssh, ssh_login
+from validate.probes.ssh_user import ROOT, User
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 
 def test_keys_are_baked_unless_made_at_start_or_mounted(tmp_path: Path) -> None:
@@ -54,6 +57,21 @@ def test_modes_that_ssh_refuses_are_named(tmp_path: Path) -> None:
     assert found == [f"/root/.ssh/id_rsa 0644 owner {owner} can be read by others"]
     (tmp_path / "root/.ssh").chmod(0o777)
     assert "/root/.ssh 0777" in ssh.mode_problems(str(tmp_path), ROOT._replace(number=owner))[0]
+
+
+def test_keys_that_the_user_may_not_read_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("id_rsa", "authorized_keys", "config"):
+        trees.write(tmp_path, f"/home/me/.ssh/{name}")
+    user = User("me", 1000, "/home/me")
+    assert ssh.closed_keys(str(tmp_path), user) == []
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    wanted = ["/home/me/.ssh/id_rsa", "/home/me/.ssh/authorized_keys"]
+    assert ssh.closed_keys(str(tmp_path), user) == wanted
+    why = ssh_login.closed(user, wanted[0])
+    assert "user id 1000 may not read /home/me/.ssh/id_rsa" in why.cause
+    assert why.remedy.startswith("securityContext: {fsGroup: 1000}")
 
 
 def test_private_copies_stand_in_for_keys_that_are_mounted_open(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_without_open_mpi_torchrun_starts_the_ranks(
         asked.append((hosts, program))
         return Result(["torchrun"], 0, "a\nb\n", "")
 
-    monkeypatch.setattr(collectives, "by_torchrun", launched)
+    monkeypatch.setattr(collectives, "torchrun_on_hosts", launched)
     suite.test_ranks(without_horovod(image), Measure())
     assert asked == [(["a", "b"], ["--no_python", "hostname"])]
     with pytest.raises(pytest.skip.Exception, match="no Open MPI"):

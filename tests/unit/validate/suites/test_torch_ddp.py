@@ -207,8 +207,10 @@ def test_an_interface_that_is_named_has_to_be_there_and_up(
         assert (found["ddp.init"].outcome, found["ddp.init"].measured) == (SKIPPED, "ddp.iface")
 
 
-def seen(peer: str, there: str, *reached: str, code: int = 0) -> rank_interfaces.Seen:
-    return rank_interfaces.Seen(peer, Result(["ssh"], code, "", ""), tuple(there.split()), reached)
+def seen(peer: str, there: str, *reached: str, code: int = 0) -> rank_interfaces.PeerView:
+    return rank_interfaces.PeerView(
+        peer, Result(["ssh"], code, "", ""), tuple(there.split()), reached
+    )
 
 
 @pytest.mark.parametrize(
@@ -235,7 +237,7 @@ def test_an_interface_has_to_lead_to_the_peers(
     machine: Machine,
     monkeypatch: pytest.MonkeyPatch,
     env: dict[str, str],
-    peer: rank_interfaces.Seen,
+    peer: rank_interfaces.PeerView,
     says: str,
 ) -> None:
     interface(machine, "eth0")

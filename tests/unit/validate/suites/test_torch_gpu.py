@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from unit.validate.gpu_machines import Machine, gpu_on_bus, write
-from validate.check import FAILED, PASSED, SKIPPED
+from validate.check import FAILED, PASSED, SKIPPED, WARNED
 from validate.probes import cuda, process_group
 from validate.probes.process_group import Group
 
@@ -215,3 +215,30 @@ def test_a_preflight_imports_pytorch_once(machine: Machine) -> None:
         assert found[name].outcome == PASSED, found[name]
     assert found["torch.1rank-allreduce"].measured == "sum 1024 of 1024 ones"
     assert "ddp.init" not in found
+
+
+def driver(root: Path, version: str) -> None:
+    text = f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {version}  Tue May 7\n"
+    write(root, "/proc/driver/nvidia/version", text)
+
+
+@pytest.mark.parametrize(
+    ("version", "outcome"),
+    [("550.54.14", PASSED), ("535.104.05", WARNED), ("470.57.02", FAILED), ("", SKIPPED)],
+)
+def test_the_driver_has_to_serve_the_cuda_of_pytorch(
+    machine: Machine, version: str, outcome: str
+) -> None:
+    if version:
+        driver(machine.root, version)
+    one = machine.findings("torch")["torch.driver"]
+    assert one.outcome == outcome
+    if outcome == FAILED:
+        assert one.measured == "PyTorch is built for CUDA 12.4, the driver is 470.57.02"
+        assert "550.54.14 or later" in one.remedy
+
+
+def test_the_driver_of_the_toolkit_is_judged_once(machine: Machine) -> None:
+    driver(machine.root, "470.57.02")
+    machine.promise("cuda", "12.4.1")
+    assert machine.findings("torch")["torch.driver"].reason == "not-applicable"
