@@ -91,6 +91,14 @@ def pod(image: str, net: str, name: str, container: dict[str, Any], secret: Path
     )
 
 
+def await_ready(launcher: Container, port: int) -> None:
+    """Wait for the workers as the operator does: until each answers the probe of the manifest."""
+    loop = "until (: > /dev/tcp/{}/{}) 2> /dev/null; do sleep 0.5; done"
+    text = "; ".join(loop.format(name, port) for name in NAMES)
+    done = launcher.exec(["bash", "-c", text], SECONDS)
+    assert done.code == 0, done.out + done.err
+
+
 def containers_of(job: dict[str, Any], kind: str) -> dict[str, Any]:
     (found,) = job["spec"]["mpiReplicaSpecs"][kind]["template"]["spec"]["containers"]
     return dict(found)
@@ -137,6 +145,7 @@ def test_a_job_runs_as_the_operator_starts_it(
     launcher.make_folder("/etc/mpi")
     launcher.write_file(HOSTFILE, hostfile.encode(), 0o644)
     args = containers_of(job, "Launcher")["args"]
+    await_ready(launcher, containers_of(job, "Worker")["readinessProbe"]["tcpSocket"]["port"])
     done = launcher.exec(args, SECONDS, env)
     assert done.code == 0, done.out + done.err
     assert len(re.findall(r"^Total img/sec on 2 CPU\(s\): ", done.out, re.MULTILINE)) == 1
