@@ -31,7 +31,8 @@ class ComponentChecks(NamedTuple):
     `order` is the place of its suite in a run (0: after all others, by name). `short_names` are
     short names of the suite. `more_suites` are suites of other components that apply to it too.
     `hardware` is what its live checks look at. `slow_probe` is the module of validate/probes that
-    starts before the checks are loaded. `found_by` are the clues to it, the strongest first.
+    starts before the checks are loaded. `before_job` says that its live checks belong to a
+    preflight. `found_by` are the clues to it, the strongest first.
     `settings` are the variables that it reads, each with `name`, `kind` (flag, count, share),
     `default`, `least`, `most`, `means` and `of`.
     """
@@ -41,6 +42,7 @@ class ComponentChecks(NamedTuple):
     more_suites: Tuple[str, ...] = ()
     hardware: str = ""
     slow_probe: str = ""
+    before_job: bool = False
     found_by: Tuple[Clue, ...] = ()
     settings: List[Dict[str, Any]] = []
 

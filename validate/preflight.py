@@ -7,9 +7,11 @@ launch: they take seconds, start no rank beside peers, and import no framework a
 from typing import List, NamedTuple, Sequence
 
 from validate.check import ERROR, FAILED, WARNED, Check, CheckResult
+from validate.components import COMPONENTS
 from validate.remedy import ASK, DRAIN, REBUILD, RELAUNCH
 
-SUITES = ("cuda", "gpu", "harp", "k8s", "limits", "nccl", "os", "peers", "rdma", "ssh")
+OWN_SUITES = ("gpu", "k8s", "limits", "os", "peers")
+SUITES = {*OWN_SUITES, *(name for name, one in COMPONENTS.items() if one.before_job)}
 """Suites whose live checks all belong to it."""
 MORE = ("mpi.nonlogin-path", "torch.arch", "torch.kernel", "torch.1rank-allreduce")
 """Live checks of other suites that belong to it."""

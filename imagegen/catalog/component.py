@@ -115,6 +115,7 @@ def _checks(data: ChecksData) -> Checks:
         more_suites=tuple(data.get("more_suites", ())),
         hardware=data.get("hardware", ""),
         slow_probe=data.get("slow_probe", ""),
+        before_job=data.get("before_job", False),
     )
 
 

@@ -181,6 +181,7 @@ class ChecksData(TypedDict, total=False):
     more_suites: list[str]
     hardware: str
     slow_probe: str
+    before_job: bool
 
 
 class RequestData(TypedDict, total=False):

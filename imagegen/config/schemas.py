@@ -140,6 +140,7 @@ CHECKS = _object(
     more_suites=_list(_text(NAME)),
     hardware={"enum": ["gpu", "rdma", "harp"]},
     slow_probe=_text(MODULE),
+    before_job={"type": "boolean"},
 )
 
 REQUEST = _object(

@@ -41,6 +41,8 @@ class Checks:
     """The hardware that its live checks look at: `gpu`, `rdma` or `harp`."""
     slow_probe: str = ""
     """The module of `validate/probes` that starts before the checks are loaded."""
+    before_job: bool = False
+    """Whether its live checks belong to `validate --preflight`."""
 
 
 @dataclass(frozen=True)

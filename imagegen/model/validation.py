@@ -23,6 +23,7 @@ class Check(TypedDict):
     cause: NotRequired[str]
     remedy: NotRequired[str]
     remedy_kind: NotRequired[str]
+    action: NotRequired[str]
     look: NotRequired[str]
     reason: NotRequired[str]
     seconds: NotRequired[float]
@@ -54,6 +55,9 @@ class Report(TypedDict, total=False):
     seconds: float
     exit_code: int
     missing: list[str]
+    verdict: dict[str, str]
+    bandwidth: dict[str, object]
+    find_slow: dict[str, object]
     checks: list[Check]
 
 

@@ -39,6 +39,7 @@ ALLOWED = {
     "imagegen/engine/containers/surroundings.py": ({"rdma"}, "a driver of the kernel"),
     "imagegen/engine/images/contents.py": ({"gcc"}, "a program on the PATH"),
     "imagegen/maintenance/doctor.py": ({"python"}, "the Python of this machine"),
+    "imagegen/launcher/trainjob.py": ({"torch"}, "a key of the manifest"),
     "validate/catalogue.py": ({"nccl-tests", "cuda"}, "a check that is left out; a fact"),
 }
 """File -> words that are no component there, and why."""

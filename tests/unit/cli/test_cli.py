@@ -268,7 +268,7 @@ def test_an_error_in_the_json_format_is_one_document(small: Overlay, run: Run) -
                         (
                             "known: allow_unknown, axes, base, components, defaults, env, "
                             "exclude, expires, include, name, notes, owner, profile, "
-                            "size_budget, tag, title"
+                            "size_budget, tag, title, user"
                         )
                     ],
                     "hint": "remove `colour`",

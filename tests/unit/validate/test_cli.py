@@ -22,7 +22,7 @@ FIELDS = ["id", "suite", "tier", "severity", "proves", "outcome", "measured", "c
 FIELDS += ["remedy_kind", "look", "action", "reason", "seconds"]
 NO_SUITE = """\
 error: there is no suite `limit`; did you mean `limits`? \
-there are: validate, os, python, gcc, gpu, cuda, cudnn, nccl, openmpi, """
+there are: validate, os, python, gcc, gpu, cuda, cudnn, nccl, """
 RECIPE_ONLY = {"validate": {"version": "0.1.0"}}
 RDMA: dict[str, Any] = {"components": {**RECIPE_ONLY, "rdma": trees.RECIPE["components"]["rdma"]}}
 
