@@ -35,7 +35,6 @@ class OsData(TypedDict):
     glibc: str
     lib_dir: str
     bootstrap: bool
-    gcc: NotRequired[str]
     notes: NotRequired[list[str]]
     missing: NotRequired[str]
     source: str

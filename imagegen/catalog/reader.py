@@ -127,7 +127,6 @@ def _os_release(document: OsDocument) -> OsRelease:
         bootstrap=data["bootstrap"],
         source=data["source"],
         file=document.file,
-        gcc=data.get("gcc", ""),
         notes=tuple(data.get("notes", ())),
         missing=data.get("missing", ""),
     )

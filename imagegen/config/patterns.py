@@ -49,7 +49,6 @@ MODULE = r"^[a-z_]+$"
 CAPABILITY = r"^[A-Z_]+$"
 NUMBERS = r"^[0-9.]+$"
 GLIBC = r"^2\.[0-9]+$"
-GCC = r"^[0-9]+(\.[0-9]+)*\??$"
 VERSION = r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_ -]*$"
 PROVIDED = PACKAGE_VERSION + r"|^[0-9.]+\?$"
 SHORT_WORD = r"^[A-Za-z0-9][A-Za-z0-9.+_ -]*$"
@@ -93,7 +92,6 @@ IN_WORDS: Mapping[str, tuple[str, str]] = {
     CAPABILITY: ("the name of a capability", "IPC_LOCK"),
     NUMBERS: ("a version of digits and dots", "22.04"),
     GLIBC: ("a version of glibc", "2.36"),
-    GCC: ("a version of gcc; a `?` at its end says that it is uncertain", "12.2.0"),
     VERSION: ("a version", "1.13.1"),
     PROVIDED: ("a version; a `?` at its end says that it is uncertain", "2.21.5"),
     SHORT_WORD: ("a short word", "cog"),

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 INTERPRETER, TOOLKIT, CHECKS = ROLES = ("interpreter", "toolkit", "checks")
 """The roles of components that other code looks for: Python, the GPU toolkit, `validate`."""
 
+COMPILER = "compiler"
+"""What the releases of compilers provide: the version that a recipe compiles with."""
+
 
 _RULE = re.compile(r"\(rule ([^()]*)\)")
 
@@ -231,6 +234,20 @@ class Catalog:
             for name, one in self.components.items()
         }
         return replace(self, os=systems, components=components)
+
+    @cached_property
+    def compilers(self) -> Mapping[str, Release]:
+        """Map each OS to the release that is its own compiler, where one is known.
+
+        That is a row without a `rank`; those with one are for compilers beside the OS's own.
+        """
+        return {
+            os: row
+            for one in self.components.values()
+            for row in one.releases
+            if COMPILER in row.provides and not row.rank
+            for os in row.requires.get("os", ())
+        }
 
     @cached_property
     def roles(self) -> Mapping[str, str]:

@@ -28,16 +28,14 @@ class OsRelease:
     bootstrap: bool
     source: str
     file: str
-    gcc: str = ""
     notes: tuple[str, ...] = ()
     missing: str = ""
     """What of it is not known, so that no image of it can be built."""
 
     @property
-    def age(self) -> tuple[bool, str, tuple[int, ...]]:
-        """Return a key that sorts the newest last; one whose compiler is not known comes first."""
-        numbers = tuple(int(part) for part in self.version_id.split("."))
-        return bool(self.gcc), self.os_id, numbers
+    def age(self) -> tuple[str, tuple[int, ...]]:
+        """Return a key that sorts the newest release of a distribution last."""
+        return self.os_id, tuple(int(part) for part in self.version_id.split("."))
 
     @property
     def obstacle(self) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from imagegen.model.catalog import COMPILER
 from imagegen.model.cell import Want
 from imagegen.model.constraint import ANY, NONE, is_version, version_key
 from imagegen.request.distances import FAR, distance, values_of
 from imagegen.resolver.blame import fits
-from imagegen.resolver.candidates import COMPILER, DRIVER, LIBCUDA, OS
+from imagegen.resolver.candidates import DRIVER, LIBCUDA, OS
 from imagegen.resolver.propagation import domains_of
 from imagegen.resolver.refusal import Alternative
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from imagegen.model import constraint
+from imagegen.model.catalog import COMPILER
 from imagegen.model.release import OsRelease, Release
 from imagegen.resolver.memory import Remembering, remembered
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from imagegen.model.catalog import Catalog
 
 OS, DRIVER, UNKNOWN = "os", "driver", "unknown"
-GLIBC, COMPILER = "glibc", "compiler"
-"""What an OS provides; a component that provides one too replaces it."""
+GLIBC = "glibc"
+"""What an OS provides, as its compiler; a component that provides one too replaces it."""
 LIBCUDA = "libcuda"
 """The driver's library; where a component brings one, others depend on it, not on the driver."""
 Kind = Literal["requires", "limits", "built_for", "known_with", "provides"]
@@ -50,12 +51,7 @@ class Space(Remembering):
     def __init__(self, catalog: Catalog, drivers: Iterable[str] = ()) -> None:
         super().__init__()
         self.catalog = catalog
-        self.candidates: dict[str, tuple[Release, ...]] = {
-            OS: tuple(
-                _os_release(one)
-                for one in sorted(catalog.os.values(), key=lambda one: one.age)[::-1]
-            )
-        }
+        self.candidates: dict[str, tuple[Release, ...]] = {OS: _systems(catalog)}
         for name, component in catalog.components.items():
             self.candidates[name] = _in_order(component.releases)
         for name, virtual in catalog.virtual.items():
@@ -250,8 +246,7 @@ class Space(Remembering):
         self, row: Release, kind: Kind, constraints: Mapping[str, tuple[str, ...]], lax: bool
     ) -> Iterator[Edge]:
         for name, alternatives in constraints.items():
-            mask = self.mask(name, alternatives, lax)
-            yield Edge(row, name, alternatives, kind, mask)
+            yield Edge(row, name, alternatives, kind, self.mask(name, alternatives, lax))
 
 
 @dataclass(frozen=True)
@@ -270,9 +265,16 @@ def _in_order(rows: Sequence[Release]) -> tuple[Release, ...]:
     return tuple(sorted(newest, key=lambda row: row.rank))
 
 
-def _os_release(one: OsRelease) -> Release:
+def _systems(catalog: Catalog) -> tuple[Release, ...]:
+    """Write each OS as a release, the newest first; one whose compiler is not known comes last."""
+    own = catalog.compilers
+    systems = sorted(catalog.os.values(), key=lambda one: (one.id in own, one.age), reverse=True)
+    return tuple(_os_release(one, own.get(one.id)) for one in systems)
+
+
+def _os_release(one: OsRelease, compiler: Release | None) -> Release:
     """Write an OS as a release, so that a result has one type."""
-    provides = {GLIBC: one.glibc, COMPILER: one.gcc or UNKNOWN}
+    provides = {GLIBC: one.glibc, COMPILER: compiler.provides[COMPILER] if compiler else UNKNOWN}
     return Release(
         OS, one.id, "", {}, {}, {}, {}, {}, one.image, one.source, one.file, 1,
         provides=provides, notes=one.notes,

@@ -13,7 +13,7 @@ from imagegen.catalog.rules import read_rules
 from imagegen.config.payload import COMPONENTS_FOLDER, open_payload
 from imagegen.engine.host.archives import pip_metadata, pip_says
 from imagegen.errors import ConfigError, NothingSelectedError
-from imagegen.model.catalog import INTERPRETER
+from imagegen.model.catalog import COMPILER, INTERPRETER
 from imagegen.model.constraint import is_version, version_key
 from imagegen.sources.refresh import (
     as_patch,
@@ -248,12 +248,13 @@ def _span(component: Component) -> str:
 
 def _show_oses(catalog: Catalog, console: Console, *, verbose: bool) -> None:
     oses = [catalog.os[name] for name in sorted(catalog.os)]
+    own = {name: row.provides[COMPILER] for name, row in catalog.compilers.items()}
     console.data(
-        [{"id": one.id, "glibc": one.glibc, "gcc": one.gcc, "image": one.image,
+        [{"id": one.id, "glibc": one.glibc, COMPILER: own.get(one.id, ""), "image": one.image,
           "notes": list(one.notes), "source": one.source} for one in oses]
     )  # fmt: skip
-    columns = ("os", "glibc", "gcc", "image", "source")
-    rows = [(one.id, one.glibc, one.gcc, one.image, one.source) for one in oses]
+    columns = ("os", "glibc", COMPILER, "image", "source")
+    rows = [(one.id, one.glibc, own.get(one.id, ""), one.image, one.source) for one in oses]
     few = slice(None if verbose else -1)
     console.table(columns[few], [row[few] for row in rows])
 

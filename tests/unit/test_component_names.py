@@ -27,10 +27,7 @@ THE_TOOL = {"validate"}
 """The component of that name is the tool's own program, which is a verb and a package too."""
 
 HARDWARE = "words of `--profile`, of hardware, and of skips, which need no component"
-OS_COMPILER = "the key `gcc` of an OS file: the compiler that the OS has itself"
 ALLOWED = {
-    "imagegen/catalog/reader.py": ({"gcc"}, OS_COMPILER),
-    "imagegen/workflow/catalog.py": ({"gcc"}, OS_COMPILER),
     "imagegen/config/schemas.py": ({"rdma", "harp"}, HARDWARE),
     "imagegen/model/cell.py": ({"rdma", "harp"}, HARDWARE),
     "validate/requirements.py": ({"rdma", "harp", "no-rdma-hw", "rdma-not-passed"}, HARDWARE),

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from imagegen.errors import ConfigError, Problem
+from imagegen.model.catalog import COMPILER
+from imagegen.resolver.candidates import Space
 
 if TYPE_CHECKING:
+    from imagegen.model.catalog import Catalog
     from unit.conftest import Overlay
 
 EPSILON = """\
@@ -186,3 +189,34 @@ def test_a_file_with_an_error_is_not_also_called_missing(overlay: Overlay) -> No
     overlay.component("alpha", "name: alpha\ntitle: Alpha\nsuites: [alpha]\nreleases: []\n")
     (problem,) = problems(overlay)
     assert problem.text == "key `seconds` is missing"
+
+
+def test_the_compiler_of_an_os_is_the_row_without_a_rank(overlay: Overlay) -> None:
+    row = """
+  - version: "{0}"
+    {1}
+    requires: {{os: debian12}}
+    provides: {{compiler: "{0}"}}
+    origin: somewhere
+    source: the test
+"""
+    rows = row.format("12.2.0", "aliases: 12.2.1") + row.format("11.3.0", 'rank: "1"')
+    overlay.component("epsilon", EPSILON.partition("\n  - ")[0] + rows)
+    found = overlay.catalog.compilers
+    assert {os: release.version for os, release in found.items()} == {"debian12": "12.2.0"}
+    space = Space(overlay.catalog)
+    systems = {one.version: one.provides["compiler"] for one in space.candidates["os"]}
+    assert systems == {"debian12": "12.2.0", "debian13": "unknown"}
+    assert [*systems] == ["debian12", "debian13"], "one without a known compiler comes last"
+
+
+def test_each_os_that_images_are_built_on_has_one_compiler(shipped: Catalog) -> None:
+    own = [
+        (os, release.row)
+        for component in shipped.components.values()
+        for release in component.releases
+        if COMPILER in release.provides and not release.rank
+        for os in release.requires["os"]
+    ]
+    assert len({os for os, _ in own}) == len(own), own
+    assert {*shipped.buildable.os} <= {*shipped.compilers}
