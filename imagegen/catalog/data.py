@@ -51,6 +51,7 @@ class ReleaseData(TypedDict):
     known_with: NotRequired[Mapping[str, OneOrMore]]
     recommends: NotRequired[Mapping[str, OneOrMore]]
     provides: NotRequired[Mapping[str, str]]
+    uncertain: NotRequired[OneOrMore]
     aliases: NotRequired[OneOrMore]
     rank: NotRequired[str]
     only_by_full_name: NotRequired[bool | str]

@@ -115,12 +115,22 @@ def _bad_row(row: _Row, constraints: _Constraints) -> Iterator[Problem]:
     if not constraint.is_version(version) and not _is_virtual(row.file):
         text = f"`{version}` is not a version"
         yield Problem(text, *row.place("version"), hint="write it as digits and dots")
+    yield from _nothing_to_doubt(row)
     for kind, asked in constraints.items():
         for name, texts in asked.items():
             for text in texts:
                 why = "" if name in BY_NAME else constraint.problem_with(text)
                 if why:
                     yield Problem(f"`{text}` {why}", *row.place(f"{kind}.{name}"))
+
+
+def _nothing_to_doubt(row: _Row) -> Iterator[Problem]:
+    """Report each name of `uncertain` that the row has no value of."""
+    data = cast("ReleaseData", row.release)
+    for name in alternatives(data.get("uncertain", ())):
+        if data.get("provides", {}).get(name, "unknown") == "unknown":
+            text = f"`{name}` has no value in `provides` that could be uncertain"
+            yield Problem(text, *row.place("uncertain"), hint="leave it out, or give the value")
 
 
 def _is_virtual(file: str) -> bool:
@@ -169,6 +179,7 @@ def _release(component: str, found: _Row, constraints: _Constraints) -> Release:
         known_with=constraints["known_with"],
         recommends=constraints["recommends"],
         provides=row.get("provides", {}),
+        uncertain=alternatives(row.get("uncertain", ())),
         aliases=alternatives(row.get("aliases", ())),
         rank=int(row.get("rank", 0)),
         only_by_full_name=row.get("only_by_full_name") in (True, "true"),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from imagegen.catalog.data import TableData
 
 KIND = "kind"
-LISTED = ("requires", "limits", "built_for", "known_with", "recommends", "aliases")
+LISTED = ("requires", "limits", "built_for", "known_with", "recommends", "aliases", "uncertain")
 """The keys of a release whose values are alternatives."""
 
 _FIELD = re.compile(r"\{([a-z0-9_]+)\}")

@@ -50,7 +50,6 @@ CAPABILITY = r"^[A-Z_]+$"
 NUMBERS = r"^[0-9.]+$"
 GLIBC = r"^2\.[0-9]+$"
 VERSION = r"^[0-9A-Za-z*][0-9A-Za-z.+:~*_ -]*$"
-PROVIDED = PACKAGE_VERSION + r"|^[0-9.]+\?$"
 SHORT_WORD = r"^[A-Za-z0-9][A-Za-z0-9.+_ -]*$"
 SETTING = r"^[A-Z][A-Z0-9_]*=([A-Za-z0-9._:/,^-]|\{iface\}|\{gpus_per_node\}|\{first_node\})+$"
 GLOB = r"^[A-Za-z0-9*/][A-Za-z0-9._+*/?\[\]-]*$"
@@ -93,7 +92,6 @@ IN_WORDS: Mapping[str, tuple[str, str]] = {
     NUMBERS: ("a version of digits and dots", "22.04"),
     GLIBC: ("a version of glibc", "2.36"),
     VERSION: ("a version", "1.13.1"),
-    PROVIDED: ("a version; a `?` at its end says that it is uncertain", "2.21.5"),
     SHORT_WORD: ("a short word", "cog"),
     SETTING: ("a variable with a value", "NCCL_SOCKET_IFNAME={iface}"),
     GLOB: ("a name with wildcards", "libnccl.so.*"),

@@ -104,8 +104,10 @@ class Release:
     provides: Mapping[str, str] = field(default_factory=dict)
     """Values of parts without releases of their own, such as the NCCL in a wheel.
 
-    `unknown` means that no source says it, a `?` at the end that the source is not certain.
+    `unknown` means that no source says it.
     """
+    uncertain: tuple[str, ...] = ()
+    """The names in `provides` whose value the source is not certain of: `[torch-nccl]`."""
     aliases: tuple[str, ...] = ()
     """Other names of the version: CUDA 11.3.1 has the compiler 11.3.109."""
     rank: int = 0
@@ -146,6 +148,10 @@ class Release:
             "base": "image" in self.facts,
         }
         return tuple(name for name, there in data.items() if there)
+
+    def provided(self, name: str) -> str:
+        """Return a value that it provides, for users; empty where it provides none."""
+        return self.provides.get(name, "") + (" (not certain)" if name in self.uncertain else "")
 
     @property
     def pinned(self) -> str:

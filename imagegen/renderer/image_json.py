@@ -119,7 +119,7 @@ def launch_versions(spec: ImageSpec, catalog: Catalog) -> dict[str, tuple[str, .
     found: dict[str, tuple[str, ...]] = {pin.component: (pin.version,) for pin in spec.pins}
     for pin in spec.pins:
         for name, copy in catalog.components[pin.component].own_copies.items():
-            version = pin.release.provides.get(name, "").rstrip("?")
+            version = pin.release.provides.get(name, "")
             for other in copy.of if is_version(version) else ():
                 found[other] = (*found.get(other, ()), version)
     return found

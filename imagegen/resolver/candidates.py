@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from imagegen.model.catalog import Catalog
 
-OS, DRIVER, UNKNOWN = "os", "driver", "unknown"
+OS, DRIVER, UNKNOWN, UNSURE = "os", "driver", "unknown", "unsure"
 GLIBC = "glibc"
 """What an OS provides, as its compiler; a component that provides one too replaces it."""
 LIBCUDA = "libcuda"
@@ -96,7 +96,7 @@ class Space(Remembering):
         )
 
     def _accepts(self, name: str, wanted: str, candidate: Release, allow_unknown: bool) -> bool:
-        if candidate.variant in (UNKNOWN, "unsure") and allow_unknown:
+        if candidate.variant in (UNKNOWN, UNSURE) and allow_unknown:
             return True
         if candidate.variant == UNKNOWN:
             return wanted == UNKNOWN
@@ -231,7 +231,7 @@ class Space(Remembering):
         for name, value in {**self._silent.get(row.component, {}), **row.provides}.items():
             overruled = row.component == OS and self.overruling[name] in present
             if name in present and not overruled:
-                place = self.candidates[name].index(_value(name, value))
+                place = self.candidates[name].index(_value(name, value, name in row.uncertain))
                 yield Edge(row, name, (value,), "provides", 1 << place)
 
     def instead(self, row: Release, name: str, present: Collection[str]) -> str:
@@ -277,24 +277,24 @@ def _os_release(one: OsRelease, compiler: Release | None) -> Release:
     provides = {GLIBC: one.glibc, COMPILER: compiler.provides[COMPILER] if compiler else UNKNOWN}
     return Release(
         OS, one.id, "", {}, {}, {}, {}, {}, one.image, one.source, one.file, 1,
-        provides=provides, notes=one.notes,
+        provides=provides, notes=one.notes, uncertain=compiler.uncertain if compiler else (),
     )  # fmt: skip
 
 
-def _value(name: str, text: str) -> Release:
-    """Make a release of a value; `2.4.8?` is 2.4.8 by an uncertain source."""
-    variant = UNKNOWN if text == UNKNOWN else "unsure" if text.endswith("?") else ""
-    version = "0" if variant == UNKNOWN else text.removesuffix("?")
+def _value(name: str, text: str, uncertain: bool = False) -> Release:
+    """Make a release of a value."""
+    variant = UNKNOWN if text == UNKNOWN else UNSURE if uncertain else ""
+    version = "0" if variant == UNKNOWN else text
     return Release(name, version, variant, {}, {}, {}, {}, {}, "", "", "", 0)
 
 
 def _provided(candidates: Mapping[str, Sequence[Release]]) -> dict[str, tuple[Release, ...]]:
-    found: dict[str, set[str]] = {}
+    found: dict[str, set[tuple[str, bool]]] = {}
     for rows in candidates.values():
         for row in rows:
             for name, value in row.provides.items():
-                found.setdefault(name, set()).add(value)
+                found.setdefault(name, {(UNKNOWN, False)}).add((value, name in row.uncertain))
     return {
-        name: _in_order([_value(name, value) for value in sorted({*values, UNKNOWN})])
+        name: _in_order([_value(name, *value) for value in sorted(values)])
         for name, values in found.items()
     }

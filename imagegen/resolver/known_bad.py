@@ -66,7 +66,7 @@ def _present(name: str, row: KnownBad, chosen: Mapping[str, Release], space: Spa
     constraints, one = row.components[name], chosen.get(name)
     found = [one.name] if one and space.mask(name, constraints) >> space.place(one) & 1 else []
     for owner, value in space.catalog.copies.get(name, ()):
-        version = chosen[owner].provides.get(value, "").removesuffix("?") if owner in chosen else ""
+        version = chosen[owner].provides.get(value, "") if owner in chosen else ""
         if version and any(_in_range(text, version) for text in constraints):
             found.append(f"{name} {version} in {chosen[owner].name}")
     return found

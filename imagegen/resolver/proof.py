@@ -101,7 +101,7 @@ def _sentence(network: Network, relation: Relation, who: str, several: bool, wha
 
 def _listed(texts: Sequence[str]) -> str:
     if len(texts) <= MOST_VALUES:
-        return " or ".join(text.removesuffix("?") for text in texts)
+        return " or ".join(texts)
     if all(is_version(text) for text in texts):
         texts = sorted(texts, key=version_key)
     return f"{texts[0]} or {texts[1]} … or {texts[-1]} ({len(texts)} different ones)"

@@ -159,11 +159,10 @@ def _own_copies(row: Release, chosen: Mapping[str, Release], space: Space) -> It
     for value, copy in space.catalog.components[row.component].own_copies.items():
         own = row.provides.get(value, "")
         for other in (chosen[name] for name in copy.of if own and name in chosen):
-            if own.removesuffix("?") == other.version or set(row.wheels) & set(other.wheels):
+            if own == other.version or set(row.wheels) & set(other.wheels):
                 continue  # of one wheel there is one release in an image: see `_other_pins`
-            version = "one of unknown version" if own == "unknown" else own.removesuffix("?")
-            sure = " (not certain)" if own.endswith("?") else ""
-            yield _filled(copy.warning, row, f"{version}{sure}", other)
+            version = "one of unknown version" if own == "unknown" else row.provided(value)
+            yield _filled(copy.warning, row, version, other)
 
 
 def _other_pins(row: Release, chosen: Mapping[str, Release], space: Space) -> Iterator[str]:

@@ -248,7 +248,7 @@ def _span(component: Component) -> str:
 
 def _show_oses(catalog: Catalog, console: Console, *, verbose: bool) -> None:
     oses = [catalog.os[name] for name in sorted(catalog.os)]
-    own = {name: row.provides[COMPILER] for name, row in catalog.compilers.items()}
+    own = {name: row.provided(COMPILER) for name, row in catalog.compilers.items()}
     console.data(
         [{"id": one.id, "glibc": one.glibc, COMPILER: own.get(one.id, ""), "image": one.image,
           "notes": list(one.notes), "source": one.source} for one in oses]

@@ -220,3 +220,27 @@ def test_each_os_that_images_are_built_on_has_one_compiler(shipped: Catalog) -> 
     ]
     assert len({os for os, _ in own}) == len(own), own
     assert {*shipped.buildable.os} <= {*shipped.compilers}
+
+
+UNCERTAIN = """\
+    provides: {part: "1.2", other: unknown}
+    uncertain: part
+"""
+
+
+def test_a_value_may_be_uncertain(overlay: Overlay) -> None:
+    overlay.component("epsilon", EPSILON + UNCERTAIN)
+    (release,) = overlay.catalog.components["epsilon"].releases
+    assert (release.provides["part"], release.uncertain) == ("1.2", ("part",))
+    space = Space(overlay.catalog)
+    assert space.mask("part", ("1.2",)) != 0
+    assert space.mask("part", ("1.3",)) == 0
+    assert space.mask("part", ("1.3",), True) == space.every("part"), "any, if unknown is allowed"
+
+
+@pytest.mark.parametrize("name", ["other", "third"])
+def test_what_has_no_value_is_not_uncertain(overlay: Overlay, name: str) -> None:
+    overlay.component("epsilon", EPSILON + UNCERTAIN.replace(": part", f": {name}"))
+    (problem,) = problems(overlay)
+    assert problem.text == f"`{name}` has no value in `provides` that could be uncertain"
+    assert problem.key == "releases[0].uncertain"
