@@ -54,7 +54,6 @@ class ReleaseData(TypedDict):
     uncertain: NotRequired[OneOrMore]
     aliases: NotRequired[OneOrMore]
     rank: NotRequired[str]
-    only_by_full_name: NotRequired[bool | str]
     """Text in a line of a CSV file."""
     confidence: NotRequired[str]
     index: NotRequired[str]

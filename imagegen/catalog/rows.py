@@ -105,8 +105,7 @@ def _finder(
 
 
 def _against_schema(row: _Row) -> Iterator[Problem]:
-    by_name = {"only_by_full_name": True} if "only_by_full_name" in row.release else {}
-    for found in check_schema(Document({**row.release, **by_name}, ""), schemas.RELEASE):
+    for found in check_schema(Document(row.release, ""), schemas.RELEASE):
         yield Problem(found.text, *row.place(found.key), found.evidence, found.hint)
 
 
@@ -182,7 +181,6 @@ def _release(component: str, found: _Row, constraints: _Constraints) -> Release:
         uncertain=alternatives(row.get("uncertain", ())),
         aliases=alternatives(row.get("aliases", ())),
         rank=int(row.get("rank", 0)),
-        only_by_full_name=row.get("only_by_full_name") in (True, "true"),
         confidence=row.get("confidence", "high"),
         index=row.get("index", ""),
         tarball=row.get("tarball", {}),

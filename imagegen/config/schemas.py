@@ -90,7 +90,6 @@ RELEASE = _object(
     uncertain={"anyOf": [_text(NAME), _list(_text(NAME), 1)]},
     aliases={"anyOf": [_text(PACKAGE_VERSION), _list(_text(PACKAGE_VERSION), 1)]},
     rank=_text(DIGIT),
-    only_by_full_name={"type": "boolean"},
     confidence={"enum": ["high", "medium"]},
     index=_text(URL),
     tarball=_object(("url", "sha256"), url=_text(URL), sha256=_text(SHA256)),

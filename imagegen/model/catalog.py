@@ -146,7 +146,7 @@ class Component:
     @property
     def variants(self) -> tuple[str, ...]:
         """List the variants of its releases."""
-        return tuple(dict.fromkeys(r.variant for r in self.releases if r.variant))
+        return tuple(dict.fromkeys(v for r in self.releases if (v := r.variant or r.own_variant)))
 
 
 @dataclass(frozen=True)

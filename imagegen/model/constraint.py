@@ -97,6 +97,17 @@ def _specifiers(constraint: str) -> SpecifierSet:
     return SpecifierSet(re.sub(r"(?<=\d)-(?=\d)", ".", constraint))
 
 
+def own_variant(version: str) -> str:
+    """Return the local part of a version, unless it is that of a build for CUDA or a CPU."""
+    local = version.partition("+")[2]
+    return "" if local == "cpu" or _CUDA_BUILD.match(local) else local
+
+
+def names_variant(constraint: str, variant: str) -> bool:
+    """Say whether a constraint names a variant: `pypi`, `2.6.0 pypi`, or `1.15.5+ttensorflow`."""
+    return re.split(r"[ +]", constraint)[-1] == variant
+
+
 def same_major(version: str) -> str:
     """Write the constraint that accepts any version of the same major one."""
     major = int(version.split(".")[0])
@@ -108,13 +119,13 @@ def matches(constraint: str, version: str, variant: str = "") -> bool:
     """Say whether a release of this version and variant satisfies a constraint."""
     both = _BOTH.match(constraint)
     if both and is_variant(both[2]):
-        return both[2] == variant and matches(both[1], version, variant)
+        return both[2] in (variant, own_variant(version)) and matches(both[1], version, variant)
     if constraint == ANY:
         return True
     if constraint == NONE:
         return False
     if is_variant(constraint):
-        return constraint == variant
+        return constraint in (variant, own_variant(version))
     if _OPERATORS.search(constraint):
         return _specifiers(constraint).contains(version_key(version), prereleases=True)
     return _prefix(version_key(constraint), version_key(version), local="+" in constraint)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from imagegen.model import constraint
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -68,7 +70,11 @@ class Release:
     component: str
     """The name of the component."""
     version: str
-    """The version as the project writes it, with the local part of a wheel: `1.11.0+cu113`."""
+    """The version as the project writes it, with the local part of a wheel: `1.11.0+cu113`.
+
+    A local part that is no build for CUDA or a CPU is a variant of its own, such as a vendor's
+    `1.15.5+ttensorflow`. Only a request that names such a variant selects it.
+    """
     variant: str
     """What distinguishes releases of one version, such as `distro` and `source`; mostly empty."""
     requires: Mapping[str, tuple[str, ...]]
@@ -112,8 +118,6 @@ class Release:
     """Other names of the version: CUDA 11.3.1 has the compiler 11.3.109."""
     rank: int = 0
     """Releases of a lower rank are preferred, whatever their versions."""
-    only_by_full_name: bool = False
-    """Whether only a request for its full version or its variant selects it."""
     confidence: str = "high"
     """How certain the source is: `high`, or `medium`, which causes a warning."""
     index: str = ""
@@ -152,6 +156,11 @@ class Release:
     def provided(self, name: str) -> str:
         """Return a value that it provides, for users; empty where it provides none."""
         return self.provides.get(name, "") + (" (not certain)" if name in self.uncertain else "")
+
+    @cached_property
+    def own_variant(self) -> str:
+        """Return the variant that its version names, `ttensorflow`; empty where it names none."""
+        return constraint.own_variant(self.version)
 
     @property
     def pinned(self) -> str:

@@ -34,9 +34,7 @@ def values_of(
     if domains.empty or name not in domains.left:
         return []
     rows = [row for row in domains.rows(name) if row.variant != "unknown"]
-    values = dict.fromkeys(
-        row.version.partition("+")[0] for row in rows if not row.only_by_full_name
-    )
+    values = dict.fromkeys(row.version.partition("+")[0] for row in rows if not row.own_variant)
     values |= dict.fromkeys(_builds(space, name, asked))
     others = [value for value in values if value != asked]
     return sorted(others, key=lambda value: distance(name, asked, value))

@@ -157,11 +157,11 @@ class Space(Remembering):
 
     @remembered
     def hidden(self, name: str, wanted: str = "") -> int:
-        """Return the candidates that need their full name, which the constraint is not."""
+        """Return the candidates of a variant of their own, which the constraint does not name."""
         asked, found = wanted.casefold(), 0
         for index, row in enumerate(self.candidates.get(name, ())):
-            names = (row.version, row.variant or row.version, *row.aliases)
-            found |= (row.only_by_full_name and asked not in names) << index
+            if row.own_variant and asked not in row.aliases:
+                found |= (not constraint.names_variant(asked, row.own_variant)) << index
         return found
 
     def provided(self, name: str) -> bool:

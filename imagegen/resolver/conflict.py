@@ -185,7 +185,7 @@ def _excluded(space: Space, pair: tuple[Want, Want], masks: Sequence[int]) -> Co
 
 
 def _nowhere(space: Space, wants: Sequence[Want]) -> Conflict | None:
-    """Find a constraint for a release that the catalog lacks, or has only under its full name."""
+    """Find a constraint for a release that is not there, or only as a variant of its own."""
     for want in wants:
         name, asked = want.component, want.constraint
         mask, hidden = space.mask(name, (asked,)), space.hidden(name, asked)

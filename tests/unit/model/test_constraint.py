@@ -10,7 +10,9 @@ from imagegen.model.constraint import (
     is_variant,
     is_version,
     matches,
+    names_variant,
     nearest,
+    own_variant,
     problem_with,
     version_key,
 )
@@ -119,3 +121,23 @@ def test_the_nearest_versions_stand_around_the_one_that_is_asked_for(
     asked: str, found: list[str]
 ) -> None:
     assert nearest(asked, VERSIONS, 3) == found
+
+
+@pytest.mark.parametrize(
+    ("version", "variant"),
+    [
+        ("1.15.5+ttensorflow", "ttensorflow"),
+        ("2.5.1+rocm6.2", "rocm6.2"),
+        ("1.13.1", ""),
+        ("1.13.1+cpu", ""),
+        ("1.13.1+cu117", ""),
+        ("7.6.5+cuda10.2", ""),
+    ],
+)
+def test_a_local_part_that_is_no_usual_build_is_a_variant(version: str, variant: str) -> None:
+    assert own_variant(version) == variant
+    asked = (variant, f"{version.partition('+')[0]} {variant}", version)
+    for text in asked if variant else ():
+        assert matches(text, version)
+        assert names_variant(text, variant)
+    assert not matches("other", version)
