@@ -136,8 +136,8 @@ class Descent:
     def _first(self, situation: Domains) -> Domains:
         """Compute the domains with all constraints open.
 
-        A name that is asked for may be one that needs its full name. A candidate that needs a name
-        which is not present is asked for in none of these cells.
+        A name that is asked for may have a variant that has to be named. A candidate that needs a
+        name which is not present is asked for in none of these cells.
         """
         space, present = self._space, situation.present
         first = replace(situation, left={}, edges={})
