@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
 from imagegen.model.constraint import ANY, NONE
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from imagegen.resolver.proof import Fact
 
 MOST = 5
+MOST_TRIED = 60
+"""Sets of constraints that are tried for more conflicts."""
 SHORT = 2
+EVERY_IMAGE, BY_DEFAULT = "every image", "by default"
 SILENT = "no source says that it works, or that it fails (rule unknown-facts)"
 
 
@@ -79,8 +83,11 @@ def conflicts_of(
     for one in _conflicts(space, wants, allow_unknown):
         found.setdefault(tuple(fact.text for fact in one.facts) or (one.sentence,), one)
         if len(found) == MOST:
-            break
-    return tuple(found.values())
+            return tuple(found.values())
+    lax = allow_unknown or not fits(space, wants, allow_unknown=True)
+    shown = [frozenset(one.wants) for one in found.values()]
+    left = islice(_left(space, wants, shown, allow_unknown=lax), MOST - len(found))
+    return (*found.values(), *left)
 
 
 def _conflicts(space: Space, wants: Sequence[Want], allow_unknown: bool) -> Iterator[Conflict]:
@@ -107,6 +114,62 @@ def _conflicts(space: Space, wants: Sequence[Want], allow_unknown: bool) -> Iter
             yield _of(network, wants, core, unknown=not lax)
     for more in more_minimal(network, core, MOST):
         yield _of(network, wants, more, unknown=not lax)
+
+
+def _left(
+    space: Space, wants: Sequence[Want], shown: list[frozenset[Want]], *, allow_unknown: bool
+) -> Iterator[Conflict]:
+    """Find smallest sets of constraints that have no answer and hold none that is shown.
+
+    Here a constraint is dropped with the component that it brings in. A default is no reason.
+    """
+    always = [one for one in wants if one.asked_by == EVERY_IMAGE]
+    asked = [one for one in wants if one not in always and not one.asked_by.endswith(BY_DEFAULT)]
+    start: frozenset[Want] = frozenset()
+    queue, seen = deque([start]), {start}
+    for _ in range(MOST_TRIED):
+        if not queue:
+            return
+        dropped = queue.popleft()
+        core = next((one for one in shown if not one & dropped), None)
+        if core is None:
+            rest = [one for one in asked if one not in dropped]
+            if fits(space, [*always, *rest], allow_unknown=allow_unknown):
+                continue
+            blamed = _smallest(space, always, rest, allow_unknown=allow_unknown)
+            core = frozenset(blamed)
+            shown.append(core)
+            conflict = _proved(space, always, blamed, allow_unknown=allow_unknown)
+            if conflict:
+                yield conflict
+        more = [dropped | {one} for one in asked if one in core]
+        queue.extend(one for one in more if one not in seen)
+        seen.update(more)
+
+
+def _smallest(
+    space: Space, always: Sequence[Want], wants: Sequence[Want], *, allow_unknown: bool
+) -> list[Want]:
+    """Drop constraints as long as the rest has no answer."""
+    core = [*wants]
+    for want in wants:
+        rest = [one for one in core if one is not want]
+        if not fits(space, [*always, *rest], allow_unknown=allow_unknown):
+            core = rest
+    return core
+
+
+def _proved(
+    space: Space, always: Sequence[Want], blamed: Sequence[Want], *, allow_unknown: bool
+) -> Conflict | None:
+    plain = _plain(space, blamed)
+    if plain or not blamed:
+        return plain
+    network = network_of(space, [*always, *blamed], allow_unknown=allow_unknown)
+    core = refuted(network, network.everything)
+    if core is None:
+        return None
+    return _general(network, minimal(network, core, blamed), blamed, unknown=not allow_unknown)
 
 
 def _without_proof(blamed: Sequence[Want], *, unknown: bool) -> Conflict:
@@ -136,7 +199,7 @@ def _of(
 
 def _brings(want: Want) -> bool:
     """Say whether a user asked for a component that would not be there otherwise."""
-    implied = want.asked_by == "every image" or want.asked_by.endswith("by default")
+    implied = want.asked_by == EVERY_IMAGE or want.asked_by.endswith(BY_DEFAULT)
     return want.constraint != NONE and not implied
 
 
@@ -144,7 +207,7 @@ def _general(
     network: Network, core: frozenset[Element], blamed: Sequence[Want], *, unknown: bool
 ) -> Conflict:
     facts, catalog = facts_of(network, core), network.space.catalog
-    blamed = [one for one in blamed if not one.asked_by.endswith("by default")] or blamed
+    blamed = [one for one in blamed if not one.asked_by.endswith(BY_DEFAULT)] or blamed
     reasons = _distinct(reason(catalog, fact.source, fact.target) for fact in facts)
     return Conflict(
         sentence=_sentence(blamed, unknown),

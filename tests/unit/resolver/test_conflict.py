@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from imagegen.model.constraint import ANY, NONE
 from imagegen.request.arguments import as_cell, meant, parse
 from imagegen.resolver.blame import fits
 from imagegen.resolver.conflict import conflicts_of
+from imagegen.resolver.refusal import EVERY_IMAGE
 from imagegen.resolver.resolve import constraints_of, space_of
 from unit.request.random_requests import random_requests
 
@@ -115,6 +117,43 @@ def test_every_smallest_collision_is_named(
     text: str, expected: list[str], project: Project
 ) -> None:
     assert conflicts(text, project) == expected
+
+
+def smallest(space: Space, wants: Sequence[Want]) -> list[set[Want]]:
+    """List the smallest sets of constraints that have no answer, by trying all of them."""
+    always = [one for one in wants if one.asked_by == EVERY_IMAGE]
+    asked_for = [one for one in wants if one not in always]
+    lax = not fits(space, wants, allow_unknown=True)
+    found: list[set[Want]] = []
+    for size in range(1, len(asked_for) + 1):
+        for some in itertools.combinations(asked_for, size):
+            if not any(one <= {*some} for one in found) and not fits(
+                space, [*always, *some], allow_unknown=lax
+            ):
+                found.append({*some})
+    return found
+
+
+def test_no_smallest_collision_is_left_out(project: Project) -> None:
+    compared = 0
+    for request in random_requests(project.catalog, 4711, COUNT):
+        space, wants = asked(request, project.catalog)
+        if len(request) > 4 or fits(space, wants):
+            continue
+        found = conflicts_of(space, wants)
+        for one in smallest(space, wants):
+            compared += 1
+            others = [{w for w in other.wants if w.asked_by != EVERY_IMAGE} for other in found]
+            shown = any(other <= one for other in others)
+            assert shown or len(found) == 5, (request, one)
+    assert compared > COUNT / 4
+
+
+def test_what_a_constraint_brings_in_does_not_hide_another_collision(project: Project) -> None:
+    assert conflicts("nccl=2.18.1 torch=1.10.0+cpu cudnn=9.3.0.75", project) == [
+        "nccl 2.18.1 and torch 1.10.0+cpu do not go together",
+        "torch 1.10.0+cpu and cudnn 9.3.0.75 do not go together",
+    ]
 
 
 def test_a_component_added_to_a_matrix_is_named_where_it_has_no_release(project: Project) -> None:
