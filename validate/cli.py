@@ -220,16 +220,16 @@ def _names(text: str) -> List[str]:
 
 
 def _write(arguments: Any, report: Report) -> int:
+    """Write the files and the table; a file that cannot be written does not take the table away."""
+    unwritten = ""
     try:
         save_all(arguments, as_json(report), report)
     except OSError as error:
-        return misused(
-            "cannot write `{}`: {}".format(error.filename, error.strerror), "name another file"
-        )
+        unwritten = "cannot write `{}`: {}".format(error.filename, error.strerror)
     if "-" not in (arguments.json, arguments.markdown, arguments.junit):
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         text = as_screen(report, colour) if arguments.preflight else as_page(report, colour)
         problem = put_out([text])
         if problem:
             return misused("cannot write the table: {}".format(problem), "validate --json FILE")
-    return report.exit_code
+    return misused(unwritten, "name another file") if unwritten else report.exit_code

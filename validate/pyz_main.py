@@ -7,7 +7,11 @@ what is in the file counts. Python 2 has to be able to read this module.
 
 import os
 import sys
-import zipfile
+
+try:
+    import zipfile
+except ImportError:  # its own imports are left out of a minimal Python; main() says so
+    zipfile = None  # type: ignore
 
 if sys.version_info[0] > 2:
     from typing import List, Optional  # noqa: F401 - in comments, for Python 2
@@ -15,6 +19,12 @@ if sys.version_info[0] > 2:
 OLDEST = (3, 6)
 PLACES = ("", "/dev/shm", "/var/tmp", "/run", "~", ".")
 ALONE = ["-I", "-S", "-B"]
+NEEDED = (
+    "shutil zipfile zlib json tempfile argparse subprocess _posixsubprocess ctypes _ctypes socket"
+    " _socket select fcntl struct difflib ast concurrent xml logging unittest email inspect pyexpat"
+)
+"""Modules of the standard library that some distributors put into packages of their own."""
+WHOLE = "apt-get install -y python3   # or `imagegen validate IMAGE`, which brings its own Python"
 
 
 def complain(text, hint):
@@ -22,6 +32,16 @@ def complain(text, hint):
     """Write an error for a user, and return the exit code of bad usage."""
     sys.stderr.write("error: %s\n\nhint: %s\n" % (text, hint))
     return 2
+
+
+def lacking():
+    # type: () -> List[str]
+    """List the modules of the standard library that are not there."""
+    from importlib.util import find_spec
+
+    return [
+        one for one in NEEDED.split() if one not in sys.builtin_module_names and not find_spec(one)
+    ]
 
 
 def extracted(archive):
@@ -74,6 +94,10 @@ def main():
     if sys.version_info[:2] < OLDEST:
         text = "validate.pyz runs on Python 3.6 and later, this is %d.%d" % sys.version_info[:2]
         return complain(text, "`imagegen validate IMAGE` brings a Python of its own")
+    without = lacking()
+    if without:
+        text = "this Python has only a part of its standard library; it lacks %s"
+        return complain(text % ", ".join(without), WHOLE)
     archive = os.path.abspath(sys.argv[0])
     if not (sys.flags.isolated and sys.flags.no_site) and sys.executable:
         os.execv(sys.executable, [sys.executable] + ALONE + [archive] + sys.argv[1:])

@@ -12,6 +12,8 @@ from validate.network.find import judged_search, of_logins, search
 from validate.network.job import Job, described, open_job, start_agents
 from validate.network.refused import Refused
 
+ALONE = "--peers names this container alone: one host has nobody to measure with"
+
 
 class Measured(NamedTuple):
     """Hold the results of the checks, and the figures for the JSON document."""
@@ -34,6 +36,8 @@ def measure_network(arguments: Any, expected: Expected) -> Measured:
         for name, why in lost.items():
             show("# {} cannot be used: {}".format(name, why))
         if arguments.peers and len(cluster.names()) < 2:
+            if not lost:
+                raise Refused(ALONE, "validate --peers HOST1,HOST2 --find-slow")
             return _without_hosts(found, arguments)
         job = open_job(cluster, arguments, expected)
         if arguments.find_slow:

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import socket
 import struct
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from typing import List, NamedTuple, Sequence, Tuple
 from validate.fixtures import Situation
 from validate.probes import nccl, peers
 from validate.probes.files import names, under
-from validate.probes.sysfs import IFNAMSIZ, IFREQ_BYTES, SIOCGIFADDR
+from validate.probes.sysfs import IFNAMSIZ, IFREQ_BYTES, SIOCGIFADDR, has_ipv4
 from validate.process import Result
 
 GLOO, NCCL = "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"
@@ -50,8 +51,14 @@ class Named(NamedTuple):
 
     @property
     def asked(self) -> List[str]:
-        """Return the names in the list, without what NCCL puts before it."""
-        return [one for one in self.value.lstrip("^=").split(",") if one]
+        """Return the names in the list, without what NCCL puts before it.
+
+        NCCL passes over an empty name. gloo does so after the last comma, and fails elsewhere.
+        """
+        if self.name == NCCL:
+            return [one for one in self.value.lstrip("^=").split(",") if one]
+        asked = self.value.split(",")
+        return asked if asked[-1] else asked[:-1] or asked
 
     def absent(self, there: Sequence[str]) -> List[str]:
         """Return the names that choose nothing and have to: gloo needs all, NCCL needs any."""
@@ -63,7 +70,17 @@ class Named(NamedTuple):
         """Say in words what is named and not there."""
         if self.name == NCCL:
             return "none of the interfaces"
-        return "{}, which is not one".format(" and ".join(self.absent(there)))
+        lost = [
+            one if one.strip() == one != "" else "`{}`".format(one) for one in self.absent(there)
+        ]
+        return "{}, which is not one".format(" and ".join(lost))
+
+    def tidy(self, there: Sequence[str]) -> str:
+        """Return the value without blanks and empty names, if that is all that is wrong with it."""
+        start = "".join(re.findall(r"^[\s^=]*", self.value)) if self.name == NCCL else ""
+        asked = [one.strip() for one in self.value[len(start) :].split(",") if one.strip()]
+        one = self._replace(value="".join(start.split()) + ",".join(asked))
+        return "" if one.absent(there) or one.value == self.value or not asked else one.value
 
 
 def named_interfaces(image: Situation) -> List[Named]:
@@ -77,6 +94,15 @@ def interfaces(root: str) -> List[str]:
     """List all network interfaces, `lo` too."""
     found = names(under(root, "/sys/class/net"))
     return [one for one in found if one != "bonding_masters"]
+
+
+def with_labels(there: Sequence[str], asked: Sequence[str], root: str = "/") -> List[str]:
+    """Return interfaces, and the labels of addresses among those asked for, such as `eth0:1`.
+
+    gloo looks for a name among the labels of addresses. Only the kernel can be asked about them.
+    """
+    labels = [one for one in asked if ":" in one and one.partition(":")[0] in there]
+    return [*there, *(one for one in labels if root == "/" and has_ipv4(one))]
 
 
 def address_of(interface: str) -> str:

@@ -17,15 +17,16 @@ from torch import distributed
 
 SECONDS = 30
 """How long a rank waits for the others in one collective."""
-DTYPES = ("float32", "float64", "int64", "int32", "uint8", "float16", "bfloat16")
+DTYPES = ("float32", "float64", "int64", "int32", "uint8", "int8", "float16", "bfloat16")
 """Types of elements that ranks exchange in training; the last two are not in every backend."""
+NARROW = {"int8": 100, "bfloat16": 200, "float16": 1600}
+"""Types that hold small numbers alone, and for how many ranks they hold the sums here."""
 KINDS = [one for one in DTYPES if hasattr(torch, one)]
 MAY_LACK = ("float16", "bfloat16")
 SIZES = (1, 7, 1021, 65537, 1 << 18)
 """Numbers of elements, small and large: backends choose other algorithms for large messages."""
-LARGE_IN = ("float32", "int64")
-"""The types in which the large sizes are done too."""
-SMALL = 1021
+BLOCK, BLOCKS = 65535, 128
+"""The largest sum is of so many blocks of float32: 32 MiB, more than DDP puts in one message."""
 MAY_LACK_COLLECTIVES = ("reduce_scatter",)
 """Collectives that gloo does not have in every release."""
 LACKS = ("not support", "unsupported", "not implemented", "invalid scalar type", "not been built")
@@ -43,20 +44,24 @@ def own_place() -> Tuple[int, int, int]:
     sys.exit("neither RANK nor OMPI_COMM_WORLD_RANK says which rank this is")
 
 
-def number(rank: int, index: int) -> int:
-    """Return what a rank gives at a place: small enough that every type holds the sums of many."""
-    return (rank % 3 + 1) * (index % 5 + 1)
+def number(rank: int, index: int, kind: str) -> int:
+    """Return what a rank gives at a place: small enough that the type holds the sums of many.
+
+    In narrow types the numbers of six ranks nearly cancel each other out.
+    """
+    factors = (1, -2, 3, -1, 2, -2) if kind in NARROW else (1, 2, 3)
+    return factors[rank % len(factors)] * (index % 5 + 1)
 
 
-def given(rank: int, size: int) -> List[int]:
+def given(rank: int, size: int, kind: str) -> List[int]:
     """Return what a rank gives, for each place."""
-    period = [number(rank, index) for index in range(5)]
+    period = [number(rank, index, kind) for index in range(5)]
     return (period * (size // 5 + 1))[:size]
 
 
 def total(ranks: int, size: int, kind: str) -> List[int]:
     """Return the sums over all ranks, as the type holds them."""
-    period = [sum(number(rank, index) for rank in range(ranks)) for index in range(5)]
+    period = [sum(number(rank, index, kind) for rank in range(ranks)) for index in range(5)]
     period = [one % 256 for one in period] if kind == "uint8" else period
     return (period * (size // 5 + 1))[:size]
 
@@ -116,7 +121,7 @@ Pairs = List[Tuple[List[Any], List[int]]]
 
 def all_reduce(one: Rank, kind: str, size: int) -> Pairs:
     """Add up what all ranks give."""
-    mine = one.tensor(given(one.rank, size), kind)
+    mine = one.tensor(given(one.rank, size, kind), kind)
     distributed.all_reduce(mine)
     return [(mine.tolist(), total(one.ranks, size, kind))]
 
@@ -125,22 +130,22 @@ def broadcast(one: Rank, kind: str, size: int) -> Pairs:
     """Give every rank what the first one has, then what the last one has."""
     found = []
     for root in {0, one.ranks - 1}:
-        mine = one.tensor(given(one.rank, size), kind)
+        mine = one.tensor(given(one.rank, size, kind), kind)
         distributed.broadcast(mine, root)
-        found.append((mine.tolist(), given(root, size)))
+        found.append((mine.tolist(), given(root, size, kind)))
     return found
 
 
 def all_gather(one: Rank, kind: str, size: int) -> Pairs:
     """Give every rank what all ranks have, in their order."""
     parts = [one.tensor([0] * size, kind) for _ in range(one.ranks)]
-    distributed.all_gather(parts, one.tensor(given(one.rank, size), kind))
-    return [(part.tolist(), given(rank, size)) for rank, part in enumerate(parts)]
+    distributed.all_gather(parts, one.tensor(given(one.rank, size, kind), kind))
+    return [(part.tolist(), given(rank, size, kind)) for rank, part in enumerate(parts)]
 
 
 def reduce_scatter(one: Rank, kind: str, size: int) -> Pairs:
     """Add up what all ranks give, and leave one part of the sums with each rank."""
-    whole = given(one.rank, size * one.ranks)
+    whole = given(one.rank, size * one.ranks, kind)
     parts = [one.tensor(whole[r * size : (r + 1) * size], kind) for r in range(one.ranks)]
     mine = one.tensor([0] * size, kind)
     try:
@@ -176,12 +181,30 @@ def gradients(one: Rank) -> None:
 
 def exchange(one: Rank, largest: int) -> None:
     """Do everything, in the same order in every rank."""
-    asked = ((name, kind, size) for name in COLLECTIVES for kind in KINDS for size in SIZES)
+    kinds = [kind for kind in KINDS if one.ranks <= NARROW.get(kind, one.ranks)]
+    asked = ((name, kind, size) for name in COLLECTIVES for kind in kinds for size in SIZES)
     for name, kind, size in asked:
-        fits = size <= largest and (size <= SMALL or kind in LARGE_IN)
+        fits = size <= largest
         if fits and (name, kind) not in one.lacks and not one.check(name, kind, size):
             return
+    if largest >= SIZES[-1]:
+        sum_of_blocks(one)
     gradients(one)
+
+
+def sum_of_blocks(one: Rank) -> None:
+    """Add up a large message, and note the first block that is wrong: a list of all takes long."""
+    whole = one.tensor(given(one.rank, BLOCK, "float32"), "float32").repeat(BLOCKS)
+    distributed.all_reduce(whole)
+    wanted = total(one.ranks, BLOCK, "float32")
+    one.done += 1
+    for start in range(0, BLOCK * BLOCKS, BLOCK):
+        got = whole[start : start + BLOCK].tolist()
+        if got != wanted:
+            at = next(i for i in range(BLOCK) if got[i] != wanted[i])
+            text = "all_reduce float32 x{}: {} at {}, not {}"
+            one.wrong.append(text.format(BLOCK * BLOCKS, got[at], start + at, wanted[at]))
+            return
 
 
 def main() -> None:

@@ -24,13 +24,21 @@ def save_all(arguments: Any, document: str, *reports: Report) -> None:
 def save(path: str, text: str) -> None:
     """Write a file completely or not at all.
 
-    A path that is not a regular file, such as a pipe or /dev/stderr, is written to directly.
+    A path that is not a regular file, such as a pipe or /dev/stderr, is written to directly. The
+    OSError names the path that was asked for: that of a full disk names none.
     """
     if path == "-":
         sys.stdout.write(text)
         return
     direct = os.path.exists(path) and not os.path.isfile(path)
-    with open(path if direct else path + ".part", "w", encoding="utf-8") as file:
-        file.write(text)
-    if not direct:
-        os.rename(path + ".part", path)
+    written = path if direct else path + ".part"
+    try:
+        with open(written, "w", encoding="utf-8") as file:
+            file.write(text)
+        if not direct:
+            os.rename(written, path)
+    except OSError as error:
+        if not direct and os.path.isfile(written):
+            os.unlink(written)
+        error.filename = path
+        raise

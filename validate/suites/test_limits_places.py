@@ -14,7 +14,11 @@ OF_THE_ENTRYPOINT = ("/etc/ssh", "/run", "/root/.ssh")
 """Where the entrypoint makes SSH keys and notes what it made."""
 MEMORY_LEAST = 2 << 30
 ANOTHER_HOME = "export HOME=$(mktemp -d)"
-CAUSES = {"read-only": READ_ONLY.cause, "full": DISK.cause}
+HOME_THERE = at_launch(
+    "docker run --tmpfs /tmp:mode=1777 -e HOME=/tmp IMAGE   # a pod: an emptyDir, and HOME there"
+)
+READ_ONLY_WORD = "read-only"
+CAUSES = {READ_ONLY_WORD: READ_ONLY.cause, "full": DISK.cause}
 
 
 @check(
@@ -47,8 +51,9 @@ def test_home(image: Situation, measure: Measure) -> None:
     measure(home)
     why = why_not_writable(image.root, home) if home else "not set"
     if why:
-        cause = CAUSES.get(why, "")
-        fail("HOME{}: {}".format("=" + home if home else "", why), cause, in_shell(ANOTHER_HOME))
+        remedy = HOME_THERE if why == READ_ONLY_WORD else in_shell(ANOTHER_HOME)
+        text = "HOME{}: {}".format("=" + home if home else "", why)
+        fail(text, CAUSES.get(why, ""), remedy)
 
 
 @check(

@@ -21,6 +21,7 @@ BETWEEN = at_launch(
     look="ip route; ip -brief address",
 )
 NOT_THERE = "all ranks get the same setting, and this host and the peer name interfaces otherwise"
+BLANKS = "a blank counts as a part of the name, and between commas gloo expects a name"
 LOOK = only_look("ip -brief address; ip route")
 WRONG_WAY = (
     "ranks tell each other this address, and it is of a network that the peer is not in, or a "
@@ -104,7 +105,8 @@ def test_iface(image: Situation, measure: Measure) -> None:
     if there:
         usable = with_address(image.root, interfaces_up(image.root))
         for one in named:
-            _is_there(one, there, usable)
+            labelled = ifaces.with_labels(there, one.asked, image.root)
+            _is_there(one, labelled, [*usable, *labelled[len(there) :]])
         others = [peer for peer in image.peers if peer != os.uname().nodename]
         if others:
             _leads_to(others, named, there)
@@ -117,7 +119,11 @@ def _is_there(one: ifaces.Named, there: List[str], usable: List[str]) -> None:
     absent = one.absent(there)
     if absent:
         text = "{} in {} names {}, here are {}"
-        fail(text.format(one.text, one.place, one.missing(there), ", ".join(there)), "", remedy)
+        said = text.format(one.text, one.place, one.missing(there), ", ".join(there))
+        tidy = one.tidy(there)
+        if tidy and one.place == "the environment":
+            fail(said, BLANKS, export({one.name: tidy}))
+        fail(said, BLANKS if tidy else "", remedy)
     idle = [name for name in one.choose(there) if name not in ("lo", *usable)]
     if idle and (one.name == ifaces.GLOO or not set(one.choose(there)) & set(usable)):
         cause = "an interface that is down, or has no address, leads to no peer"
@@ -128,7 +134,9 @@ def _is_there(one: ifaces.Named, there: List[str], usable: List[str]) -> None:
 def _leads_to(others: List[str], named: List[ifaces.Named], there: List[str]) -> None:
     """Fail if a peer lacks an interface, or does not reach this host at its address."""
     ways = [
-        (one.text, name, ifaces.address_of(name)) for one in named for name in one.choose(there)
+        (one.text, name, ifaces.address_of(name))
+        for one in named
+        for name in one.choose(ifaces.with_labels(there, one.asked))
     ]
     if not any(one.name == ifaces.GLOO for one in named):
         ways.append(("the name of this host", "", ifaces.own_address()))
@@ -138,7 +146,8 @@ def _leads_to(others: List[str], named: List[ifaces.Named], there: List[str]) ->
             continue  # peers.login says why
         best = ifaces.towards(seen.peer)
         for one in named:
-            if one.absent(seen.there):
+            bases = [name for name in one.asked if name.partition(":")[0] in seen.there]
+            if one.absent([*seen.there, *bases]):
                 text = "{} names {} on {}: there are {}"
                 lost = text.format(
                     one.text, one.missing(seen.there), seen.peer, ", ".join(seen.there)

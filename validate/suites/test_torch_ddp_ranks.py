@@ -55,9 +55,9 @@ def test_backend(image: Situation, measure: Measure) -> None:
 )
 def test_2rank(image: Situation, measure: Measure) -> None:
     """all_reduce, broadcast, all_gather and reduce_scatter of float32, float64, int64, int32,
-    uint8, float16 and bfloat16, 1 to 262144 elements each compared, and the gradients of
-    DistributedDataParallel, in two ranks of mpirun (torchrun where there is no Open MPI) over
-    gloo; over NCCL too, with a GPU for each rank; 100 s each"""
+    uint8, int8, float16 and bfloat16, 1 to 262144 elements each compared, an all_reduce of 32 MiB,
+    and the gradients of DistributedDataParallel, in two ranks of mpirun (torchrun where there is no
+    Open MPI) over gloo; over NCCL too, with a GPU for each rank; 100 s each"""
     version = str(torch_and_horovod(image).torch.facts.get("version", ""))
     if not image.expected.has("openmpi") and not has_torchrun(version):
         skip("not-applicable", "no Open MPI, and torchrun came with PyTorch 1.10")

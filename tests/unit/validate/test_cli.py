@@ -14,6 +14,7 @@ from unit.conftest import REPOSITORY
 from unit.validate import trees
 from validate import cli
 from validate.probes import limits
+from validate.report.files import save
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -277,7 +278,22 @@ def test_a_report_that_cannot_be_written_is_2(
 ) -> None:
     target = tmp_path / "no" / "such" / "report.json"
     assert _validate(tmp_path, "--only", "limits", "--json", str(target)) == 2
-    assert "error: cannot write `" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert f"error: cannot write `{target}`: No such file" in said.err
+    assert " passed, " in said.out  # the table is not lost with the file
+
+
+def test_a_report_for_a_full_disk_names_the_file_and_leaves_no_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _validate(tmp_path, "--only", "limits", "--json", "/dev/full") == 2
+    assert "error: cannot write `/dev/full`: No space left on device" in capsys.readouterr().err
+    target = tmp_path / "folder.json"
+    target.mkdir()
+    with pytest.raises(IsADirectoryError) as refused:
+        save(str(target), "text")
+    assert refused.value.filename == str(target)
+    assert not [*tmp_path.glob("*.part")]
 
 
 def test_colour_only_on_a_terminal_that_wants_it(

@@ -174,3 +174,4 @@ def test_a_read_only_file_system_is_told_once(
     assert found["os.tmp"].kind == "launch"
     assert found["lim.root"].measured.startswith("/ is read-only; no SSH keys can be made in /")
     assert found["lim.home"].cause == READ_ONLY.cause
+    assert found["lim.home"].kind == "launch"  # no folder inside can be written either

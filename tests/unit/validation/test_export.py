@@ -122,3 +122,29 @@ def test_the_file_starts_and_says_why_it_cannot_run(
     ended = subprocess.run(argv, capture_output=True, text=True, timeout=60, cwd=tmp_path)
     assert ended.returncode == 2
     assert "error: there is no check `no.such`" in ended.stderr
+
+
+@pytest.mark.parametrize("without", ["shutil", "_ctypes"])
+def test_a_python_with_a_part_of_its_library_is_named(
+    catalog: Catalog, wheels: Path, tmp_path: Path, without: str
+) -> None:
+    """python3-minimal of Debian has no shutil, for which zipfile asks; others have no _ctypes."""
+    assert wheels.is_dir()
+    export.export(tmp_path / "validate.pyz", PAYLOAD, catalog, lambda _: None)
+    starts = f"""
+import sys, importlib.machinery as m, zipimport
+class Without(m.PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name == {without!r} else m.PathFinder.find_spec(name, path, target)
+sys.meta_path[-1] = Without
+sys.modules.pop({without!r}, None)
+sys.argv[:] = ["validate.pyz", "--list"]
+exec(zipimport.zipimporter("validate.pyz").get_code("__main__"))
+"""
+    argv = [sys.executable, "-I", "-S", "-c", starts]
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("error: this Python has only a part of its standard library")
+    assert f"lacks {without}" in ended.stderr
+    assert "hint: apt-get install -y python3 " in ended.stderr

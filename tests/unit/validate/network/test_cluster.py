@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from validate.check import FAILED
 from validate.expected import Expected
 from validate.network import cluster as cluster_module
+from validate.network import run
 from validate.network.cluster import Cluster, remote_command, variables_of_ranks
 from validate.network.job import described, open_job
 from validate.network.options import add_network, refuse_contradictions
@@ -202,3 +206,28 @@ def test_options_that_do_not_fit_each_other(options: dict[str, Any]) -> None:
     with pytest.raises(Refused):
         refuse_contradictions(arguments(**options))
     refuse_contradictions(arguments(bandwidth=True, reference="f"))
+
+
+def test_peers_that_are_this_container_alone_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is lost then, so no login is to blame."""
+
+    class Alone:
+        lost: dict[str, str] = {}  # noqa: RUF012
+        agents = {"localhost": None}  # noqa: RUF012
+
+        def login(self) -> None:
+            pass
+
+        def names(self) -> list[str]:
+            return [one for one in self.agents if one not in self.lost]
+
+    monkeypatch.setattr(run, "start_agents", lambda *_: contextlib.nullcontext(Alone()))
+    plain = {"json": "", "markdown": "", "junit": "", "bandwidth": False}
+    asked = SimpleNamespace(peers="localhost,localhost", find_slow=True, **plain)
+    with pytest.raises(Refused, match="names this container alone") as refused:
+        run.measure_network(asked, IMAGE)
+    assert refused.value.hint.startswith("validate --peers HOST1,HOST2")
+    Alone.lost = {"b": "Connection refused"}
+    Alone.agents = {"localhost": None, "b": None}
+    found = run.measure_network(asked, IMAGE).results
+    assert (found[0].check.id, found[0].outcome) == ("net.login", FAILED)

@@ -70,7 +70,7 @@ def test_ranks_that_did_not_end_well_say_the_first_error() -> None:
 def program(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Load the program of a rank beside a PyTorch that is made up."""
     torch = ModuleType("torch")
-    kinds = ("float32", "float64", "int64", "int32", "uint8", "float16", "bfloat16")
+    kinds = ("float32", "float64", "int64", "int32", "uint8", "int8", "float16", "bfloat16")
     vars(torch).update({name: name for name in kinds}, distributed=SimpleNamespace())
     monkeypatch.setitem(sys.modules, "torch", torch)
     spec = importlib.util.spec_from_file_location("of_a_rank", collectives.PROGRAM)
@@ -83,12 +83,80 @@ def program(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_the_sums_are_those_of_all_ranks_in_every_type(program: ModuleType) -> None:
     for ranks in (1, 2, 3, 40):
-        rows = [program.given(rank, 12) for rank in range(ranks)]
+        rows = [program.given(rank, 12, "int64") for rank in range(ranks)]
         wanted = [sum(column) for column in zip(*rows, strict=True)]
         assert program.total(ranks, 12, "int64") == wanted
         assert program.total(ranks, 12, "uint8") == [one % 256 for one in wanted]
-    assert len(set(program.given(0, 5))) == 5  # a shifted result differs
-    assert program.given(0, 7) != program.given(1, 7)
+    assert len(set(program.given(0, 5, "int64"))) == 5  # a shifted result differs
+    assert program.given(0, 7, "int64") != program.given(1, 7, "int64")
+
+
+def test_a_narrow_type_holds_the_sums_of_as_many_ranks_as_give_numbers_in_it(
+    program: ModuleType,
+) -> None:
+    """bfloat16 has 8 bits for a number, float16 has 11, int8 ends at 127."""
+    for kind, largest in {"bfloat16": 256, "float16": 2048, "int8": 127}.items():
+        for ranks in range(1, program.NARROW[kind] + 1):
+            assert max(map(abs, program.total(ranks, 5, kind))) <= largest
+        assert all(program.total(2, 5, kind))
+
+
+class Whole(list[float]):
+    """Stand in for a large tensor, of which slices are read."""
+
+    def repeat(self, count: int) -> Whole:
+        return Whole([*self] * count)
+
+    def __getitem__(self, at: Any) -> Any:
+        return SimpleNamespace(tolist=lambda: [*super(Whole, self).__getitem__(at)])
+
+
+def test_every_type_is_exchanged_in_every_size_and_one_sum_is_larger_than_a_bucket(
+    program: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str, int]] = []
+    one = program.Rank("gloo", 0, 2, None)
+
+    def check(*exchange: Any) -> bool:
+        asked.append(exchange)
+        return True
+
+    one.check = check
+    larger: list[Any] = []
+    monkeypatch.setattr(program, "sum_of_blocks", larger.append)
+    monkeypatch.setattr(program, "gradients", lambda _: None)
+    program.exchange(one, 1 << 18)
+    assert {*asked} == {*itertools.product(program.COLLECTIVES, program.KINDS, program.SIZES)}
+    assert larger == [one]
+    assert program.BLOCK * program.BLOCKS * 4 > 25 << 20  # a bucket of DDP
+    program.exchange(program.Rank("gloo", 0, 2, None), 0)
+    assert larger == [one]
+    asked.clear()
+    one.ranks = 300
+    program.exchange(one, 7)
+    assert {kind for _, kind, _ in asked} == {*program.KINDS} - {"bfloat16", "int8"}
+
+
+@pytest.mark.parametrize("broken", [None, 1, 14])
+def test_the_place_of_a_wrong_element_in_a_large_sum(
+    program: ModuleType, monkeypatch: pytest.MonkeyPatch, broken: int | None
+) -> None:
+    def add_up(whole: Whole) -> None:
+        whole[:] = program.total(2, 5, "float32") * 3
+        if broken is not None:
+            whole[broken] = -1.0
+
+    monkeypatch.setattr(program, "BLOCK", 5)
+    monkeypatch.setattr(program, "BLOCKS", 3)
+    monkeypatch.setattr(program.distributed, "all_reduce", add_up, raising=False)
+    one = program.Rank("gloo", 0, 2, None)
+    one.tensor = lambda values, _: Whole(values)
+    program.sum_of_blocks(one)
+    wanted = program.total(2, 15, "float32")
+    said = [] if broken is None else [
+        f"all_reduce float32 x15: -1.0 at {broken}, not {wanted[broken]}"
+    ]  # fmt: skip
+    assert (one.wrong, one.done) == (said, 1)
 
 
 def one_rank(program: ModuleType, result: Any) -> Any:

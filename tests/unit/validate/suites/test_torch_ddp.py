@@ -207,6 +207,45 @@ def test_an_interface_that_is_named_has_to_be_there_and_up(
         assert (found["ddp.init"].outcome, found["ddp.init"].measured) == (SKIPPED, "ddp.iface")
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "remedy"),
+    [
+        ("GLOO_SOCKET_IFNAME", "eth0 ", "eth0"),
+        ("GLOO_SOCKET_IFNAME", "lo, eth0", "lo,eth0"),
+        ("GLOO_SOCKET_IFNAME", ",eth0", "eth0"),
+        ("GLOO_SOCKET_IFNAME", "eth0,,lo", "eth0,lo"),
+        ("GLOO_SOCKET_IFNAME", " ,", ""),
+        ("GLOO_SOCKET_IFNAME", " ens3", ""),
+        ("NCCL_SOCKET_IFNAME", " eth0", "eth0"),
+        ("NCCL_SOCKET_IFNAME", "= eth0", "=eth0"),
+    ],
+)
+def test_a_blank_counts_in_the_name_of_an_interface(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, setting: str, value: str, remedy: str
+) -> None:
+    for name in ("eth0", "lo"):
+        interface(machine, name)
+    monkeypatch.setenv(setting, value)
+    one = machine.findings("torch")["ddp.iface"]
+    assert one.outcome == FAILED
+    start = f"export {setting}={remedy}   #" if remedy else f"unset {setting}; "
+    assert one.remedy.startswith(start)
+    assert ("a blank counts" in one.cause) == bool(remedy)
+
+
+def test_gloo_passes_over_a_last_comma(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    interface(machine, "eth0")
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "eth0,")
+    assert machine.findings("torch")["ddp.iface"].outcome == PASSED
+
+
+def test_the_label_of_an_address_is_an_interface_for_gloo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank_interfaces, "has_ipv4", lambda name: name == "eth0:1")
+    asked = ["eth0:1", "eth0:2", "ens3:1", "eth0"]
+    assert rank_interfaces.with_labels(["eth0", "lo"], asked) == ["eth0", "lo", "eth0:1"]
+    assert rank_interfaces.with_labels(["eth0"], asked, "/tree") == ["eth0"]
+
+
 def seen(peer: str, there: str, *reached: str, code: int = 0) -> rank_interfaces.PeerView:
     return rank_interfaces.PeerView(
         peer, Result(["ssh"], code, "", ""), tuple(there.split()), reached
@@ -217,6 +256,7 @@ def seen(peer: str, there: str, *reached: str, code: int = 0) -> rank_interfaces
     ("env", "peer", "says"),
     [
         ({"GLOO_SOCKET_IFNAME": "eth0"}, seen("b", "eth0 lo", "10.0.0.1"), ""),
+        ({"GLOO_SOCKET_IFNAME": "eth0:1"}, seen("b", "eth0 lo", "10.0.0.1"), ""),
         ({"GLOO_SOCKET_IFNAME": "eth0"}, seen("b", "", code=255), ""),
         ({"GLOO_SOCKET_IFNAME": "eth0"}, seen("b", "ens3 lo", "10.0.0.1"), "not one on b"),
         (
@@ -244,6 +284,8 @@ def test_an_interface_has_to_lead_to_the_peers(
     monkeypatch.setattr(rank_interfaces, "address_of", lambda _: "10.0.0.1")
     monkeypatch.setattr(rank_interfaces, "own_address", lambda: "10.0.0.9")
     monkeypatch.setattr(rank_interfaces, "towards", lambda _: "ens5")
+    labels = [one for one in env.values() if ":" in one]
+    monkeypatch.setattr(rank_interfaces, "with_labels", lambda there, *_: [*there, *labels])
     monkeypatch.setattr(rank_interfaces, "seen_from", lambda *_: [peer])
     recipe = trees.expected(machine.root, components=machine.components)
     image = Situation(recipe, env, str(machine.root), {}, peers=("b",))
