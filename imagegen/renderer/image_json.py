@@ -6,6 +6,7 @@ Its contract (what a launch must give the image) and its environment are compute
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import orjson
@@ -82,8 +83,8 @@ def contract(spec: ImageSpec, catalog: Catalog) -> Contract:
     """
     of_components = _contract(tuple(pin.component for pin in spec.pins), catalog)
     more: Contract = {}
-    if driver := _driver(spec):
-        more["driver"] = driver
+    if said := {one for pin in spec.pins for one in pin.release.limits.get("driver", ())}:
+        more["driver"] = _driver(frozenset(said))
     if device(spec) == "gpu" and (env := _transport_env(spec, catalog)):
         more["env"] = env
     if spec.cell.user:
@@ -91,9 +92,9 @@ def contract(spec: ImageSpec, catalog: Catalog) -> Contract:
     return {**of_components, **more}
 
 
-def _driver(spec: ImageSpec) -> str:
-    """Join the constraints of all components on the driver of the host; the highest bound wins."""
-    said = {one for pin in spec.pins for one in pin.release.limits.get("driver", ())}
+@lru_cache(maxsize=256)
+def _driver(said: frozenset[str]) -> str:
+    """Join constraints on the driver of the host; the highest bound wins."""
     least = {one.removeprefix(">=") for one in said if one.startswith(">=") and "," not in one}
     rest = sorted(one for one in said if one.removeprefix(">=") not in least)
     highest = [f">={max(least, key=version_key)}"] if least else []
@@ -102,16 +103,24 @@ def _driver(spec: ImageSpec) -> str:
 
 def _transport_env(spec: ImageSpec, catalog: Catalog) -> dict[str, str]:
     """Compute the variables that the image's own transport takes, whatever else is chosen."""
-    env: dict[str, str] = {}
-    versions = launch_versions(spec, catalog)
-    for pin in spec.pins:
-        launch = catalog.components[pin.component].launch
+    variables = _transport_variables(tuple(pin.component for pin in spec.pins), catalog)
+    versions = launch_versions(spec, catalog) if any(only for _, _, only in variables) else {}
+    return {name: value for name, value, only in variables if holds(only, versions)}
+
+
+@lru_cache(maxsize=256)
+def _transport_variables(
+    names: tuple[str, ...], catalog: Catalog
+) -> tuple[tuple[str, str, Mapping[str, str]], ...]:
+    """List variables of the transports of components, with their constraints, sorted by name."""
+    found: list[tuple[str, str, Mapping[str, str]]] = []
+    for launch in (catalog.components[name].launch for name in names):
         for one in launch.variables if launch.transports else ():
             name, _, value = one.setting.partition("=")
             fixed = one.transport in ("", *launch.transports[:1]) and not one.several_nodes
-            if fixed and "{" not in value and holds(one.only, versions):
-                env[name] = value
-    return dict(sorted(env.items()))
+            if fixed and "{" not in value:
+                found.append((name, value, one.only))
+    return tuple(sorted(found, key=itemgetter(0)))
 
 
 def launch_versions(spec: ImageSpec, catalog: Catalog) -> dict[str, tuple[str, ...]]:

@@ -16,7 +16,7 @@ from imagegen.model.image import base_of
 from imagegen.model.recipe import Recipe, StepOrigin
 from imagegen.renderer.context_files import ContextFiles, digest, digested, own_files
 from imagegen.renderer.dockerfile import OWN_FOLDER
-from imagegen.renderer.image_json import BASE_ENV, contract, environment, expectation, stage_env
+from imagegen.renderer.image_json import BASE_ENV, BASE_PATH, expectation, stage_env
 from imagegen.renderer.marks import Mark, split_marks, without_marks
 from imagegen.renderer.memo import Replay, Subjects
 from imagegen.renderer.templates import Templates
@@ -111,7 +111,7 @@ class Renderer:
             dockerfile=dockerfile,
             files=(*shared.before, *own, *shared.after),
             origins=(*origins, *more),
-            contract=contract(spec, self._catalog),
+            contract=document["contract"],
             digest=digest(dockerfile, [before, *map(digested, own), after]),
             templates=self._templates.hashes,
         )
@@ -151,7 +151,7 @@ class Renderer:
     ) -> tuple[list[str], list[StepOrigin]]:
         texts: list[str] = []
         origins: list[StepOrigin] = []
-        previous, path = "base", environment(spec, (), self._catalog)["PATH"]
+        previous, path = "base", spec.cell.env.get("PATH", BASE_PATH)
         for name in order:
             base = self._build_base(name, order)
             place: _Place = {"previous": previous, "base": base, "path": path}

@@ -93,14 +93,12 @@ def _as_comment(text: str) -> str:
 
 def _image(name: str, project: Project) -> tuple[str, ImageSpec]:
     """Find the cell of a name; a reference with a registry stands for the cell of its tag."""
-    specs = [spec for family in project.families() for spec in family.specs]
-    tagged = [spec for spec in specs if name.endswith(f"/{spec.tag}") and name != spec.cell.id]
-    if tagged:
-        return name, tagged[0]
     try:
         _, spec = project.cell(name)
     except NothingSelectedError:
-        return name, _labelled(name, project)
+        specs = (spec for family in project.families() for spec in family.specs)
+        tagged = next((spec for spec in specs if name.endswith(f"/{spec.tag}")), None)
+        return name, tagged or _labelled(name, project)
     return spec.tag, spec
 
 

@@ -171,8 +171,12 @@ class Project:
     def cell(self, pattern: str) -> tuple[Family, ImageSpec]:
         """Find the one cell that a name, `matrix/name`, tag or glob matches, over all matrices.
 
-        Raises NothingSelectedError where it matches none, or more than one.
+        A whole `matrix/name` needs that matrix alone. Raises NothingSelectedError where it matches
+        none, or more than one.
         """
+        named = self._named(pattern)
+        if named:
+            return named
         families = self.families()
         every = [(family, spec) for family in families for spec in family.specs]
         chosen = select([spec for _, spec in every], [pattern])
@@ -183,6 +187,17 @@ class Project:
                 hint=f"name one: `{chosen[0].cell.id}`",
             )
         return next((family, spec) for family, spec in every if spec is chosen[0])
+
+    def _named(self, name: str) -> tuple[Family, ImageSpec] | None:
+        """Find the cell of a whole `matrix/name`, where its matrix has no errors."""
+        from imagegen.matrix.reader import matrix_names
+
+        matrix = name.partition("/")[0]
+        with suppress(ImagegenError):
+            if matrix in matrix_names(self.payload):
+                family = self.family(matrix)
+                return next(((family, spec) for spec in family.specs if spec.cell.id == name), None)
+        return None
 
 
 def names_of(spec: ImageSpec) -> tuple[str, ...]:
