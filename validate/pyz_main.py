@@ -24,7 +24,10 @@ NEEDED = (
     " _socket select fcntl struct difflib ast concurrent xml logging unittest email inspect pyexpat"
 )
 """Modules of the standard library that some distributors put into packages of their own."""
-WHOLE = "apt-get install -y python3   # or `imagegen validate IMAGE`, which brings its own Python"
+WHOLE = (
+    "apt-get update && apt-get install -y python3"
+    "   # or `imagegen validate IMAGE`, which brings its own Python"
+)
 
 
 def complain(text, hint):

@@ -147,4 +147,4 @@ exec(zipimport.zipimporter("validate.pyz").get_code("__main__"))
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith("error: this Python has only a part of its standard library")
     assert f"lacks {without}" in ended.stderr
-    assert "hint: apt-get install -y python3 " in ended.stderr
+    assert "hint: apt-get update && apt-get install -y python3 " in ended.stderr
