@@ -208,7 +208,8 @@ def _without_toolkit(row: Release, chosen: Mapping[str, Release], space: Space) 
         return  # what it stands on computes on the CPU too, and says so
     rules = rules_named(reason(space.catalog, row.component, toolkit))
     text = f"{_short(row)} computes on the CPU here: the image has no {lacking}"
-    yield f"{text} (rule {rules[-1]})" if rules else text
+    text += f" (rule {rules[-1]})" if rules else ""
+    yield f"{text}; `{missing[0]}=any` says why"
 
 
 def written(name: str, text: str) -> str:
